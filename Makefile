@@ -1,0 +1,86 @@
+# The only door: every command of this project, each doing its own set-up.
+#   PYTHON=…                         the interpreter of the virtual environments
+#   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
+#   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
+
+VENV  := .venv
+SAM   := .venv-sam/bin/sam
+BENCH := .venv-bench
+
+SAM_CLI := aws-sam-cli==1.170.0
+PEERS   := mcp==2.3.0 mangum==0.22.0 awslabs.mcp-lambda-handler==0.1.15
+
+# A pyenv shim can be found but not run while its version is not selected, hence the attempt.
+runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
+PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,python$(version) \
+            $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version)),$(call runs,$(python)))))
+
+TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
+OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
+
+# sam runs make, and the variables and flags of this one are none of its business.
+unexport MAKEFLAGS
+export SAM_CLI_TELEMETRY := 0
+
+.PHONY: help
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: run
+run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
+	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh)
+
+.PHONY: test
+test: $(VENV)/.dev $(SAM)  ## ruff, mypy and all tests
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pytest
+
+.PHONY: conformance
+conformance: $(VENV)/.dev  ## the official MCP conformance suite
+	$(VENV)/bin/python tests/conformance/run.py
+
+.PHONY: bench
+bench: $(BENCH)/.peers  ## speed and memory beside the peers
+	$(BENCH)/bin/python benchmarks/run.py
+
+.PHONY: events
+events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState
+	$(VENV)/bin/python -m mcp_roundtrip.local.sample_events
+
+.PHONY: build
+build: $(SAM)  ## sam build, bytecode included
+	$(SAM) build $(OVERRIDES)
+
+.PHONY: deploy
+deploy: build  ## sam deploy --guided
+	$(SAM) deploy --guided $(OVERRIDES)
+
+.PHONY: clean
+clean:  ## remove everything the other commands made, the virtual environments too
+	rm -rf $(VENV) .venv-sam $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build
+	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
+
+# Set-up: a virtual environment once, its content whenever pyproject.toml or a pin above changed.
+
+%/bin/python:
+	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
+	$(PYTHON) -m venv $*
+
+$(VENV)/.local: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable '.[local]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.local
+
+# Its own environment, since its pins conflict with those of the tests.
+$(SAM): Makefile | .venv-sam/bin/python
+	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
+	touch $@
+
+$(BENCH)/.peers: pyproject.toml Makefile | $(BENCH)/bin/python
+	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' $(PEERS)
+	touch $@

@@ -1,0 +1,48 @@
+"""Direct invocation: the event is a bare JSON-RPC message, and so is the answer.
+
+Such a caller holds `lambda:InvokeFunction`; nobody has said who it acts for, so it is anonymous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol import headers as mirrored
+from mcp_roundtrip.protocol.methods import (
+    HEADER_METHOD,
+    HEADER_NAME,
+    HEADER_PROTOCOL_VERSION,
+    META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
+)
+
+
+def matches(event: Mapping[str, Any]) -> bool:
+    """Whether the event is of this source."""
+    return "jsonrpc" in event
+
+
+def request(event: Mapping[str, Any]) -> HttpRequest:
+    """The request an HTTP client would have sent: its headers mirror the body, so they cannot disagree."""
+    return HttpRequest(method="POST", headers=_mirror(event), body=compact(event))
+
+
+def _mirror(event: Mapping[str, Any]) -> dict[str, str]:
+    method = event.get("method")
+    params = event.get("params")
+    members = params if isinstance(params, Mapping) else {}
+    meta = members.get("_meta")
+    values = {
+        HEADER_METHOD: method,
+        HEADER_NAME: members.get(NAME_PARAMETER.get(method, "")) if isinstance(method, str) else None,
+        HEADER_PROTOCOL_VERSION: meta.get(META_PROTOCOL_VERSION) if isinstance(meta, Mapping) else None,
+    }
+    return {name: mirrored.encode(value) for name, value in values.items() if isinstance(value, str)}
+
+
+def response(answer: HttpResponse) -> Any:
+    """The JSON-RPC response; None for a notification."""
+    return parse(answer.body) if answer.body else None

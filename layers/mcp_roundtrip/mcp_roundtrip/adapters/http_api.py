@@ -1,0 +1,59 @@
+"""API Gateway HTTP API payload 2.0, which Lambda function URLs share.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.jsonrpc import PARSE_ERROR
+
+SOURCE_LIMIT_MS: Final = 30_000
+"""An HTTP API waits no longer for its integration."""
+
+
+def matches(event: Mapping[str, Any]) -> bool:
+    """Whether the event is of this source."""
+    context = event.get("requestContext")
+    return (
+        event.get("version") == "2.0"
+        and isinstance(context, Mapping)
+        and isinstance(context.get("http"), Mapping)
+    )
+
+
+def request(event: Mapping[str, Any]) -> HttpRequest:
+    """Raises ProtocolError when a body that is said to be Base64 is not."""
+    context = event["requestContext"]
+    return HttpRequest(
+        method=context["http"].get("method", ""),
+        headers={name.lower(): value for name, value in (event.get("headers") or {}).items()},
+        body=_body(event),
+        authorizer=context.get("authorizer") or {},
+        source_limit_ms=SOURCE_LIMIT_MS,
+    )
+
+
+def _body(event: Mapping[str, Any]) -> str | bytes:
+    body = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return body if isinstance(body, str) else ""
+    try:
+        return b64decode(body, validate=True)
+    except (ValueError, TypeError):
+        raise ProtocolError(PARSE_ERROR, "Parse error: the body is not Base64") from None
+
+
+def response(answer: HttpResponse) -> dict[str, Any]:
+    """The payload 2.0 response."""
+    return {
+        "statusCode": answer.status,
+        "headers": dict(answer.headers),
+        "body": answer.body,
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,58 @@
+"""Hands a call on to the Lambda function that owns its tool.
+
+https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.errors import OwnerFailed
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+READ_TIMEOUT_S: Final = 28
+"""Below the 30 s that an HTTP API waits, so that the caller gets an answer that says what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaForwarder:
+    """Invokes synchronously, once: a retry by the SDK could run a tool twice."""
+
+    client: LambdaClient
+
+    @classmethod
+    def create(cls) -> LambdaForwarder:
+        """A forwarder on the account and Region of the execution environment."""
+        import boto3
+        from botocore.config import Config
+
+        config = Config(connect_timeout=1, read_timeout=READ_TIMEOUT_S, retries={"total_max_attempts": 1})
+        return cls(boto3.client("lambda", config=config))
+
+    def __call__(self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+        """The function's response to `event`; `custom` reaches it as `client_context.custom`.
+
+        Raises OwnerFailed when it could not be invoked, or ended in an error of its own.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            response = self.client.invoke(
+                FunctionName=function,
+                Payload=compact(event).encode(),
+                ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
+            )
+            payload = response["Payload"].read()
+        except ClientError as error:
+            raise OwnerFailed(error.response["Error"]["Code"]) from None
+        except BotoCoreError as error:
+            raise OwnerFailed(type(error).__name__) from None
+        if "FunctionError" in response:
+            raise OwnerFailed(f"FunctionError {response['FunctionError']}")
+        return parse(payload)

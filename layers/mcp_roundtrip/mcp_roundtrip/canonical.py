@@ -1,0 +1,126 @@
+"""JSON in, JSON out: the strict reader for whatever a client sends, and the one form that is digested.
+
+Two values have the same canonical form exactly when they are the same JSON value, however a runtime
+spells them: JavaScript writes ``2.0`` as ``2`` and ``1e20`` as ``100000000000000000000``, so integral
+floats become exact integers. Members are ordered by code point, and everything outside ASCII is escaped,
+which keeps the form total for lone surrogates. There is no Unicode normalisation: different code points
+are different values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from typing import Any
+
+MAX_DEPTH = 64
+"""How many levels of arrays and objects a document may have."""
+
+
+def parse(text: str | bytes | bytearray) -> Any:
+    """Read one JSON document as I-JSON (RFC 7493) asks: UTF-8, no duplicate members, no NaN or Infinity.
+
+    Raises ValueError with a reason that quotes none of the document.
+    """
+    if not isinstance(text, str):
+        try:
+            text = bytes(text).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ValueError("not UTF-8") from None
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    # A document without that many brackets cannot be too deep: the common case costs two counts, no walk.
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def compact(value: Any) -> str:
+    """Write JSON on one line, in ASCII, as lone surrogates need; raises ValueError for NaN and Infinity."""
+    return _ENCODER.encode(value)
+
+
+def canonical(value: Any) -> bytes:
+    """The canonical form of a JSON value. Raises ValueError for what JSON cannot hold."""
+    try:
+        return _CANONICAL.encode(_exact(value)).encode("ascii")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def digest(label: str, value: Any, *, size: int = 32) -> str:
+    """URL-safe Base64 of the first `size` bytes of SHA-256 over `label` and the canonical form.
+
+    The label keeps digests made for different purposes apart.
+    """
+    hashed = hashlib.sha256(label.encode() + b":" + canonical(value)).digest()
+    return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, float):
+        # json.loads reads 1e400 as inf, and int(inf) raises OverflowError.
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError("NaN and Infinity are not JSON")
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        for name in value:
+            if not isinstance(name, str):  # json.dumps would turn 1 and "1" into the same member
+                raise ValueError("member names must be strings")
+        return {name: _exact(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_exact(item) for item in value]
+    return value
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has a duplicate member")
+    return members
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to convert more than 4,300 digits, with a text that advises changing the interpreter.
+    if len(digits) > 4000:
+        raise ValueError("a number has too many digits")
+    return int(digits)
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError("a number is out of range")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_constant=_no_constant, parse_int=_integer, parse_float=_float
+)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False)

@@ -1,0 +1,175 @@
+"""What an asynchronous tool sees: the names of `Context`, awaited where they journal or report."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.context import CallInfo, ContextBase
+from mcp_roundtrip.engine.effects import Step
+from mcp_roundtrip.engine.questions import (
+    UNSET,
+    Elicit,
+    ElicitUrl,
+    ListRoots,
+    Message,
+    Question,
+    Root,
+    Sample,
+    Sampled,
+    Unset,
+)
+from mcp_roundtrip.engine.run import Run, inside_step
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.async_replay import Branches
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
+
+
+class AsyncContext(ContextBase):
+    """Handed to an `async def` tool's parameter that is annotated with it.
+
+    A question that has no answer yet parks its coroutine; other branches go on. The round ends when every
+    branch is parked and every step in flight is journaled.
+    """
+
+    def __init__(self, run: Run, info: CallInfo, branches: Branches, prefix: str = "") -> None:
+        super().__init__(run, info, prefix)
+        self._branches = branches
+
+    # -- branches -----------------------------------------------------------------------------------
+
+    def branch(self, name: str) -> AsyncContext:
+        """A context whose keys begin with `name` and a slash: one for each task of a TaskGroup."""
+        return AsyncContext(self._run, self._info, self._branches, f"{self._claim(name)}/")
+
+    async def gather(self, branches: Mapping[str, Callable[[AsyncContext], Awaitable[T]]]) -> dict[str, T]:
+        """Run functions of a context side by side, each in a branch of its own name; results by name."""
+        return await self._branches.gather({name: work(self.branch(name)) for name, work in branches.items()})
+
+    # -- questions ----------------------------------------------------------------------------------
+
+    @overload
+    async def elicit(self, key: str, message: str, model: type[T], *, default: T | Unset = UNSET) -> T: ...
+    @overload
+    async def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any: ...
+    async def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any:
+        """See `Context.elicit`."""
+        return (await self.ask(Elicit(key, message, model, default)))[0]
+
+    async def elicit_url(
+        self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET
+    ) -> None:
+        """See `Context.elicit_url`."""
+        await self.ask(ElicitUrl(key, message, url, done, default))
+
+    async def sample(
+        self,
+        key: str,
+        messages: str | Sequence[Message],
+        *,
+        max_tokens: int,
+        default: Sampled | Unset = UNSET,
+        **options: Any,
+    ) -> Sampled:
+        """See `Context.sample`."""
+        return (await self.ask(Sample(key, messages, max_tokens, options, default)))[0]
+
+    async def list_roots(
+        self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
+    ) -> tuple[Root, ...]:
+        """See `Context.list_roots`."""
+        return (await self.ask(ListRoots(key, default)))[0]
+
+    async def request(
+        self, key: str, method: str, params: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """See `Context.request`."""
+        return (await self.ask(self._namespaced(key, method, params)))[0]
+
+    @overload
+    async def ask(self, first: Question[T1], /) -> tuple[T1]: ...
+    @overload
+    async def ask(self, first: Question[T1], second: Question[T2], /) -> tuple[T1, T2]: ...
+    @overload
+    async def ask(
+        self, first: Question[T1], second: Question[T2], third: Question[T3], /
+    ) -> tuple[T1, T2, T3]: ...
+    @overload
+    async def ask(
+        self, first: Question[T1], second: Question[T2], third: Question[T3], fourth: Question[T4], /
+    ) -> tuple[T1, T2, T3, T4]: ...
+    @overload
+    async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
+    async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
+        """See `Context.ask`."""
+        answers = self._run.ask(questions, self._prefix)
+        if answers is None:
+            await self._branches.park()
+        return tuple(answers)
+
+    # -- effects ------------------------------------------------------------------------------------
+
+    @overload
+    async def step(
+        self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+    @overload
+    async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
+        step = Step(self._claim(name), function)
+        replayed = step.replayed(self._run)
+        if replayed is not None:
+            return replayed[0]
+        await self.checkpoint()
+        with self._branches.step_in_flight():
+            token = inside_step.set(step.key)
+            try:
+                value = function(*args, **kwargs)
+                if isinstance(value, Awaitable):
+                    value = await value
+            finally:
+                inside_step.reset(token)
+            return step.settle(self._run, value)
+
+    async def checkpoint(self, *, needs_ms: float | None = None) -> None:
+        """See `Context.checkpoint`."""
+        if self._run.wants_checkpoint(needs_ms):
+            self._run.shed = True
+            await self._branches.park()
+
+    async def now(self, key: str) -> datetime:
+        """See `Context.now`."""
+        return effects.now(self._run, self._claim(key))
+
+    async def uuid(self, key: str) -> UUID:
+        """See `Context.uuid`."""
+        return effects.uuid(self._run, self._claim(key))
+
+    async def random(self, key: str) -> float:
+        """See `Context.random`."""
+        return effects.random(self._run, self._claim(key))
+
+    async def signed_link(self, key: str, url: str, *, ttl_ms: int = 600_000) -> str:
+        """See `Context.signed_link`."""
+        return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """See `Context.progress`."""
+        if not self._run.replaying:
+            self._run.reports.progress(done, total, message)
+
+    async def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        """See `Context.log`."""
+        if not self._run.replaying:
+            self._run.reports.log(level, data, logger)

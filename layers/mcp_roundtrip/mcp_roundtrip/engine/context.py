@@ -1,0 +1,212 @@
+"""What a synchronous tool sees of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.effects import Step
+from mcp_roundtrip.engine.questions import (
+    UNSET,
+    Elicit,
+    ElicitUrl,
+    ListRoots,
+    Message,
+    NamespacedRequest,
+    Question,
+    Root,
+    Sample,
+    Sampled,
+    Unset,
+)
+from mcp_roundtrip.engine.run import Run, inside_step
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol import capabilities
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
+
+
+@dataclass(frozen=True, slots=True)
+class CallInfo:
+    """The read-only facts about a call that a context hands on."""
+
+    principal: Principal | None = None
+    client: Mapping[str, Any] | None = None
+    lambda_context: Any = None
+    namespaced_requests: bool = False
+
+
+class ContextBase:
+    """What `Context` and `AsyncContext` have in common: everything that only reads."""
+
+    def __init__(self, run: Run, info: CallInfo, prefix: str = "") -> None:
+        self._run = run
+        self._info = info
+        self._prefix = prefix
+
+    @property
+    def principal(self) -> Principal | None:
+        """The caller; None where the deployment lets anonymous callers in."""
+        return self._info.principal
+
+    @property
+    def client(self) -> Mapping[str, Any] | None:
+        """The client's name and version as it reports them itself: for display and logs, not decisions."""
+        return self._info.client
+
+    @property
+    def lambda_context(self) -> Any:
+        """The Lambda context object of this invocation."""
+        return self._info.lambda_context
+
+    @property
+    def remaining_ms(self) -> int:
+        """Milliseconds until this round has to end."""
+        return self._run.environment.budget.remaining_ms()
+
+    def supports(self, capability: str) -> bool:
+        """Whether the client declared a capability on this request, such as "sampling.tools"."""
+        return capabilities.declares(self._run.capabilities, capabilities.path(capability))
+
+    def idempotency_key(self, name: str) -> str:
+        """32 hexadecimal characters for a downstream API's idempotency parameter.
+
+        The same over all rounds, retries and replays from the first state the client received.
+        """
+        return effects.idempotency_key(self._run, self._prefix + name)
+
+    def _claim(self, key: str) -> str:
+        return self._run.claim(key, self._prefix)
+
+    def _namespaced(self, key: str, method: str, params: Mapping[str, Any] | None) -> NamespacedRequest:
+        if not self._info.namespaced_requests:
+            raise UsageError("namespaced requests are off: create the server with namespaced_requests=True")
+        return NamespacedRequest(key, method, params or {})
+
+
+class Context(ContextBase):
+    """Handed to a tool's parameter that is annotated with it."""
+
+    @overload
+    def elicit(self, key: str, message: str, model: type[T], *, default: T | Unset = UNSET) -> T: ...
+    @overload
+    def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any: ...
+    def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any:
+        """Ask the user to fill in a form; returns the validated `model`.
+
+        `model` is a flat pydantic model or dataclass, or the type of a single field. Raises
+        ElicitationDeclined or ElicitationCancelled when the user does not answer.
+        """
+        return self.ask(Elicit(key, message, model, default))[0]
+
+    def elicit_url(
+        self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET
+    ) -> None:
+        """Send the user to a URL; returns once `done()` says that what happens there is complete."""
+        self.ask(ElicitUrl(key, message, url, done, default))
+
+    def sample(
+        self,
+        key: str,
+        messages: str | Sequence[Message],
+        *,
+        max_tokens: int,
+        default: Sampled | Unset = UNSET,
+        **options: Any,
+    ) -> Sampled:
+        """Ask the client's model. `options` are CreateMessageRequest params as the schema spells them."""
+        return self.ask(Sample(key, messages, max_tokens, options, default))[0]
+
+    def list_roots(
+        self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
+    ) -> tuple[Root, ...]:
+        """The roots the client exposes."""
+        return self.ask(ListRoots(key, default))[0]
+
+    def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """A reverse-DNS namespaced request, for a client that declared that extension. Experimental."""
+        return self.ask(self._namespaced(key, method, params))[0]
+
+    @overload
+    def ask(self, first: Question[T1], /) -> tuple[T1]: ...
+    @overload
+    def ask(self, first: Question[T1], second: Question[T2], /) -> tuple[T1, T2]: ...
+    @overload
+    def ask(self, first: Question[T1], second: Question[T2], third: Question[T3], /) -> tuple[T1, T2, T3]: ...
+    @overload
+    def ask(
+        self, first: Question[T1], second: Question[T2], third: Question[T3], fourth: Question[T4], /
+    ) -> tuple[T1, T2, T3, T4]: ...
+    @overload
+    def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
+    def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
+        """Put several questions in one round; the answers come back in their order."""
+        answers = self._run.ask(questions, self._prefix)
+        if answers is None:
+            raise self._run.suspend()
+        return tuple(answers)
+
+    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a side effect once and remember its result, which must fit its return annotation."""
+        step = Step(self._claim(name), function)
+        replayed = step.replayed(self._run)
+        if replayed is not None:
+            return replayed[0]  # type: ignore[no-any-return]  # revived through the annotation that says T
+        self.checkpoint()
+        token = inside_step.set(step.key)
+        try:
+            value = function(*args, **kwargs)
+        finally:
+            inside_step.reset(token)
+        return step.settle(self._run, value)  # type: ignore[no-any-return]  # as above
+
+    def checkpoint(self, *, needs_ms: float | None = None) -> None:
+        """Give the request back with its state if less than `needs_ms` is left; the client retries at once.
+
+        Does so only after this round has journaled something, and not while replaying.
+        """
+        if self._run.wants_checkpoint(needs_ms):
+            self._run.shed = True
+            raise self._run.suspend()
+
+    def now(self, key: str) -> datetime:
+        """The current time in UTC; a replay sees the same."""
+        return effects.now(self._run, self._claim(key))
+
+    def uuid(self, key: str) -> UUID:
+        """A random UUID; a replay sees the same."""
+        return effects.uuid(self._run, self._claim(key))
+
+    def random(self, key: str) -> float:
+        """A random float in [0, 1); a replay sees the same."""
+        return effects.random(self._run, self._claim(key))
+
+    def signed_link(self, key: str, url: str, *, ttl_ms: int = 600_000) -> str:
+        """`url` with a token bound to this call and its principal, for `elicit_url`.
+
+        The page behind it checks the token with `Server.open_link` against its own signed-in user.
+        """
+        return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """`notifications/progress`, if the client asked for it; silent while replaying."""
+        if not self._run.replaying:
+            self._run.reports.progress(done, total, message)
+
+    def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        """`notifications/message`, if the client asked for that level; silent while replaying.
+
+        Raises ValueError for a level that is not one of RFC 5424's.
+        """
+        if not self._run.replaying:
+            self._run.reports.log(level, data, logger)

@@ -1,0 +1,90 @@
+"""What both contexts do around an effect: look it up, or run it and journal what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.schema.values import dump, return_annotation, revive
+
+LINK_PARAMETER = "mcp_link"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One `step`: its full key and the function that does the work."""
+
+    key: str
+    function: Callable[..., Any]
+
+    def replayed(self, run: Run) -> tuple[Any] | None:
+        """The recorded result in a 1-tuple (it may be None), revived through the return annotation."""
+        entry = run.recorded(self.key, Kind.STEP)
+        return None if entry is None else (self._revive(run, entry.value),)
+
+    def settle(self, run: Run, value: Any) -> Any:
+        """Journal a result, and return it as a replay will: dumped and revived."""
+        data = dump(value, return_annotation(self.function))
+        run.record(Entry(self.key, Kind.STEP, data))
+        return self._revive(run, data)
+
+    def _revive(self, run: Run, data: Any) -> Any:
+        try:
+            return revive(data, return_annotation(self.function))
+        except ValueError:
+            raise run.no_longer_fits(self.key) from None
+
+
+def recall(run: Run, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
+    """The recorded JSON value of `key`, or the one `make` returns now, journaled."""
+    entry = run.recorded(key, kind)
+    if entry is None:
+        entry = Entry(key, kind, make())
+        run.record(entry)
+    return entry.value
+
+
+def now(run: Run, key: str) -> datetime:
+    """The time (UTC, with milliseconds) at which the run first came here."""
+    epoch_ms: int = recall(run, key, Kind.NOW, lambda: int(run.environment.clock() * 1000))
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC)
+
+
+def uuid(run: Run, key: str) -> UUID:
+    """A version 4 UUID."""
+    return UUID(
+        recall(run, key, Kind.UUID, lambda: str(UUID(bytes=run.environment.random_bytes(16), version=4)))
+    )
+
+
+def random(run: Run, key: str) -> float:
+    """A float in [0, 1)."""
+    return float(recall(run, key, Kind.RANDOM, lambda: _unit_interval(run.environment.random_bytes(7))))
+
+
+def _unit_interval(seven_bytes: bytes) -> float:
+    """53 random bits, as random.random() has."""
+    return (int.from_bytes(seven_bytes, "big") >> 3) / (1 << 53)
+
+
+def idempotency_key(run: Run, name: str) -> str:
+    """32 hexadecimal characters that stay the same over rounds, retries and replays of this call."""
+    return sha256(f"mcp-rs/v1/idempotency:{run.journal.run_id}:{name}".encode()).hexdigest()[:32]
+
+
+def signed_link(run: Run, key: str, url: str, ttl_ms: int) -> str:
+    """`url` with a token in its query; journaled, so that the question that shows it does not change."""
+
+    def link() -> str:
+        token = run.environment.sign_link(
+            key, run.journal.run_id, int(run.environment.clock() + ttl_ms / 1000)
+        )
+        return f"{url}{'&' if '?' in url else '?'}{LINK_PARAMETER}={token}"
+
+    return str(recall(run, key, Kind.LINK, link))

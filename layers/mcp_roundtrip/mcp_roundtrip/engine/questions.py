@@ -1,0 +1,281 @@
+"""The questions a tool can put to its client: what each sends, needs, and makes of an answer."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.journal import Fingerprint
+from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, InvalidAnswer
+from mcp_roundtrip.protocol import capabilities
+from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.schema.forms import Form
+
+T = TypeVar("T")
+
+
+class Unset:
+    """The type of `UNSET`: no default was given (None may be one)."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset()
+
+
+class NotDone(Exception):
+    """The user agreed to open a URL, but what happens there is not finished: the question stands."""
+
+
+class Question(ABC, Generic[T]):
+    """A server-to-client request with a key of the author's choice and, perhaps, a default."""
+
+    key: str
+    default: T | Unset
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """The JSON-RPC method."""
+
+    @abstractmethod
+    def params(self) -> dict[str, Any]:
+        """What the author's question looks like on the wire."""
+
+    @abstractmethod
+    def needs(self) -> Sequence[Path]:
+        """The client capabilities without which it must not be sent."""
+
+    @abstractmethod
+    def read(self, raw: Any) -> T:
+        """The typed answer.
+
+        Raises InvalidAnswer (ask again), ElicitationDeclined, ElicitationCancelled or NotDone.
+        """
+
+    def confirm(self) -> None:
+        """Called for a fresh answer alone. Raises NotDone when the question has to stand a while longer."""
+
+    def fingerprint(self) -> Fingerprint:
+        """What an answer to this question is an answer to."""
+        params = self.params()
+        message = params.pop("message", None)
+        return Fingerprint(
+            message=digest("mcp-rs/v1/message", message, size=12),
+            form=digest("mcp-rs/v1/form", [self.method, params], size=12),
+        )
+
+    def kept(self, raw: Any) -> Any:
+        """The part of an answer that is journaled: all but `_meta`."""
+        if isinstance(raw, dict):
+            return {name: member for name, member in raw.items() if name != "_meta"}
+        return raw
+
+
+class _Elicitation(Question[T]):
+    @property
+    def method(self) -> str:
+        return "elicitation/create"
+
+    def kept(self, raw: Any) -> Any:
+        return {name: raw[name] for name in ("action", "content") if name in raw}
+
+    def _accepted(self, raw: Any) -> Any:
+        """The content of an ElicitResult whose action is "accept"."""
+        action = raw.get("action") if isinstance(raw, dict) else None
+        if action == "decline":
+            raise ElicitationDeclined(self.key)
+        if action == "cancel":
+            raise ElicitationCancelled(self.key)
+        if action != "accept":
+            raise InvalidAnswer("the answer has no action")
+        return raw.get("content")
+
+
+@dataclass(frozen=True, slots=True)
+class Elicit(_Elicitation[T]):
+    """Form elicitation: `model` is a flat pydantic model or dataclass, or the type of a single field."""
+
+    key: str
+    message: str
+    model: type[T]
+    default: T | Unset = UNSET
+
+    def params(self) -> dict[str, Any]:
+        return {
+            "mode": "form",
+            "message": self.message,
+            "requestedSchema": Form.of(self.model).requested_schema,
+        }
+
+    def needs(self) -> Sequence[Path]:
+        return (capabilities.ELICITATION_FORM,)
+
+    def read(self, raw: Any) -> T:
+        value: T = Form.of(self.model).parse(self._accepted(raw))
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitUrl(_Elicitation[None]):
+    """URL elicitation. `done` says whether the interaction behind the URL is complete."""
+
+    key: str
+    message: str
+    url: str
+    done: Callable[[], bool]
+    default: Unset | None = UNSET
+
+    def params(self) -> dict[str, Any]:
+        return {"mode": "url", "message": self.message, "url": self.url}
+
+    def needs(self) -> Sequence[Path]:
+        return (capabilities.ELICITATION_URL,)
+
+    def read(self, raw: Any) -> None:
+        self._accepted(raw)
+
+    def kept(self, raw: Any) -> Any:
+        return {"action": raw["action"]}
+
+    def confirm(self) -> None:
+        if not self.done():
+            raise NotDone
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """CreateMessageResult: what the client's model said. `content` is a block or a list of blocks."""
+
+    role: str
+    content: Any
+    model: str
+    stop_reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        blocks = self.content if isinstance(self.content, list) else [self.content]
+        return "".join(block["text"] for block in blocks if block.get("type") == "text")
+
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Question[Sampled]):
+    """`sampling/createMessage`. `messages` is a prompt or SamplingMessages; `options` are further params,
+    spelled as the schema spells them (`systemPrompt`, `temperature`, `modelPreferences`, `tools`, ...)."""
+
+    key: str
+    messages: str | Sequence[Message]
+    max_tokens: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    default: Sampled | Unset = UNSET
+
+    @property
+    def method(self) -> str:
+        return "sampling/createMessage"
+
+    def params(self) -> dict[str, Any]:
+        messages = self.messages
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
+        return {"messages": list(messages), "maxTokens": self.max_tokens, **self.options}
+
+    def needs(self) -> Sequence[Path]:
+        needed = [capabilities.SAMPLING]
+        if "tools" in self.options or "toolChoice" in self.options:
+            needed.append(("sampling", "tools"))
+        if self.options.get("includeContext", "none") != "none":
+            needed.append(("sampling", "context"))
+        return needed
+
+    def read(self, raw: Any) -> Sampled:
+        if not isinstance(raw, dict) or not isinstance(raw.get("role"), str):
+            raise InvalidAnswer("not a CreateMessageResult: no role")
+        content = raw.get("content")
+        for block in content if isinstance(content, list) else [content]:
+            if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+                raise InvalidAnswer("not a CreateMessageResult: content is no content block")
+            if block["type"] == "text" and not isinstance(block.get("text"), str):
+                raise InvalidAnswer("not a CreateMessageResult: a text block has no text")
+        if not isinstance(raw.get("model"), str):
+            raise InvalidAnswer("not a CreateMessageResult: no model")
+        return Sampled(raw["role"], content, raw["model"], raw.get("stopReason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A root the client exposes."""
+
+    uri: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRoots(Question[tuple[Root, ...]]):
+    """`roots/list`."""
+
+    key: str = "roots"
+    default: tuple[Root, ...] | Unset = UNSET
+
+    @property
+    def method(self) -> str:
+        return "roots/list"
+
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    def needs(self) -> Sequence[Path]:
+        return (capabilities.ROOTS,)
+
+    def read(self, raw: Any) -> tuple[Root, ...]:
+        roots = raw.get("roots") if isinstance(raw, dict) else None
+        if not isinstance(roots, list):
+            raise InvalidAnswer("not a ListRootsResult: no roots")
+        if not all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
+            raise InvalidAnswer("not a ListRootsResult: a root has no uri")
+        return tuple(Root(root["uri"], root.get("name")) for root in roots)
+
+
+_NAMESPACED: Final = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+/[A-Za-z0-9][A-Za-z0-9._/-]*")
+_RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacedRequest(Question[Mapping[str, Any]]):
+    """A request outside the core protocol, such as `com.example/approval`, to a client whose `extensions`
+    declare that name."""
+
+    key: str
+    name: str
+    arguments: Mapping[str, Any]
+    default: Mapping[str, Any] | Unset = UNSET
+
+    def __post_init__(self) -> None:
+        labels = self.name.partition("/")[0].split(".")
+        if not _NAMESPACED.fullmatch(self.name) or labels[1] in _RESERVED_LABELS:
+            raise DefinitionError(
+                f"{self.name!r} is no reverse-DNS request name such as 'com.example/approval'"
+            )
+
+    @property
+    def method(self) -> str:
+        return self.name
+
+    def params(self) -> dict[str, Any]:
+        return dict(self.arguments)
+
+    def needs(self) -> Sequence[Path]:
+        return (("extensions", self.name),)
+
+    def read(self, raw: Any) -> Mapping[str, Any]:
+        if not isinstance(raw, dict):
+            raise InvalidAnswer("the answer is not an object")
+        return raw

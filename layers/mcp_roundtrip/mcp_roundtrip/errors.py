@@ -1,0 +1,192 @@
+"""Every exception of the package.
+
+::
+
+    BaseException
+    ├── Suspend                          a run stops here; `except Exception` must not swallow it
+    └── Exception
+        └── McpRoundtripError            catch this to catch all of the following
+            ├── ToolError                the model reads the message (`isError: true`)
+            │   ├── ArgumentsError       the arguments do not fit the tool's inputSchema
+            │   ├── ElicitationDeclined  the user said no (.key)
+            │   └── ElicitationCancelled the user dismissed the question (.key)
+            ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
+            │   └── MissingClientCapability   -32021 (.required)
+            ├── DefinitionError          a tool, question or schema that cannot be offered: mend the code
+            ├── UsageError               a tool used its Context wrongly: mend the code
+            │   ├── InvalidKey           empty, not a string, or with a reserved character (.key)
+            │   └── DuplicateKey         one key used twice in one run (.key)
+            ├── Drift                    the code changed under a call in flight (.key, .changed)
+            ├── InvalidAnswer            the client's answer does not fit its question (.reason)
+            ├── StateRejected            a requestState that is not accepted (.reason: for the log only)
+            ├── StateTooLarge            the journal does not fit into a requestState (.size, .limit)
+            ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
+            ├── OwnerFailed              a function behind the front door did not answer (.reason: as above)
+            └── SettingsError            a setting is missing or contradictory (.setting)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+INVALID_PARAMS = -32602
+MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
+
+
+class Suspend(BaseException):
+    """Ends a pass over a tool's body: something has to happen before the run can go on."""
+
+
+class McpRoundtripError(Exception):
+    """Base of every exception this package raises, `Suspend` aside."""
+
+
+class ToolError(McpRoundtripError):
+    """Raise it in a tool to tell the model what went wrong; the message reaches the model as it is."""
+
+
+class ArgumentsError(ToolError):
+    """The call's arguments do not fit the tool's schema; the message says which and why."""
+
+
+class _Answered(ToolError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The user {self.verb} {key!r}.")
+        self.key = key
+
+    verb = "refused"
+
+
+class ElicitationDeclined(_Answered):
+    """The user declined the question `key`."""
+
+    verb = "declined to answer"
+
+
+class ElicitationCancelled(_Answered):
+    """The user dismissed the question `key` without a choice."""
+
+    verb = "dismissed the question"
+
+
+class ProtocolError(McpRoundtripError):
+    """Becomes a JSON-RPC error response.
+
+    `code` is the JSON-RPC code, `data` its optional `data` member, `http_status` overrides the status
+    that the table in `protocol.jsonrpc` gives for the code.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        http_status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.http_status = http_status
+
+
+class MissingClientCapability(ProtocolError):
+    """-32021 with exactly the capabilities (`required`, in ClientCapabilities form) that are missing."""
+
+    def __init__(self, required: Mapping[str, Any]) -> None:
+        super().__init__(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            "This request needs client capabilities that it does not declare",
+            {"requiredCapabilities": required},
+        )
+        self.required = required
+
+
+class DefinitionError(McpRoundtripError):
+    """A tool, question or schema is declared in a way the protocol cannot carry."""
+
+
+class UsageError(McpRoundtripError):
+    """A tool used its Context in a way the engine does not allow."""
+
+
+class InvalidKey(UsageError):
+    """A key is not a non-empty string free of the reserved characters `~` and `/`."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(f"key {key!r} must be a non-empty string without '~' or '/', which are reserved")
+        self.key = key
+
+
+class DuplicateKey(UsageError):
+    """`key` was used twice in one run. In a loop, put the item into the key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key {key!r} was already used in this run; in a loop, put the item into the key")
+        self.key = key
+
+
+class Drift(McpRoundtripError):
+    """The tool's code no longer matches the journal of a call in flight.
+
+    `key` names the question or step, `changed` says what about it changed.
+    """
+
+    def __init__(self, key: str, changed: str) -> None:
+        super().__init__(f"{key!r}: {changed}")
+        self.key = key
+        self.changed = changed
+
+
+class InvalidAnswer(McpRoundtripError):
+    """An answer does not fit its question; `reason` is shown to whoever is asked again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StateRejected(McpRoundtripError):
+    """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StateTooLarge(McpRoundtripError):
+    """The journal does not fit into a `requestState`: `size` characters, at most `limit`."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"requestState would be {size} characters, the limit is {limit}: "
+            "return references from steps instead of large values, or use a task"
+        )
+        self.size = size
+        self.limit = limit
+
+
+class KeyServiceError(McpRoundtripError):
+    """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class OwnerFailed(McpRoundtripError):
+    """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class SettingsError(McpRoundtripError):
+    """The setting named `setting` (an environment variable) is missing or contradicts another."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        super().__init__(f"{setting}: {problem}")
+        self.setting = setting

@@ -1,0 +1,131 @@
+"""``python -m mcp_roundtrip.local``: serve template.yaml until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from mcp_roundtrip.local.app import LocalApp, serve
+from mcp_roundtrip.local.model import TemplateError
+from mcp_roundtrip.local.template import parameters_without_default
+
+ASSUMED = {"AuthMode": "none"}
+"""Parameters that only a deployment must choose: on this computer there is nobody to keep out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status: 2 for what the caller can mend."""
+    options = _parser().parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _leave)
+    given = dict(options.parameter)
+    try:
+        assumed = _assumed(options.template, given)
+        with serve(
+            options.template,
+            port=options.port,
+            fresh=options.fresh,
+            parameters={**assumed, **given},
+            log=_print,
+        ) as app:
+            _print(banner(app, assumed, fresh=options.fresh))
+            threading.Event().wait()
+    except TemplateError as error:
+        _complain(str(error))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        _complain(f"port {options.port} is in use: stop what listens there, or choose another with --port")
+    return 2
+
+
+def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool) -> str:
+    """What is served where, and how a client gets there."""
+    routes = "\n".join(
+        f"  {route.method:7} {app.url(route.path)}  {route.function}" for route in app.routes()
+    )
+    url = app.url(min((route.path for route in app.routes() if "{" not in route.path), key=len, default="/"))
+    config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
+    assumptions = "".join(
+        f"Assumed {name}={value}; --parameter {name}=… changes it.\n" for name, value in assumed.items()
+    )
+    processes = (
+        "A new process for every request."
+        if fresh
+        else "Processes stay warm; --fresh starts one per request."
+    )
+    return f"""
+{routes}
+
+{assumptions}{processes} Changes to the sources are picked up.
+
+An MCP client's configuration:
+
+  {config}
+
+The official client (pip install mcp):
+
+  python - <<'EOF'
+  import asyncio
+  from mcp import Client
+
+  async def main():
+      async with Client("{url}") as client:
+          for tool in (await client.list_tools()).tools:
+              print(tool.name, "-", tool.description)
+
+  asyncio.run(main())
+  EOF
+"""
+
+
+def _assumed(template: Path, given: Mapping[str, str]) -> dict[str, str]:
+    missing = parameters_without_default(template) - given.keys()
+    return {name: value for name, value in ASSUMED.items() if name in missing}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip.local", description=__doc__)
+    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="a SAM template")
+    parser.add_argument("--port", type=int, default=3000, help="port on 127.0.0.1 (0: any free one)")
+    parser.add_argument("--fresh", action="store_true", help="a new execution environment for every request")
+    parser.add_argument(
+        "--parameter",
+        type=_parameter,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the template",
+    )
+    return parser
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError("must be NAME=VALUE")
+    return name, value
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # the clean-up is under way
+    raise SystemExit(0)
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def _complain(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

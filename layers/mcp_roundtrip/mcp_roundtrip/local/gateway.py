@@ -1,0 +1,93 @@
+"""The HTTP API in front of the functions, with the limits and the answers of API Gateway."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.events import MalformedResponse, decoded_path, to_event, to_reply
+from mcp_roundtrip.local.model import Reply, Request, Route
+from mcp_roundtrip.local.routing import match
+
+MAX_BODY = 10 * 1024 * 1024
+"""API Gateway's limit for a request body, in bytes."""
+
+MAX_EVENT = 6 * 1024 * 1024
+"""Lambda's limit for an event, in bytes."""
+
+INTEGRATION_TIMEOUT_S = 30.0
+"""How long API Gateway waits for a function; the function itself goes on."""
+
+
+class Gateway:
+    """Turns a request into an event for a function, and its outcome into a reply.
+
+    `routes` is asked at every request, for a template may change; `invoke` runs a function by name.
+    """
+
+    def __init__(
+        self,
+        routes: Callable[[], Sequence[Route]],
+        invoke: Callable[[str, bytes], Outcome],
+        log: Callable[[str], None],
+        *,
+        timeout_s: float = INTEGRATION_TIMEOUT_S,
+    ) -> None:
+        self._routes = routes
+        self._invoke = invoke
+        self._log = log
+        self._timeout_s = timeout_s
+        self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
+
+    def respond(self, request: Request) -> Reply:
+        """Serve one request and log it."""
+        started = time.perf_counter()
+        request_id = str(uuid.uuid4())
+        reply = self._reply(request, request_id)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        rpc_method = request.header("mcp-method") or "-"
+        line = f"{request.method} {request.target} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
+        # A client must not be able to write control sequences to the terminal.
+        self._log("".join(character if character.isprintable() else "?" for character in line))
+        return Reply(reply.status, (*reply.headers, ("apigw-requestid", request_id)), reply.body)
+
+    def _reply(self, request: Request, request_id: str) -> Reply:
+        found = match(self._routes(), request.method, decoded_path(request.target))
+        if found is None:
+            return _message(404, "Not Found")
+        route, parameters = found
+        event = to_event(request, route, parameters, request_id=request_id, now=time.time())
+        payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if request.too_large or len(payload) > MAX_EVENT:
+            return _message(413, "Request Entity Too Large")
+        future: Future[Outcome] = self._workers.submit(self._invoke, route.function, payload)
+        try:
+            outcome = future.result(self._timeout_s)
+        except TimeoutError:
+            self._log(f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API")
+            return _message(503, "Service Unavailable")
+        return self._from_outcome(route.function, outcome)
+
+    def _from_outcome(self, function: str, outcome: Outcome) -> Reply:
+        if outcome.failed:
+            return _FAILED
+        try:
+            return to_reply(outcome.payload)
+        except MalformedResponse as error:
+            self._log(f"[{function}] malformed response: {error}")
+            return _FAILED
+
+    def close(self) -> None:
+        """Let no thread behind; the functions must have been stopped before."""
+        self._workers.shutdown(cancel_futures=True)
+
+
+def _message(status: int, text: str) -> Reply:
+    return Reply(status, (("content-type", "application/json"),), json.dumps({"message": text}).encode())
+
+
+_FAILED = _message(502, "Internal Server Error")

@@ -1,0 +1,207 @@
+"""CloudFormation's intrinsic functions, resolved with what this computer knows.
+
+Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes are in the long form
+(``{"Fn::Sub": …}``), which the reader of the template makes of the short tags.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_VARIABLE = re.compile(r"\$\{(!?)([^{}]+)\}")
+_NO_VALUE = object()
+
+
+class Unresolvable(Exception):
+    """A value depends on something that only a deployment knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean: `values` answers Ref, `attributes` answers GetAtt by ``Resource.Attribute``."""
+
+    values: Mapping[str, Any]
+    attributes: Mapping[str, str]
+    mappings: Mapping[str, Any]
+    conditions: Mapping[str, Any]
+
+
+def resolve(node: Any, scope: Scope) -> Any:
+    """The value of `node` with every intrinsic function replaced; None where it is AWS::NoValue.
+
+    Raises Unresolvable with the reason.
+    """
+    value = _resolve(node, scope)
+    return None if value is _NO_VALUE else value
+
+
+def holds(condition: str, scope: Scope) -> bool:
+    """Whether the condition of that name is true. Raises Unresolvable."""
+    if condition not in scope.conditions:
+        raise Unresolvable(f"there is no condition {condition}")
+    return _truth(scope.conditions[condition], scope)
+
+
+def is_intrinsic(node: Any) -> bool:
+    """Whether `node` is a call of an intrinsic function, not a plain object."""
+    if not isinstance(node, dict) or len(node) != 1:
+        return False
+    (name,) = node
+    return name == "Ref" or (isinstance(name, str) and name.startswith("Fn::"))
+
+
+def _resolve(node: Any, scope: Scope) -> Any:
+    if is_intrinsic(node):
+        ((name, argument),) = node.items()
+        if name not in _FUNCTIONS:
+            raise Unresolvable(f"{name} cannot be resolved on this computer")
+        return _FUNCTIONS[name](argument, scope)
+    if isinstance(node, dict):
+        members = {name: _resolve(member, scope) for name, member in node.items()}
+        return {name: member for name, member in members.items() if member is not _NO_VALUE}
+    if isinstance(node, list):
+        return [item for item in (_resolve(item, scope) for item in node) if item is not _NO_VALUE]
+    if isinstance(node, str) and "{{resolve:" in node:
+        raise Unresolvable("dynamic references ({{resolve:…}}) cannot be resolved on this computer")
+    return node
+
+
+def _text(node: Any, scope: Scope) -> str:
+    value = _resolve(node, scope)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (str, int, float)):
+        raise Unresolvable(f"expected a string, not {type(value).__name__}")
+    return str(value)
+
+
+def _list(node: Any, scope: Scope) -> list[Any]:
+    value = _resolve(node, scope)
+    if not isinstance(value, list):
+        raise Unresolvable(f"expected a list, not {type(value).__name__}")
+    return value
+
+
+def _arguments(node: Any, count: int, function: str) -> list[Any]:
+    if not isinstance(node, list) or len(node) != count:
+        raise Unresolvable(f"{function} takes a list of {count}")
+    return node
+
+
+def _ref(name: Any, scope: Scope) -> Any:
+    if name == "AWS::NoValue":
+        return _NO_VALUE
+    if name not in scope.values:
+        raise Unresolvable(f"{name} is neither a parameter nor a resource that exists under these conditions")
+    value = scope.values[name]
+    if isinstance(value, Unresolvable):
+        raise value
+    return value
+
+
+def _get_att(argument: Any, scope: Scope) -> str:
+    path = argument if isinstance(argument, str) else ".".join(_text(part, scope) for part in argument)
+    if path not in scope.attributes:
+        raise Unresolvable(f"the attribute {path} is only known in a deployment")
+    return scope.attributes[path]
+
+
+def _sub(argument: Any, scope: Scope) -> str:
+    text, local = (argument, {}) if isinstance(argument, str) else _arguments(argument, 2, "Fn::Sub")
+
+    def variable(match: re.Match[str]) -> str:
+        literal, name = match[1], match[2].strip()
+        if literal:
+            return f"${{{name}}}"
+        if name in local:
+            return _text(local[name], scope)
+        if name in scope.values or "." not in name:
+            return _text({"Ref": name}, scope)
+        return _get_att(name, scope)
+
+    if not isinstance(text, str):
+        raise Unresolvable("Fn::Sub takes a string")
+    return _VARIABLE.sub(variable, text)
+
+
+def _if(argument: Any, scope: Scope) -> Any:
+    condition, then, otherwise = _arguments(argument, 3, "Fn::If")
+    return _resolve(then if holds(condition, scope) else otherwise, scope)
+
+
+def _join(argument: Any, scope: Scope) -> str:
+    delimiter, items = _arguments(argument, 2, "Fn::Join")
+    return str(delimiter).join(_text(item, scope) for item in _list(items, scope))
+
+
+def _split(argument: Any, scope: Scope) -> list[str]:
+    delimiter, text = _arguments(argument, 2, "Fn::Split")
+    return _text(text, scope).split(str(delimiter))
+
+
+def _select(argument: Any, scope: Scope) -> Any:
+    index, items = _arguments(argument, 2, "Fn::Select")
+    try:
+        return _list(items, scope)[int(_text(index, scope))]
+    except (ValueError, IndexError):
+        raise Unresolvable("Fn::Select has no item of that index") from None
+
+
+def _find_in_map(argument: Any, scope: Scope) -> Any:
+    found: Any = scope.mappings
+    for key in _arguments(argument, 3, "Fn::FindInMap"):
+        name = _text(key, scope)
+        if name not in found:
+            raise Unresolvable(f"Fn::FindInMap finds no {name}")
+        found = found[name]
+    return found
+
+
+def _base64(argument: Any, scope: Scope) -> str:
+    return b64encode(_text(argument, scope).encode()).decode()
+
+
+def _truth(node: Any, scope: Scope) -> bool:
+    if not isinstance(node, dict) or len(node) != 1:
+        raise Unresolvable(f"{node!r} is not a condition")
+    ((name, argument),) = node.items()
+    match name:
+        case "Condition":
+            return holds(str(argument), scope)
+        case "Fn::Equals":
+            left, right = _arguments(argument, 2, name)
+            return bool(_comparable(left, scope) == _comparable(right, scope))
+        case "Fn::Not":
+            return not _truth(_arguments(argument, 1, name)[0], scope)
+        case "Fn::And":
+            return all(_truth(part, scope) for part in argument)
+        case "Fn::Or":
+            return any(_truth(part, scope) for part in argument)
+    raise Unresolvable(f"{name} is not a condition function")
+
+
+def _comparable(node: Any, scope: Scope) -> Any:
+    value = _resolve(node, scope)
+    # Parameters are strings: `!Equals [!Ref Count, 1]` compares "1" with 1.
+    return value if isinstance(value, (list, dict)) else _text(value, scope)
+
+
+_FUNCTIONS: dict[str, Callable[[Any, Scope], Any]] = {
+    "Ref": _ref,
+    "Fn::GetAtt": _get_att,
+    "Fn::Sub": _sub,
+    "Fn::If": _if,
+    "Fn::Join": _join,
+    "Fn::Split": _split,
+    "Fn::Select": _select,
+    "Fn::FindInMap": _find_in_map,
+    "Fn::Base64": _base64,
+    "Fn::Equals": lambda argument, scope: _truth({"Fn::Equals": argument}, scope),
+    "Fn::Not": lambda argument, scope: _truth({"Fn::Not": argument}, scope),
+    "Fn::And": lambda argument, scope: _truth({"Fn::And": argument}, scope),
+    "Fn::Or": lambda argument, scope: _truth({"Fn::Or": argument}, scope),
+}

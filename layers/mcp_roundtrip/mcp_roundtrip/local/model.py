@@ -1,0 +1,100 @@
+"""What a template says, as far as running it here needs it, and what passes over its HTTP faces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip.errors import McpRoundtripError
+
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+STACK_NAME = "local"
+LATEST = "$LATEST"
+
+
+class TemplateError(McpRoundtripError):
+    """The template cannot be run here; the message names the resource and the property."""
+
+
+class FunctionFailed(McpRoundtripError):
+    """A function raised, timed out or ended; `payload` is what the Invoke API says about it."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        super().__init__(f"{payload.get('errorType')}: {payload.get('errorMessage')}")
+        self.payload = payload
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One Lambda function: `name` is what the Invoke API knows it by, `layers` are folders for PYTHONPATH."""
+
+    name: str
+    handler: str
+    code: Path
+    layers: tuple[Path, ...]
+    environment: Mapping[str, str]
+    timeout_s: float
+    memory_mb: int
+    alias: str | None = None
+
+    @property
+    def arn(self) -> str:
+        return function_arn(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`method` may be `ANY`; `path` has `{name}` and `{name+}` variables, or is `$default`."""
+
+    method: str
+    path: str
+    function: str
+
+    @property
+    def key(self) -> str:
+        """The route key, as API Gateway spells it in the event."""
+        return self.path if self.path == "$default" else f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The functions by name, the routes, and the files and folders all of it was read from."""
+
+    functions: Mapping[str, Function]
+    routes: tuple[Route, ...]
+    sources: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request. `target` is the request target, percent-encoded; an oversized body is left out."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+    too_large: bool = False
+    protocol: str = "HTTP/1.1"
+    source_ip: str = "127.0.0.1"
+
+    def header(self, name: str) -> str | None:
+        """The first value of the header, whatever the case of its name."""
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP response; Content-Length and Date are the server's to add."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+def function_arn(name: str, qualifier: str | None = None) -> str:
+    """The ARN of the function, or of its alias or version `qualifier`."""
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
+    return f"{arn}:{qualifier}" if qualifier else arn

@@ -1,0 +1,21 @@
+"""Who is calling, as the event source has established it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_roundtrip.canonical import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """`kind` says who established it: "jwt", "lambda" or "iam"."""
+
+    kind: str
+    subject: str
+    issuer: str | None = None
+    client_id: str | None = None
+
+    def canonical(self) -> str:
+        """The one spelling that states are bound to."""
+        return canonical([self.kind, self.issuer, self.subject, self.client_id]).decode()

@@ -1,0 +1,90 @@
+"""Agreement of the mirrored HTTP headers with the body (SEP-2243, Streamable HTTP "Server Validation")."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Final
+
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
+from mcp_roundtrip.protocol.methods import (
+    HEADER_METHOD,
+    HEADER_NAME,
+    HEADER_PROTOCOL_VERSION,
+    META_PROTOCOL_VERSION,
+    NAME_HEADER_REQUIRED,
+    NAME_PARAMETER,
+)
+
+_SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+
+def check(request: Request, headers: Mapping[str, str]) -> None:
+    """Raise -32020 unless the headers say what the body says.
+
+    The version is compared only where the body carries one: its absence is a matter of `_meta`.
+    """
+    _compare("MCP-Protocol-Version", headers.get(HEADER_PROTOCOL_VERSION), _body_version(request))
+    _compare("Mcp-Method", headers.get(HEADER_METHOD), request.method)
+    if request.method in NAME_PARAMETER:
+        _check_name(request, headers.get(HEADER_NAME))
+
+
+def _check_name(request: Request, header: str | None) -> None:
+    if header is None:
+        if request.method in NAME_HEADER_REQUIRED:
+            raise _mismatch("the Mcp-Name header is missing")
+        return
+    name = request.params.get(NAME_PARAMETER[request.method])
+    decoded = decode(header)
+    if decoded is None:
+        raise _mismatch("the Mcp-Name header is not valid: its characters or its Base64 form")
+    if isinstance(name, str) and decoded != name:  # a name of another type is refused with -32602 later
+        raise _mismatch("the Mcp-Name header does not match the body")
+
+
+def _compare(header: str, value: str | None, expected: str | None) -> None:
+    if value is None:
+        raise _mismatch(f"the {header} header is missing")
+    if expected is not None and value.strip(" \t") != expected:
+        raise _mismatch(f"the {header} header does not match the body")
+
+
+def _body_version(request: Request) -> str | None:
+    meta = request.params.get("_meta")
+    version = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _mismatch(problem: str) -> ProtocolError:
+    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {problem}")
+
+
+def decode(header: str) -> str | None:
+    """The value a header carries: optional white space trimmed, the Base64 sentinel decoded.
+
+    None when the header holds other characters than visible ASCII, space and tab, or a sentinel whose
+    content is not canonical Base64 of UTF-8.
+    """
+    value = header.strip(" \t")
+    if any(not ("\x20" <= character <= "\x7e" or character == "\t") for character in value):
+        return None
+    sentinel = _SENTINEL.fullmatch(value)
+    if sentinel is None:
+        return value
+    try:
+        raw = b64decode(sentinel[1], validate=True)
+        # validate=True lets non-zero padding bits pass: two spellings of one name.
+        return raw.decode("utf-8") if b64encode(raw).decode() == sentinel[1] else None
+    except ValueError:
+        return None
+
+
+def encode(value: str) -> str:
+    """A header value that `decode` turns back into `value`."""
+    if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value):
+        return value
+    return f"=?base64?{b64encode(value.encode()).decode()}?="

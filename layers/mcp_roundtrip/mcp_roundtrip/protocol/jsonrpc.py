@@ -1,0 +1,123 @@
+"""JSON-RPC 2.0 envelopes and error codes (MCP 2026-07-28, basic/index "Messages")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
+
+HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
+    {
+        PARSE_ERROR: 400,
+        INVALID_REQUEST: 400,
+        METHOD_NOT_FOUND: 404,
+        INVALID_PARAMS: 400,
+        HEADER_MISMATCH: 400,
+        MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
+        UNSUPPORTED_PROTOCOL_VERSION: 400,
+        # Not 500: the request was answered, and a 5xx would hide the answer from clients that stop there.
+        INTERNAL_ERROR: 200,
+    }
+)
+"""HTTP status for each error code, wherever the error was produced."""
+
+RequestId = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request; `params` is empty when the message has none."""
+
+    id: RequestId
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A notification: nothing may be sent in reply."""
+
+    method: str
+
+
+class InvalidEnvelope(ProtocolError):
+    """The body is not one JSON-RPC request or notification; `id` is the request's id where it can be read."""
+
+    def __init__(self, code: int, message: str, id: RequestId | None = None) -> None:  # noqa: A002 - JSON-RPC's name
+        super().__init__(code, message)
+        self.id = id
+
+
+def read(body: str | bytes) -> Request | Notification:
+    """Decode one message. Raises InvalidEnvelope: -32700 for what is not JSON, -32600 for other shapes."""
+    try:
+        message = parse(body)
+    except ValueError as error:
+        raise InvalidEnvelope(PARSE_ERROR, f"Parse error: {error}") from None
+    if isinstance(message, list):
+        raise InvalidEnvelope(INVALID_REQUEST, "Batches are not part of MCP: send one message per request")
+    if not isinstance(message, dict):
+        raise InvalidEnvelope(INVALID_REQUEST, "The body must be one JSON-RPC message: a JSON object")
+    if "id" in message and not _is_id(message["id"]):
+        raise InvalidEnvelope(INVALID_REQUEST, "'id' must be a string or an integer")
+    return _message(message, message.get("id"))
+
+
+def _message(message: dict[str, Any], request_id: RequestId | None) -> Request | Notification:
+    if message.get("jsonrpc") != "2.0":
+        raise InvalidEnvelope(INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
+    method = message.get("method")
+    if method is None and ("result" in message or "error" in message):
+        raise InvalidEnvelope(
+            INVALID_REQUEST, "Clients send requests and notifications, no responses", request_id
+        )
+    if not isinstance(method, str) or not method:
+        raise InvalidEnvelope(INVALID_REQUEST, "'method' must be a non-empty string", request_id)
+    params = message.get("params", {})
+    if not isinstance(params, dict):
+        raise InvalidEnvelope(INVALID_REQUEST, "'params' must be an object", request_id)
+    if request_id is None:
+        return Notification(method)
+    return Request(request_id, method, params)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
+    """A result response."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": value}
+
+
+def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any]:
+    """An error response; without an id when the request's own could not be read."""
+    body: dict[str, Any] = {"code": failure.code, "message": failure.message}
+    if failure.data is not None:
+        body["data"] = failure.data
+    message: dict[str, Any] = {"jsonrpc": "2.0"}
+    if request_id is not None:
+        message["id"] = request_id
+    message["error"] = body
+    return message
+
+
+def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A notification to the client."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def http_status(failure: ProtocolError) -> int:
+    """The HTTP status an error travels with."""
+    return failure.http_status or HTTP_STATUS.get(failure.code, 200)

@@ -1,0 +1,45 @@
+"""Tables of what the protocol calls things: methods, headers, reserved names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+PROTOCOL_VERSION: Final = "2026-07-28"
+SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)
+
+META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+META_CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
+META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
+HEADER_METHOD: Final = "mcp-method"
+HEADER_NAME: Final = "mcp-name"
+
+DISCOVER: Final = "server/discover"
+TOOLS_LIST: Final = "tools/list"
+TOOLS_CALL: Final = "tools/call"
+
+NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        TOOLS_CALL: "name",
+        "prompts/get": "name",
+        "resources/read": "uri",
+        "tasks/get": "taskId",
+        "tasks/update": "taskId",
+        "tasks/cancel": "taskId",
+    }
+)
+"""Method -> the parameter that `Mcp-Name` mirrors (SEP-2243; for tasks SEP-2663)."""
+
+NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, "prompts/get", "resources/read"})
+"""Methods whose request must carry `Mcp-Name`."""
+
+INPUT_METHODS: Final = frozenset({TOOLS_CALL, "prompts/get", "resources/read"})
+"""Methods an InputRequiredResult may answer (patterns/mrtr "Supported Requests")."""
+
+LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Least to most severe (RFC 5424)."""

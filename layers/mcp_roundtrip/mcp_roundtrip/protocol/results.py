@@ -1,0 +1,63 @@
+"""Wire shapes of the results (schema 2026-07-28)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUPPORTED_VERSIONS
+
+LIST_TTL_MS: Final = 300_000
+"""How long a client may consider lists and discovery fresh (server/utilities/caching)."""
+
+
+def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+    """A result with `resultType` "complete" and the server's name and version in `_meta`."""
+    return {"resultType": "complete", **members, "_meta": {META_SERVER_INFO: server_info}}
+
+
+def cacheable(server_info: Mapping[str, Any], *, scope: str = "public", **members: Any) -> dict[str, Any]:
+    """A complete result with caching hints; `scope` is "public" or "private"."""
+    return complete(server_info, **members, ttlMs=LIST_TTL_MS, cacheScope=scope)
+
+
+def discover(
+    server_info: Mapping[str, Any], capabilities: Mapping[str, Any], instructions: str | None
+) -> dict[str, Any]:
+    """DiscoverResult."""
+    extra = {} if instructions is None else {"instructions": instructions}
+    return cacheable(
+        server_info, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
+    )
+
+
+def input_required(
+    server_info: Mapping[str, Any],
+    input_requests: Mapping[str, Mapping[str, Any]],
+    request_state: str,
+) -> dict[str, Any]:
+    """InputRequiredResult; without `inputRequests` when there are none: the client retries at once."""
+    requests = {"inputRequests": input_requests} if input_requests else {}
+    return {
+        "resultType": "input_required",
+        **requests,
+        "requestState": request_state,
+        "_meta": {META_SERVER_INFO: server_info},
+    }
+
+
+def tool_error(server_info: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A CallToolResult that tells the model what went wrong."""
+    return complete(server_info, content=[text_content(text)], isError=True)
+
+
+def tool_result(
+    server_info: Mapping[str, Any], content: Sequence[Mapping[str, Any]], structured: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A CallToolResult; `structured` is empty or holds the member `structuredContent`."""
+    return complete(server_info, content=content, **structured, isError=False)
+
+
+def text_content(text: str) -> dict[str, Any]:
+    """A TextContent block."""
+    return {"type": "text", "text": text}

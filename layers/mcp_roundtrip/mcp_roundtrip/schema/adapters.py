@@ -1,0 +1,77 @@
+"""One pydantic TypeAdapter per type, and its refusals in words that quote no value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+
+UNUSABLE = (PydanticUserError, PydanticUndefinedAnnotation)
+"""What pydantic raises for a type it cannot build, or cannot describe in JSON Schema."""
+
+MAX_PROBLEMS = 20
+"""How many problems a message lists; a list of a million wrong items must not become a book."""
+
+# pydantic's own texts for these quote the input.
+_WITHOUT_INPUT = {
+    "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
+    "uuid_parsing": "Input should be a valid UUID",
+    "timezone_offset": "Input has another timezone offset than {tz_expected} seconds",
+}
+
+
+# bytes that are no UTF-8 survive, where pydantic lets anybody but the type itself decide it.
+_EXACT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+
+def adapter(annotation: Any, *, exact: bool = False) -> TypeAdapter[Any]:
+    """A TypeAdapter for `annotation`, cached; an `exact` one writes bytes as Base64.
+
+    Raises one of `UNUSABLE` for a type pydantic does not know.
+    """
+    try:
+        hash(annotation)
+    except TypeError:  # Annotated[..., Field(...)] is not hashable
+        return _build(annotation, exact)
+    return _cached(annotation, exact)
+
+
+def _build(annotation: Any, exact: bool) -> TypeAdapter[Any]:
+    if not exact:
+        return TypeAdapter(annotation)
+    try:
+        return TypeAdapter(annotation, config=_EXACT)
+    except PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        return TypeAdapter(annotation)
+
+
+_cached = lru_cache(maxsize=512)(_build)
+
+
+def problems(error: ValidationError, root: str) -> str:
+    """One line per problem: where (from `root` on), and what. The input's values are never quoted."""
+    found = error.errors(include_url=False, include_input=False)
+    lines = [f"{location(root, item['loc'])}: {_reason(item, root)}" for item in found[:MAX_PROBLEMS]]
+    if len(found) > MAX_PROBLEMS:
+        lines.append(f"and {len(found) - MAX_PROBLEMS} more")
+    return "\n".join(lines)
+
+
+def location(root: str, path: Sequence[str | int]) -> str:
+    """`arguments`, `("sizes", 0, "vcpus")` -> `arguments.sizes[0].vcpus`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return (root + "".join(steps)).removeprefix(".") or "answer"  # a form has no root
+
+
+def _reason(item: Any, root: str) -> str:
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
+    if kind in _WITHOUT_INPUT:
+        return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
+    return str(item["msg"]).removeprefix("Value error, ")

@@ -1,0 +1,98 @@
+"""A docstring, taken apart into prose and the descriptions of parameters.
+
+Three styles are read: Google (``Args:``), NumPy (``Parameters`` underlined) and reST (``:param name:``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from inspect import cleandoc
+
+_GOOGLE_HEADER = re.compile(r"(Args|Arguments|Parameters|Params):\s*$")
+_GOOGLE_ENTRY = re.compile(r"(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$")
+_NUMPY_ENTRY = re.compile(r"(?P<names>\w+(?:\s*,\s*\w+)*)\s*(?::(?P<type>.*))?$")
+_REST_ENTRY = re.compile(
+    r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?(?P<names>\w+)\s*:\s*(?P<text>.*)$"
+)
+_REST_TYPE = re.compile(r":type\s+\w+\s*:")
+_UNDERLINE = re.compile(r"-{3,}\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Docstring:
+    """`prose` is everything but the parameter section, `parameters` maps names to descriptions."""
+
+    prose: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+
+
+def parse(text: str | None) -> Docstring:
+    """Take a raw `__doc__` apart; a section that holds no readable entry stays in the prose."""
+    lines = cleandoc(text or "").splitlines()
+    parameters: dict[str, str] = {}
+    for style in (_google, _numpy, _rest):
+        lines, found = style(lines)
+        parameters = found | parameters
+    prose = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    return Docstring(prose, {name: words for name, words in parameters.items() if words})
+
+
+def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    for start, line in enumerate(lines):
+        if _GOOGLE_HEADER.match(line):
+            stop = _end_of_indented(lines, start + 1)
+            return _cut(lines, start, stop, _entries(lines[start + 1 : stop], _GOOGLE_ENTRY))
+    return lines, {}
+
+
+def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    headers = [n for n, line in enumerate(lines) if n and _UNDERLINE.match(line) and lines[n - 1].strip()]
+    for position, underline in enumerate(headers):
+        if lines[underline - 1].strip() in ("Parameters", "Other Parameters"):
+            following = headers[position + 1 :]
+            stop = following[0] - 1 if following else len(lines)
+            return _cut(lines, underline - 1, stop, _entries(lines[underline + 1 : stop], _NUMPY_ENTRY))
+    return lines, {}
+
+
+def _rest(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    prose: list[str] = []
+    entries: list[str] = []
+    kept = prose
+    for line in lines:
+        if _REST_ENTRY.match(line):
+            kept = entries
+        elif _REST_TYPE.match(line):
+            kept = []
+        elif not line[:1].isspace():  # only indented lines continue a field
+            kept = prose
+        kept.append(line)
+    return prose, _entries(entries, _REST_ENTRY)
+
+
+def _end_of_indented(lines: list[str], start: int) -> int:
+    for number in range(start, len(lines)):
+        if lines[number].strip() and not lines[number][0].isspace():
+            return number
+    return len(lines)
+
+
+def _cut(lines: list[str], start: int, stop: int, found: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    return ([*lines[:start], "", *lines[stop:]], found) if found else (lines, {})
+
+
+def _entries(block: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in cleandoc("\n" + "\n".join(block)).splitlines():
+        entry = pattern.match(line)
+        if entry:
+            names = re.split(r"\s*,\s*", entry["names"])
+            first = entry.groupdict().get("text") or ""
+            found.update({name: [first] for name in names})
+        else:
+            for name in names:
+                found[name].append(line.strip())
+    return {name: " ".join(filter(None, words)) for name, words in found.items()}

@@ -1,0 +1,88 @@
+"""Form elicitation: a type becomes `requestedSchema`, an answer becomes a value of that type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import lru_cache
+from inspect import isclass
+from types import NoneType
+from typing import Annotated, Any, NotRequired, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
+
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.schema.adapters import UNUSABLE, problems
+
+VALUE = "value"
+"""The one property of a form made from a single-field type."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """What is asked, and how an answer is read. `requested_schema` must not be changed by the caller."""
+
+    requested_schema: dict[str, Any]
+    types: TypeAdapter[Any]
+    single: bool
+
+    @classmethod
+    def of(cls, model: Any) -> Form:
+        """A form for a flat pydantic model, dataclass or TypedDict, or for one field of any other type.
+
+        Raises DefinitionError that names the field a form cannot hold, and says why.
+        """
+        try:
+            hash(model)
+        except TypeError:  # Annotated[..., Field(...)] is not hashable
+            return _build(model)
+        return _cached(model)
+
+    def parse(self, content: Any) -> Any:
+        """The value in an accepted answer's `content`.
+
+        Raises InvalidAnswer; its reason says where and what, and never quotes the answer.
+        """
+        if not isinstance(content, Mapping):
+            raise InvalidAnswer("answer: Input should be an object")
+        try:
+            value = self.types.validate_json(compact(dict(content)))
+        except ValidationError as error:
+            raise InvalidAnswer(problems(error, "")) from None
+        return value.get(VALUE) if self.single else value
+
+
+def _build(model: Any) -> Form:
+    from mcp_roundtrip.schema.restricted import requested_schema  # only a run that asks pays for it
+
+    single = not _has_fields(model)
+    name = getattr(model, "__name__", str(model))
+    try:
+        types: TypeAdapter[Any] = TypeAdapter(_record(model) if single else model)
+        return Form(requested_schema(types), types, single)
+    except DefinitionError as error:
+        raise DefinitionError(f"form {name}: {error}") from None
+    except UNUSABLE as error:
+        raise DefinitionError(f"form {name}: {error}") from None
+
+
+_cached = lru_cache(maxsize=256)(_build)
+
+
+def _has_fields(model: Any) -> bool:
+    if isclass(model) and issubclass(model, BaseModel):
+        return not model.__pydantic_root_model__  # RootModel itself costs its import
+    return (isclass(model) and is_dataclass(model)) or is_typeddict(model)
+
+
+def _record(annotation: Any) -> Any:
+    record: Any = TypedDict("Answer", {VALUE: _optional(annotation)})  # type: ignore[misc]  # dynamic
+    return record
+
+
+def _optional(annotation: Any) -> Any:
+    """`X | None` may be left out: a form has no way to answer null."""
+    inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return NotRequired[annotation] if NoneType in get_args(inner) else annotation

@@ -1,0 +1,60 @@
+"""pydantic's JSON Schema without the titles nobody wrote. Imported when a schema is first asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import core_schema
+
+
+class Untitled(GenerateJsonSchema):
+    """Keeps a title only where the author set one: `Name` above `name` costs the model tokens."""
+
+    # A default that JSON cannot hold is left out of the schema; the function still has it.
+    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return _untitled(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return _untitled(super().dataclass_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        self._enums.add(schema["cls"].__name__)
+        return super().enum_schema(schema)
+
+    def generate(
+        self, schema: core_schema.CoreSchema, mode: JsonSchemaMode = "validation"
+    ) -> JsonSchemaValue:
+        self._enums: set[str] = set()
+        made = super().generate(schema, mode)
+        # pydantic adds an enumeration's title after enum_schema() has returned.
+        for found in (made, *made.get("$defs", {}).values()):
+            if found.get("title") in self._enums and ("enum" in found or "const" in found):
+                del found["title"]
+        return made
+
+
+def json_schema(
+    adapter: TypeAdapter[Any],
+    mode: JsonSchemaMode = "validation",
+    generator: type[GenerateJsonSchema] = Untitled,
+) -> dict[str, Any]:
+    """JSON Schema 2020-12 of the adapter's type, members named by alias, `type` first."""
+    schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
+    return {"type": schema.pop("type"), **schema} if "type" in schema else schema
+
+
+def _untitled(schema: JsonSchemaValue, cls: Any) -> JsonSchemaValue:
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    if "title" not in config and schema.get("title") == getattr(cls, "__name__", None):
+        schema.pop("title", None)
+    return schema

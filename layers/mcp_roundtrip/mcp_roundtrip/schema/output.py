@@ -1,0 +1,173 @@
+"""A tool's result: outputSchema from the return annotation, content and structuredContent from the value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from inspect import Signature, isclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems
+from mcp_roundtrip.schema.callables import name_of, type_hints
+from mcp_roundtrip.schema.content import BLOCKS, Text
+
+
+class Missing(Enum):
+    """`null` is a structuredContent like any other: its absence needs a value of its own."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+
+_UNION = (Union, UnionType)
+_SEQUENCE = (list, tuple)
+
+
+class _Kind(Enum):
+    OPEN = "the value decides"
+    CONTENT = "content blocks, text or nothing"
+    STRUCTURED = "an outputSchema"
+
+
+@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
+class Output:
+    """What a function returns to a client, as JSON Schema and as a serialiser."""
+
+    name: str
+    annotation: Any
+    kind: _Kind
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Output:
+        """Read the return annotation of `function`.
+
+        Raises DefinitionError for one that mixes content blocks with structured values, since an
+        outputSchema would have to hold for both.
+        """
+        name = name_of(function)
+        annotation = type_hints(function).get("return", Signature.empty)
+        if annotation in (Signature.empty, Any, object):
+            return cls(name, annotation, _Kind.OPEN)
+        if _is_content(annotation):
+            return cls(name, annotation, _Kind.CONTENT)
+        if _mentions_block(annotation):
+            raise DefinitionError(
+                f"{name}: the return type {_shown(annotation)} mixes content blocks with structured values"
+            )
+        return cls(name, annotation, _Kind.STRUCTURED)
+
+    def json_schema(self) -> dict[str, Any] | None:
+        """The tool's `outputSchema`, or None; built once, not to be changed by the caller.
+
+        Raises DefinitionError for a type that JSON Schema cannot describe.
+        """
+        return self._json_schema
+
+    def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
+        """`content`, and `structuredContent` or MISSING.
+
+        With an outputSchema every value is structured, None and text too: the specification demands a
+        structured result then. Raises UsageError, quoting no value, for a value that does not fit the
+        return type or is not JSON.
+        """
+        if self.kind is _Kind.STRUCTURED:
+            return self._structured(self._typed(value))
+        blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
+        if blocks is not None:
+            return blocks, MISSING
+        if self.kind is _Kind.CONTENT:
+            raise UsageError(
+                f"{self.name} returned {type(value).__name__}, its return type is {_shown(self.annotation)}"
+            )
+        return self._structured(self._untyped(value))
+
+    @cached_property
+    def _json_schema(self) -> dict[str, Any] | None:
+        if self.kind is not _Kind.STRUCTURED:
+            return None
+        from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
+
+        try:
+            return json_schema(adapter(self.annotation), "serialization")
+        except UNUSABLE as error:
+            raise DefinitionError(f"{self.name}: {error}") from None
+
+    def _structured(self, data: Any) -> tuple[list[dict[str, Any]], Any]:
+        try:
+            text = _JSON.encode(data)
+        except ValueError:
+            raise UsageError(f"{self.name} returned a value with NaN or Infinity, which JSON lacks") from None
+        return [Text(text).to_wire()], data
+
+    def _typed(self, value: Any) -> Any:
+        mismatch = f"{self.name} returned a value that does not fit its return type {_shown(self.annotation)}"
+        try:
+            types = adapter(self.annotation)
+            # Validating first lets a dict stand for a model, and holds every constraint the schema states.
+            fitting = types.validate_python(value, by_alias=True, by_name=True)
+            return types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
+        except UNUSABLE as error:
+            raise DefinitionError(f"{self.name}: {error}") from None
+        except ValidationError as error:
+            raise UsageError(f"{mismatch}\n{problems(error, 'result')}") from None
+        except (PydanticSerializationError, UnicodeDecodeError):
+            raise UsageError(mismatch) from None
+
+    def _untyped(self, value: Any) -> Any:
+        try:
+            return to_jsonable_python(value)
+        except (PydanticSerializationError, ValueError):
+            raise UsageError(f"{self.name} returned a value that JSON cannot hold") from None
+
+
+# Read by the model: characters outside ASCII stay as they are. The envelope around it escapes them.
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [Text(value).to_wire()]
+    if isinstance(value, BLOCKS):
+        return [value.to_wire()]
+    if not isinstance(value, _SEQUENCE) or not all(isinstance(item, (str, *BLOCKS)) for item in value):
+        return None
+    if text_alone or any(isinstance(item, BLOCKS) for item in value):
+        return [Text(item).to_wire() if isinstance(item, str) else item.to_wire() for item in value]
+    return None  # a list of strings that nothing marks as content is data
+
+
+def _is_content(annotation: Any, *, item: bool = False) -> bool:
+    """None, str, blocks, unions of them, and lists or tuples that may hold blocks."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_content(arguments[0], item=item)
+    if origin in _UNION:
+        return all(_is_content(member, item=item) for member in arguments)
+    if origin in _SEQUENCE and not item:
+        members = [member for member in arguments if member is not Ellipsis]
+        return _mentions_block(annotation) and all(_is_content(member, item=True) for member in members)
+    return annotation in (str, *BLOCKS) or (annotation in (None, NoneType) and not item)
+
+
+def _mentions_block(annotation: Any) -> bool:
+    return annotation in BLOCKS or any(map(_mentions_block, _type_arguments(annotation)))
+
+
+def _type_arguments(annotation: Any) -> tuple[Any, ...]:
+    arguments = get_args(annotation)
+    return arguments[:1] if get_origin(annotation) is Annotated else arguments
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isclass(annotation) else str(annotation).replace("typing.", "")

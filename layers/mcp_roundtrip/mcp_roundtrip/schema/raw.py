@@ -1,0 +1,204 @@
+"""Arguments for authors who bring their own JSON Schema (`input_schema=`), validated by jsonschema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
+from mcp_roundtrip.schema.callables import Signature
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
+
+DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECTS = {
+    DEFAULT_DIALECT: "Draft202012Validator",
+    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+    "http://json-schema.org/draft-06/schema": "Draft6Validator",
+    "http://json-schema.org/draft-04/schema": "Draft4Validator",
+}
+"""Supported values of `$schema`, and jsonschema's class for each."""
+
+# basic/index "Composition-Keyword Resource Use" asks for bounds.
+MAX_DEPTH = 64
+MAX_SUBSCHEMAS = 2000
+
+_DATA = {"const", "enum", "default", "examples"}  # their contents are values, not schemas
+_MAPS = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
+class RawArguments:
+    """The same face as `signature.Arguments`; the function takes the whole object as one parameter."""
+
+    signature: Signature
+    input_schema: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Any],
+        context_types: tuple[type, ...],
+        input_schema: Mapping[str, Any],
+    ) -> RawArguments:
+        """Check `input_schema` without importing jsonschema, and find the parameter that takes the object.
+
+        Raises DefinitionError for a root that is no object schema, an unknown dialect, a `$ref` that leaves
+        the document, a schema past the bounds, a function without exactly one parameter besides the
+        context, and where jsonschema is not installed.
+        """
+        signature = Signature.of(function, context_types)
+        if len(signature.parameters) != 1:
+            raise DefinitionError(
+                f"{signature.name}: with input_schema= the function takes the arguments as one parameter "
+                f"besides the context, not {len(signature.parameters)}"
+            )
+        schema = dict(input_schema)
+        try:
+            _check(schema)
+        except DefinitionError as error:
+            raise DefinitionError(f"{signature.name}: {error}") from None
+        if find_spec("jsonschema") is None:
+            raise DefinitionError(
+                f"{signature.name}: input_schema= needs jsonschema: pip install mcp-roundtrip[schema]"
+            )
+        return cls(signature, schema)
+
+    @property
+    def context_parameter(self) -> str | None:
+        """The name of the parameter that takes the Context, if there is one."""
+        return self.signature.context_parameter
+
+    @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
+
+    @property
+    def description(self) -> str:
+        """The docstring without its parameter section."""
+        return self.signature.docstring.prose
+
+    def json_schema(self) -> dict[str, Any]:
+        """The schema as it was given."""
+        return self.input_schema
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """`{parameter: raw}`; raises ArgumentsError with one line per problem, quoting no value sent."""
+        from referencing.exceptions import Unresolvable  # jsonschema's own dependency
+
+        arguments = dict(raw)
+        try:
+            found = list(islice(_lines(self._validator, arguments), MAX_PROBLEMS + 1))
+        except Unresolvable as error:
+            raise DefinitionError(f"{self.signature.name}: cannot resolve $ref {error.ref!r}") from None
+        except RecursionError:
+            raise DefinitionError(f"{self.signature.name}: input_schema recurses without end") from None
+        if len(found) > MAX_PROBLEMS:
+            found[MAX_PROBLEMS:] = ["and more"]
+        if found:
+            raise ArgumentsError("\n".join(found))
+        return {self.signature.parameters[0].name: arguments}
+
+    @cached_property
+    def _validator(self) -> Validator:
+        import jsonschema  # an extra, and slow to import: only tools with a raw schema pay for it
+        from referencing import Registry
+
+        dialect: type[Validator] = getattr(jsonschema, DIALECTS[_dialect(self.input_schema)])
+        try:
+            dialect.check_schema(self.input_schema)
+        except jsonschema.SchemaError as error:
+            place = location("input_schema", list(error.absolute_path))
+            raise DefinitionError(f"{self.signature.name}: {place}: {error.message}") from None
+        # jsonschema's default registry fetches what it does not know; an empty one refuses.
+        return dialect(self.input_schema, registry=Registry())
+
+
+def _dialect(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("$schema", DEFAULT_DIALECT)).removesuffix("#")
+
+
+def _check(schema: dict[str, Any]) -> None:
+    if schema.get("type") != "object":
+        raise DefinitionError('input_schema must have "type": "object" at its root')
+    if _dialect(schema) not in DIALECTS:
+        raise DefinitionError(
+            f"$schema {schema['$schema']!r} is not supported; supported are {', '.join(DIALECTS)}"
+        )
+    for count, (depth, node) in enumerate(_subschemas(schema), 1):
+        if depth > MAX_DEPTH:
+            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
+        if count > MAX_SUBSCHEMAS:
+            raise DefinitionError(f"input_schema has more than {MAX_SUBSCHEMAS} subschemas")
+        for keyword in _REFERENCES:
+            # basic/index "$ref Resolution": never dereference what may be a network URI.
+            if keyword in node and not str(node[keyword]).startswith("#"):
+                raise DefinitionError(f"{keyword} {node[keyword]!r} leaves the document; use #/$defs/...")
+
+
+def _subschemas(root: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every object that may be used as a schema; unknown keywords count, since a `$ref` may point there."""
+    waiting: list[tuple[int, Any]] = [(0, root)]
+    while waiting:
+        depth, node = waiting.pop()
+        if isinstance(node, list) and depth <= MAX_DEPTH:  # past it, its objects say so; lists have no say
+            waiting += [(depth + 1, item) for item in node]
+        elif isinstance(node, dict):
+            yield depth, node
+            for keyword, value in node.items():
+                if keyword in _DATA:
+                    continue
+                # The members of `properties` are names: one called "$ref" is no reference.
+                named = keyword in _MAPS and isinstance(value, dict)
+                waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
+
+
+def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:
+    seen: set[str] = set()
+    for error in validator.iter_errors(arguments):
+        for line in _describe(error):
+            if line not in seen:  # jsonschema reports each missing member with the whole `required`
+                seen.add(line)
+                yield line
+
+
+def _describe(error: ValidationError) -> Iterator[str]:
+    """jsonschema's own messages quote the input; these name the place, and the rule the author wrote."""
+    path = list(error.absolute_path)
+    here = location("arguments", path)
+    unknown = "unknown member" if path else "unknown argument"
+    instance: Any = error.instance
+    keyword: Any = error.validator
+    rule: Any = error.validator_value
+    if keyword == "required":
+        missing = (name for name in rule if name not in instance)
+        yield from (f"{location(here, [name])}: Field required" for name in missing)
+    elif keyword == "additionalProperties" and rule is False:
+        yield from (f"{location(here, [name])}: {unknown}" for name in _unknown(instance, error.schema))
+    elif keyword == "type":
+        yield f"{here}: Input should be of type {rule if isinstance(rule, str) else ' or '.join(rule)}"
+    elif keyword is None:  # the subschema `false`
+        yield f"{here}: Input is not allowed"
+    else:
+        yield f"{here}: Input does not satisfy {_rule(keyword, rule)}"
+
+
+def _unknown(instance: Mapping[str, Any], schema: Any) -> list[str]:
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    return [name for name in instance if name not in known and not any(re.search(p, name) for p in patterns)]
+
+
+def _rule(keyword: str, value: Any) -> str:
+    rule = json.dumps(value, ensure_ascii=False)
+    return f"{keyword}: {rule}" if len(rule) <= 200 else keyword

@@ -1,0 +1,148 @@
+"""The restricted JSON Schema of a form (client/elicitation, "Requested Schema").
+
+Flat objects of primitives, and of schema.json's members for each of them no others. A constraint that has no
+member there is left to the check of the answer. The result is part of a question's digest, so the same type
+must give the same schema in every process.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.generate import Untitled, json_schema
+
+_FORMATS = {"email", "uri", "date", "date-time"}
+_LABELS = ("title", "description")
+_PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+class _FormSchema(Untitled):
+    """Decimal is a number here: `number | string` is a union, which a form cannot show."""
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        bounds = {name: float(schema[name]) for name in ("ge", "gt", "le", "lt") if name in schema}
+        return self.float_schema(core_schema.float_schema(**bounds))  # type: ignore[arg-type]  # as above
+
+    def encode_default(self, dft: Any) -> Any:
+        return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
+
+
+def requested_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
+    """`requestedSchema` for an object type; raises DefinitionError that names the field it cannot hold."""
+    schema = json_schema(types, generator=_FormSchema)
+    definitions = schema.get("$defs", {})
+    schema = _inlined(schema, definitions)
+    if schema.get("type") != "object":
+        raise DefinitionError("a form is an object with fields")
+    properties = {
+        name: _property(name, _inlined(member, definitions), definitions)
+        for name, member in schema.get("properties", {}).items()
+    }
+    required = {"required": schema["required"]} if schema.get("required") else {}
+    return {"type": "object", "properties": properties, **required}
+
+
+def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Follow `$ref`, drop the null of an optional field; what stands beside them wins."""
+    while True:
+        if "$ref" in schema:
+            name = schema["$ref"].removeprefix("#/$defs/")
+            schema = {**definitions[name], **_without(schema, "$ref")}
+            continue
+        members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
+        if len(members) != 1:
+            return {**schema, "anyOf": members} if members else schema
+        schema = {**members[0], **_without(schema, "anyOf")}
+
+
+def _without(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
+    return {name: value for name, value in schema.items() if name != keyword}
+
+
+def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if schema.get("format") == "password" or schema.get("writeOnly"):
+        raise DefinitionError(
+            f"field {name!r} is a secret, and a form must not ask for one; use URL mode (elicit_url)"
+        )
+    labels = {label: schema[label] for label in _LABELS if label in schema}
+    if choice := _choice(schema, "oneOf", definitions):
+        options = _options(choice, "oneOf")
+        default = {"default": schema["default"]} if schema.get("default") in options else {}
+        return {**choice, **labels, **default}
+    kind = schema.get("type")
+    if kind == "array":
+        return {**_multiple(name, schema, definitions), **labels}
+    if kind not in _PYTHON or "enum" in schema or "const" in schema:
+        raise DefinitionError(f"field {name!r} {_why_not(schema)}")
+    return {"type": kind, **labels, **_constraints(kind, schema), **_default(kind, schema)}
+
+
+def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -> dict[str, Any] | None:
+    """An enumeration of strings: plain, or under `keyword` with the titles every option has."""
+    branches = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    branches = [_inlined(branch, definitions) for branch in branches]
+    values = [[branch["const"]] if "const" in branch else branch.get("enum", []) for branch in branches]
+    if not all(values) or not all(isinstance(option, str) for options in values for option in options):
+        return None
+    titled = [{"const": branch.get("const"), "title": branch.get("title")} for branch in branches]
+    if branches != [schema] and all(option["const"] and option["title"] for option in titled):
+        return {"type": "string", keyword: titled}
+    return {"type": "string", "enum": [option for options in values for option in options]}
+
+
+def _multiple(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    choice = _choice(_inlined(schema.get("items", {}), definitions), "anyOf", definitions)
+    if choice is None or "prefixItems" in schema:
+        raise DefinitionError(f"field {name!r} is a list of something else than enumerated strings")
+    items = choice if "enum" in choice else _without(choice, "type")
+    bounds: dict[str, Any] = {bound: schema[bound] for bound in ("minItems", "maxItems") if bound in schema}
+    chosen = schema.get("default")
+    # In the options' order: a set has none of its own that two processes would agree on.
+    ordered = [option for option in _options(choice, "anyOf") if option in chosen] if chosen else []
+    default = {"default": ordered} if chosen is not None else {}
+    return {"type": "array", "items": items, **bounds, **default}
+
+
+def _options(choice: dict[str, Any], keyword: str) -> list[str]:
+    return choice.get("enum") or [option["const"] for option in choice[keyword]]
+
+
+def _constraints(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    if kind == "boolean":
+        return {}
+    if kind == "string":
+        lengths: dict[str, Any] = {
+            name: schema[name] for name in ("minLength", "maxLength") if name in schema
+        }
+        known = {"format": schema["format"]} if schema.get("format") in _FORMATS else {}
+        return {**lengths, **known}
+    # Forms have no exclusive bounds; a number gets the inclusive one, the nearest that refuses nothing valid.
+    step = 1 if kind == "integer" else 0
+    bounds: dict[str, Any] = {}
+    if "exclusiveMinimum" in schema:
+        bounds["minimum"] = schema["exclusiveMinimum"] + step
+    if "exclusiveMaximum" in schema:
+        bounds["maximum"] = schema["exclusiveMaximum"] - step
+    return bounds | {name: schema[name] for name in ("minimum", "maximum") if name in schema}
+
+
+def _default(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    default = schema.get("default")
+    fits = isinstance(default, _PYTHON[kind]) and (kind == "boolean" or not isinstance(default, bool))
+    return {"default": default} if fits else {}
+
+
+def _why_not(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema or "oneOf" in schema:
+        return "is a union of several types; a form's field has one"
+    if "enum" in schema or "const" in schema:
+        return "enumerates values that are not strings"
+    if schema.get("type") == "object":
+        return "is a nested object; a form is flat"
+    return "is not a string, number, boolean or enumeration"

@@ -1,0 +1,115 @@
+"""A tool's arguments: inputSchema from the function's signature, keyword arguments from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import Parameter
+from typing import Annotated, Any, NotRequired, get_args, get_origin
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic.fields import FieldInfo
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.adapters import UNUSABLE, problems
+from mcp_roundtrip.schema.callables import Signature
+
+
+@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
+class Arguments:
+    """What a function takes from a client, as JSON Schema and as a validator.
+
+    Registration reads the signature; pydantic is only asked when the first call or list needs it.
+    """
+
+    signature: Signature
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
+        """Read `function`, whose parameter annotated with one of `context_types` is not an argument.
+
+        Raises DefinitionError for a parameter without annotation, or one that cannot be passed by name.
+        """
+        signature = Signature.of(function, context_types)
+        for parameter in signature.parameters:
+            if parameter.annotation is Parameter.empty:
+                raise DefinitionError(f"{signature.name}: parameter {parameter.name!r} has no annotation")
+        return cls(signature)
+
+    @property
+    def context_parameter(self) -> str | None:
+        """The name of the parameter that takes the Context, if there is one."""
+        return self.signature.context_parameter
+
+    @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
+
+    @property
+    def description(self) -> str:
+        """The docstring without its parameter section."""
+        return self.signature.docstring.prose
+
+    def json_schema(self) -> dict[str, Any]:
+        """The tool's `inputSchema`: built once, not to be changed by the caller.
+
+        Raises DefinitionError for a type that JSON Schema cannot describe.
+        """
+        return self._json_schema
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Keyword arguments for the function, from the JSON a client sent.
+
+        Raises ArgumentsError with one line per problem; the values sent are not quoted.
+        """
+        try:
+            # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
+            values: dict[str, Any] = self._adapter.validate_json(compact(dict(raw)))
+        except ValidationError as error:
+            raise ArgumentsError(problems(error, "arguments")) from None
+        return values
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        # A TypedDict and no model: parameters may be called `json`, `copy` or `_id`, and a dict comes back.
+        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
+        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        try:
+            return TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+        except UNUSABLE as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+
+    @cached_property
+    def _json_schema(self) -> dict[str, Any]:
+        if not self.signature.parameters:
+            return {"type": "object", "additionalProperties": False}
+        from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
+
+        try:
+            return json_schema(self._adapter)
+        except UNUSABLE as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+
+    def _field(self, parameter: Parameter) -> Any:
+        metadata: list[Any] = []
+        if description := self.signature.docstring.parameters.get(parameter.name):
+            metadata.append(Field(description=description))
+        base, own = _parts(parameter.annotation)
+        metadata += own  # later metadata wins: an explicit description beats the docstring's
+        if isinstance(parameter.default, FieldInfo):
+            metadata.append(parameter.default)
+        elif parameter.default is not Parameter.empty:
+            metadata.append(Field(default=parameter.default))
+        annotation = Annotated[(base, *metadata)] if metadata else base
+        optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
+        return NotRequired[annotation] if optional else annotation
+
+
+def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, []

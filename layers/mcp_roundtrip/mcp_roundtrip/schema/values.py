@@ -1,0 +1,119 @@
+"""Step results: into the journal as JSON, and back as what the step's function returns.
+
+`revive(dump(value, annotation), annotation) == value` for what pydantic can carry. Members are written and
+read by field name, because an alias for writing need not be the alias for reading.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from inspect import Signature, isclass
+from typing import Any, get_args, get_origin
+from weakref import WeakKeyDictionary
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems
+from mcp_roundtrip.schema.callables import type_hints, underlying
+
+EMPTY = Signature.empty
+_UNTYPED = (EMPTY, Any, object, None)
+_EXACT_IN_JSON = frozenset({bool, int, str})
+_PRIMITIVE = _EXACT_IN_JSON | {type(None)}
+
+
+def dump(value: Any, annotation: Any) -> Any:
+    """`value` as JSON, by `annotation` where there is one (`inspect.Signature.empty` or None: none).
+
+    Raises UsageError, quoting no value, for what JSON cannot hold or does not fit the annotation.
+    """
+    kind = type(value)
+    if _is_untyped(annotation):
+        return value if kind in _PRIMITIVE else _dump_untyped(value)
+    return value if kind is annotation and kind in _PRIMITIVE else _dump_typed(value, annotation)
+
+
+def revive(data: Any, annotation: Any) -> Any:
+    """What `dump` was given, from its JSON; without an annotation, the JSON itself.
+
+    Raises ValueError, quoting no value, for JSON that does not fit the annotation.
+    """
+    if _is_untyped(annotation) or (type(data) is annotation and annotation in _EXACT_IN_JSON):
+        return data
+    try:
+        return adapter(annotation, exact=True).validate_json(compact(data), by_alias=False, by_name=True)
+    except ValidationError as error:
+        raise ValueError(problems(error, "result")) from None
+    except UNUSABLE:
+        raise ValueError(_unusable(annotation)) from None
+
+
+def return_annotation(function: Callable[..., Any]) -> Any:
+    """What calling (and awaiting) `function` gives, or `inspect.Signature.empty` where nothing says so."""
+    target = underlying(function)
+    if isclass(target) or isclass(get_origin(target)):
+        return target
+    target = getattr(target, "__func__", target)  # a bound method is a new object each time
+    try:
+        return _known[target]
+    except (KeyError, TypeError):  # TypeError: some callables take no weak reference, or have no hash
+        pass
+    found = _resolved(target)
+    with suppress(TypeError):
+        _known[target] = found
+    return found
+
+
+# Weak, so that a closure and what it holds of one call do not outlive the call.
+_known: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
+
+
+def _resolved(function: Callable[..., Any]) -> Any:
+    try:
+        found = type_hints(function).get("return", EMPTY)
+    except DefinitionError:  # somebody else's function, typed for a checker only
+        return EMPTY
+    return get_args(found)[-1] if get_origin(found) in (Awaitable, Coroutine) else found
+
+
+def _is_untyped(annotation: Any) -> bool:
+    return any(annotation is nothing for nothing in _UNTYPED)
+
+
+def _dump_untyped(value: Any) -> Any:
+    try:
+        data = to_jsonable_python(value, by_alias=False)
+        compact(data)
+    except (PydanticSerializationError, ValueError):
+        raise UsageError(
+            f"a step returned {type(value).__name__}, which JSON cannot hold; return plain data or "
+            "annotate the function's return type"
+        ) from None
+    return data
+
+
+def _dump_typed(value: Any, annotation: Any) -> Any:
+    try:
+        types = adapter(annotation, exact=True)
+        data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
+        _STRICT.encode(data).encode()
+    except UNUSABLE:
+        raise UsageError(_unusable(annotation)) from None
+    except (PydanticSerializationError, ValueError):
+        raise UsageError(
+            f"a step returned {type(value).__name__}, which does not fit its return type {annotation} or JSON"
+        ) from None
+    return data
+
+
+def _unusable(annotation: Any) -> str:
+    return f"a step's return type must be one that pydantic can carry as JSON, not {annotation}"
+
+
+# Finds NaN, and the lone surrogates that reading back would refuse.
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

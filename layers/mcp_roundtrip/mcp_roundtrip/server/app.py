@@ -1,0 +1,62 @@
+"""What an author's module holds: a `Server`, whose `lambda_handler` is the Lambda function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
+from mcp_roundtrip.server.handler import handle
+from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.server.registry import Registry
+from mcp_roundtrip.state.links import Link
+
+
+class Server(Registry):
+    """A complete MCP server on one Lambda function.
+
+    `name`, `version` and `title` are what it calls itself; `instructions` tell models how to use it.
+    `namespaced_requests` lets its tools use `ctx.request`. `ports` replaces what the environment provides,
+    in tests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "1.0.0",
+        title: str | None = None,
+        instructions: str | None = None,
+        namespaced_requests: bool = False,
+        ports: Callable[[], Ports] = wiring.ports,
+    ) -> None:
+        super().__init__()
+        self.info: Mapping[str, Any] = server_info(name, version, title)
+        self._ports = ports
+        self._tool_server = ToolServer(self.info, instructions, self.tools, namespaced_requests)
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        """The server's methods, for whoever brings requests that are no Lambda events."""
+        return Endpoint(self._tool_server.handlers())
+
+    def lambda_handler(self, event: Any, context: Any) -> Any:
+        """The Lambda handler: `handler = server.lambda_handler`."""
+        return handle(self.endpoint, event, context, self._ports)
+
+    def open_link(self, token: str, principal: Principal | None) -> Link:
+        """Check a token that `ctx.signed_link` put into a URL, for the page behind it.
+
+        `principal` is the user that page has signed in itself; a link for somebody else is refused
+        (client/elicitation "Phishing"). Raises StateRejected.
+        """
+        return self._ports().open_link(None if principal is None else principal.canonical(), token)
+
+
+def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
+    """The Implementation object that every result carries."""
+    info = {"name": name, "version": version}
+    return info if title is None else {**info, "title": title}

@@ -1,0 +1,36 @@
+"""One pass of an `async def` tool, on an event loop that outlives the request.
+
+The loop is kept because authors keep clients in module globals, and those belong to the loop they were
+first used on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from functools import cache
+from typing import Any
+
+from mcp_roundtrip.engine.async_context import AsyncContext
+from mcp_roundtrip.engine.async_replay import Branches, async_replay
+from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.outcome import Outcome
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.server.registry import Tool
+
+
+@cache
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner()
+
+
+def async_pass(tool: Tool, arguments: Mapping[str, Any], run: Run, info: CallInfo) -> Outcome:
+    """Run the tool's coroutine to the end of the pass."""
+
+    def body(branches: Branches) -> Coroutine[Any, Any, Any]:
+        context = tool.parameters.context_parameter
+        given = {} if context is None else {context: AsyncContext(run, info, branches)}
+        coroutine: Coroutine[Any, Any, Any] = tool.function(**arguments, **given)
+        return coroutine
+
+    return _runner().run(async_replay(body, run))

@@ -1,0 +1,261 @@
+"""`tools/call`: one round of a tool, from its params to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.engine.context import CallInfo, Context
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.reports import Reports
+from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
+    ArgumentsError,
+    Drift,
+    KeyServiceError,
+    MissingClientCapability,
+    ProtocolError,
+    SettingsError,
+    StateRejected,
+    StateTooLarge,
+    ToolError,
+)
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import missing
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.schema.output import MISSING
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.state.claims import Binding, OpenState
+
+INVALID_STATE: Final = "Invalid or expired requestState"
+"""The whole answer to every state that is refused: why it was refused is in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The params of a call that its handling depends on."""
+
+    arguments: Mapping[str, Any]
+    responses: Mapping[str, Any]
+    state: str | None
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any]) -> Inputs:
+        """Check the params' shapes. Raises ProtocolError -32602."""
+        responses = params.get("inputResponses", {})
+        state = params.get("requestState")
+        arguments = params.get("arguments")
+        if not isinstance(responses, dict):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        if "requestState" in params and not isinstance(state, str):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: requestState must be a string")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+        return cls(arguments or {}, responses, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A result, the notifications that precede it, and what to say about it in the log."""
+
+    result: Mapping[str, Any]
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    fields: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One round of one tool."""
+
+    tool: Tool
+    inputs: Inputs
+    route: Route
+    principal: Principal | None
+    ports: Ports
+    invocation: Invocation
+    server_info: Mapping[str, Any]
+    namespaced_requests: bool = False
+
+    def answer(self) -> Reply:
+        """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
+        required = missing(self.route.meta.capabilities, self.tool.requires)
+        if required:
+            raise MissingClientCapability(required)
+        opened = self._open()
+        try:
+            arguments = self.tool.parameters.validate(self.inputs.arguments)
+        except ArgumentsError as error:
+            return self._reply(results.tool_error(self.server_info, str(error)), "arguments_refused")
+        run = self._run(opened)
+        outcome = self._pass(arguments, run)
+        reply = self._conclude(outcome, opened)
+        return Reply(reply.result, tuple(run.reports.notifications), reply.fields)
+
+    # -- before the pass ----------------------------------------------------------------------------
+
+    def _binding(self) -> Binding:
+        return Binding(
+            issuer=self.ports.policy.issuer(),
+            audience=self.ports.policy.audience(),
+            principal=None if self.principal is None else self.principal.canonical(),
+            method=self.route.method,
+            name=self.tool.name,
+            arguments=self.inputs.arguments,
+        )
+
+    def _open(self) -> OpenState | None:
+        if self.inputs.state is None:
+            return None
+        try:
+            return self.ports.states().open(self._binding(), self.inputs.state)
+        except StateRejected as rejected:
+            raise self._refused(rejected) from None
+        except (KeyServiceError, SettingsError) as error:
+            raise self._internal(error) from error
+
+    def _run(self, opened: OpenState | None) -> Run:
+        if opened is None:
+            journal, offered = Journal(self.ports.random_bytes(16).hex()), self.inputs.responses
+        else:
+            journal = self._journal(opened)
+            listed = {key: raw for key, raw in self.inputs.responses.items() if key in journal.asked}
+            offered = {**listed, **journal.held}
+        meta = self.route.meta
+        return Run(
+            journal,
+            offered,
+            resumed=opened is not None,
+            capabilities=meta.capabilities,
+            environment=self._environment(),
+            reports=Reports(meta.progress_token, meta.log_level),
+        )
+
+    def _journal(self, opened: OpenState) -> Journal:
+        try:
+            return Journal.from_json(opened.payload)
+        except StateRejected as rejected:
+            raise self._refused(rejected) from None
+
+    def _environment(self) -> Environment:
+        ports, principal = self.ports, self.principal
+        bound_to = None if principal is None else principal.canonical()
+        return Environment(
+            Budget(self.invocation.deadline_ms, ports.clock_ms),
+            ports.clock,
+            ports.random_bytes,
+            lambda key, run_id, expires_at: ports.sign_link(bound_to, key, run_id, expires_at),
+        )
+
+    # -- the pass -----------------------------------------------------------------------------------
+
+    def _pass(self, arguments: dict[str, Any], run: Run) -> Outcome:
+        info = CallInfo(
+            self.principal, self.route.meta.info, self.invocation.lambda_context, self.namespaced_requests
+        )
+        if self.tool.parameters.is_async:
+            from mcp_roundtrip.server.async_calls import (
+                async_pass,  # asyncio costs 40 ms that synchronous tools do not owe
+            )
+
+            return async_pass(self.tool, arguments, run, info)
+        if self.tool.parameters.context_parameter is not None:
+            arguments = {**arguments, self.tool.parameters.context_parameter: Context(run, info)}
+        return replay(self.tool.function, arguments, run)
+
+    # -- after the pass -----------------------------------------------------------------------------
+
+    def _conclude(self, outcome: Outcome, opened: OpenState | None) -> Reply:
+        match outcome:
+            case Done(value):
+                return self._done(value)
+            case NeedsInput(requests, journal):
+                return self._input_required(requests, journal, opened)
+            case Shed(journal):
+                return self._input_required({}, journal, opened)
+            case Failed(error):
+                return self._failed(error)
+
+    def _done(self, value: Any) -> Reply:
+        try:
+            content, structured = self.tool.output.dump(value)
+        except Exception as error:
+            return self._failed(error)
+        members = {} if structured is MISSING else {"structuredContent": structured}
+        return self._reply(results.tool_result(self.server_info, content, members), "complete")
+
+    def _input_required(
+        self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
+    ) -> Reply:
+        this_round = 1 if opened is None else opened.round + 1
+        if this_round > self.ports.policy.max_rounds:
+            text = f"The call was given up: it still needs input after {this_round - 1} rounds."
+            return self._reply(
+                results.tool_error(self.server_info, text), "too_many_rounds", round=this_round
+            )
+        try:
+            state = self.ports.states().seal(
+                self._binding(),
+                journal.to_json(),
+                round=this_round,
+                first_issued_at=None if opened is None else opened.first_issued_at,
+            )
+        except StateRejected as rejected:
+            raise self._refused(rejected) from None
+        except (KeyServiceError, StateTooLarge, SettingsError) as error:
+            raise self._internal(error) from error
+        return self._reply(
+            results.input_required(self.server_info, requests, state),
+            "input_required" if requests else "checkpoint",
+            round=this_round,
+            asked=sorted(requests),
+            flow=journal.run_id,
+        )
+
+    def _failed(self, error: BaseException) -> Reply:
+        error = _only_cause(error)
+        if isinstance(error, ToolError):
+            return self._reply(results.tool_error(self.server_info, str(error)), "tool_error")
+        if isinstance(error, ProtocolError):
+            raise error
+        if isinstance(error, Drift):
+            self.ports.observer.failure("drift", error, tool=self.tool.name, **self._correlated())
+            raise ProtocolError(
+                INTERNAL_ERROR, f"The tool changed while this call was under way ({error}). Call it again."
+            )
+        self.ports.observer.failure("tool_raised", error, tool=self.tool.name, **self._correlated())
+        text = f"The tool failed. Quote {self.invocation.correlation_id} to its operator."
+        return self._reply(results.tool_error(self.server_info, text), "tool_raised")
+
+    def _reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
+        return Reply(result, fields={"tool": self.tool.name, "outcome": outcome, **fields})
+
+    def _correlated(self) -> dict[str, Any]:
+        return {"correlation_id": self.invocation.correlation_id}
+
+    def _refused(self, rejected: StateRejected) -> ProtocolError:
+        self.ports.observer.record("state_refused", tool=self.tool.name, reason=rejected.reason)
+        return ProtocolError(INVALID_PARAMS, INVALID_STATE)
+
+    def _internal(self, error: Exception) -> ProtocolError:
+        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name, **self._correlated())
+        return internal_error(self.invocation.correlation_id)
+
+
+def internal_error(correlation_id: str) -> ProtocolError:
+    """-32603 that names nothing but the place in the log."""
+    return ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {correlation_id} to the server's operator.")
+
+
+def _only_cause(error: BaseException) -> BaseException:
+    """The exception inside groups that hold just one: what a TaskGroup made of one branch's failure."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

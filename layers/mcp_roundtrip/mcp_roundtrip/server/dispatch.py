@@ -1,0 +1,180 @@
+"""From an HTTP request to an HTTP response, pure given its ports.
+
+The rungs before a method's own handler, in this order: Origin (403), POST (405), principal (401), size
+(413), then the ladder of `protocol.meta`, then the method (404). Each handler adds the rungs that need to
+know what it serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.auth import Unauthorized
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.http import EVENT_STREAM_HEADERS, JSON_HEADERS, HttpRequest, HttpResponse
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, Notification, RequestId
+from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
+from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.registry import Tool
+
+MAX_BODY: Final = 4 * 1024 * 1024
+"""Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request that passed the ladder, with all a handler may look at."""
+
+    route: Route
+    principal: Principal | None
+    ports: Ports
+    invocation: Invocation
+
+
+Handler = Callable[[Exchange], Reply | HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An MCP endpoint: a handler for each method."""
+
+    handlers: Mapping[str, Handler]
+
+    def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
+        """Answer one request. Raises nothing: a fault of this library becomes -32603."""
+        request_id: RequestId | None = None
+        try:
+            principal = _admit(request, ports)
+            routed = classify(request.headers, request.body)
+            if isinstance(routed, Notification):
+                return HttpResponse(202)
+            request_id = routed.id
+            if isinstance(routed, Rejection):
+                return _failure(request_id, routed.failure, ports)
+            return self._handle(Exchange(routed, principal, ports, invocation), request.headers)
+        except Unauthorized as refused:
+            ports.observer.record("unauthorized", reason=refused.reason)
+            failure = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=401)
+            return _failure(None, failure, ports, {"www-authenticate": "Bearer"})
+        except ProtocolError as failure:
+            return _failure(request_id, failure, ports)
+        except Exception as error:
+            ports.observer.failure("internal_error", error, correlation_id=invocation.correlation_id)
+            return _failure(request_id, internal_error(invocation.correlation_id), ports)
+
+    def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
+        route = exchange.route
+        handler = self.handlers.get(route.method)
+        if handler is None:
+            raise unknown_method(route.method)
+        reply = handler(exchange)
+        if isinstance(reply, HttpResponse):
+            return reply
+        exchange.ports.observer.record("answered", method=route.method, **(reply.fields or {}))
+        return _success(route.id, reply, headers)
+
+
+def _admit(request: HttpRequest, ports: Ports) -> Principal | None:
+    """The rungs before the body is looked at. Raises Unauthorized or ProtocolError."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in ports.policy.allowed_origins:
+        raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
+    if request.method != "POST":
+        raise _method_not_allowed()
+    principal = ports.policy.authenticator.principal(request.authorizer)
+    if len(request.body) > MAX_BODY:
+        raise ProtocolError(INVALID_REQUEST, f"The body is larger than {MAX_BODY} bytes", http_status=413)
+    return principal
+
+
+def _method_not_allowed() -> ProtocolError:
+    return ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
+
+
+def _failure(
+    request_id: RequestId | None,
+    failure: ProtocolError,
+    ports: Ports,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    status = jsonrpc.http_status(failure)
+    ports.observer.record("refused", code=failure.code, status=status)
+    allow = {"allow": "POST"} if status == 405 else {}
+    body = compact(jsonrpc.error(request_id, failure))
+    return HttpResponse(status, body, {**JSON_HEADERS, **allow, **(headers or {})})
+
+
+def _success(request_id: RequestId, reply: Reply, headers: Mapping[str, str]) -> HttpResponse:
+    response = compact(jsonrpc.result(request_id, reply.result))
+    if not reply.notifications or "text/event-stream" not in headers.get("accept", ""):
+        return HttpResponse(200, response, JSON_HEADERS)
+    events = [*map(compact, reply.notifications), response]
+    return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+
+
+# -- the methods of a server with tools -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServer:
+    """Discovery, `tools/list` and `tools/call` over a set of tools."""
+
+    server_info: Mapping[str, Any]
+    instructions: str | None
+    tools: Mapping[str, Tool]
+    namespaced_requests: bool = False
+
+    def handlers(self) -> dict[str, Handler]:
+        """The handler of each method."""
+        return {DISCOVER: self._discover, TOOLS_LIST: self._list, TOOLS_CALL: self._call}
+
+    def capabilities(self) -> dict[str, Any]:
+        """ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
+        return {"tools": {}, "logging": {}}
+
+    def _discover(self, exchange: Exchange) -> Reply:
+        return Reply(results.discover(self.server_info, self.capabilities(), self.instructions))
+
+    def _list(self, exchange: Exchange) -> Reply:
+        definitions = [tool.definition() for tool in self.tools.values()]
+        return list_tools(self.server_info, definitions, exchange)
+
+    def _call(self, exchange: Exchange) -> Reply:
+        inputs = Inputs.read(exchange.route.params)
+        tool = self.tools[known_name(exchange.route, self.tools)]
+        return Call(
+            tool,
+            inputs,
+            exchange.route,
+            exchange.principal,
+            exchange.ports,
+            exchange.invocation,
+            self.server_info,
+            self.namespaced_requests,
+        ).answer()
+
+
+def known_name(route: Route, names: Iterable[str]) -> str:
+    """`params.name`, if it is one of `names`. Raises -32602."""
+    name = route.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
+    if name not in names:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}")
+    return name
+
+
+def list_tools(
+    server_info: Mapping[str, Any], definitions: Sequence[Mapping[str, Any]], exchange: Exchange
+) -> Reply:
+    """ListToolsResult: one page, so any cursor is one this server never gave out."""
+    if exchange.route.params.get("cursor") is not None:
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+    return Reply(results.cacheable(server_info, tools=definitions))

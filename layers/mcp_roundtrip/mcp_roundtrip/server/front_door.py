@@ -1,0 +1,106 @@
+"""The one public endpoint in front of many tool functions.
+
+It answers discovery and the lists from a catalog that a build step writes, and passes calls on, the event
+unchanged, to the function that owns the tool. It runs no tool code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.canonical import digest, parse
+from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.server.app import server_info
+from mcp_roundtrip.server.calls import Reply, internal_error
+from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, known_name, list_tools
+from mcp_roundtrip.server.handler import FORWARDED_DEADLINE, FORWARDED_DIGEST, handle
+from mcp_roundtrip.server.ports import Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A tool in the catalog: who owns it, and its Tool object."""
+
+    owner: str
+    definition: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Tells two definitions of one tool apart."""
+        return definition_digest(self.definition)
+
+
+def definition_digest(definition: Mapping[str, Any]) -> str:
+    """What a forwarded call carries, and what the owner compares with its own definition."""
+    return digest("mcp-rs/v1/definition", definition, size=12)
+
+
+def read_catalog(text: str) -> dict[str, Listed]:
+    """The catalog by tool name, in its order. Raises ValueError when it is not one."""
+    rows = parse(text)["tools"]
+    return {row["definition"]["name"]: Listed(row["owner"], row["definition"]) for row in rows}
+
+
+class FrontDoor:
+    """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is."""
+
+    def __init__(
+        self,
+        name: str,
+        catalog: Path,
+        *,
+        version: str = "1.0.0",
+        title: str | None = None,
+        instructions: str | None = None,
+        ports: Callable[[], Ports] = wiring.ports,
+    ) -> None:
+        self.info: Mapping[str, Any] = server_info(name, version, title)
+        self.catalog = read_catalog(catalog.read_text(encoding="utf-8"))
+        self._instructions = instructions
+        self._ports = ports
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        """The front door's methods."""
+        handlers: dict[str, Handler] = {
+            DISCOVER: self._discover,
+            TOOLS_LIST: self._list,
+            TOOLS_CALL: self._forward,
+        }
+        return Endpoint(handlers)
+
+    def lambda_handler(self, event: Any, context: Any) -> Any:
+        """The Lambda handler: `handler = front_door.lambda_handler`."""
+        return handle(self.endpoint, event, context, self._ports)
+
+    def _discover(self, exchange: Exchange) -> Reply:
+        return Reply(results.discover(self.info, {"tools": {}, "logging": {}}, self._instructions))
+
+    def _list(self, exchange: Exchange) -> Reply:
+        return list_tools(self.info, [listed.definition for listed in self.catalog.values()], exchange)
+
+    def _forward(self, exchange: Exchange) -> HttpResponse:
+        listed = self.catalog[known_name(exchange.route, self.catalog)]
+        ports, invocation = exchange.ports, exchange.invocation
+        remaining_ms = invocation.deadline_ms - ports.clock_ms()
+        custom = {
+            FORWARDED_DEADLINE: int(ports.clock() * 1000 + remaining_ms),
+            FORWARDED_DIGEST: listed.digest,
+        }
+        try:
+            raw = ports.forward(listed.owner, invocation.event or {}, custom)
+        except OwnerFailed as error:
+            ports.observer.failure(
+                "owner_failed", error, owner=listed.owner, correlation_id=invocation.correlation_id
+            )
+            raise internal_error(invocation.correlation_id) from None
+        ports.observer.record("forwarded", tool=listed.definition["name"], owner=listed.owner)
+        return HttpResponse(200, raw=raw)

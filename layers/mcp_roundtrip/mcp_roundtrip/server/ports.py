@@ -1,0 +1,74 @@
+"""What the server is given from outside: time, randomness, keys, an observer. `wiring` puts it together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.state.claims import Binding, OpenState
+from mcp_roundtrip.state.links import Link
+
+
+class States(Protocol):
+    """Seals and opens `requestState` (see `state.codec.RequestStateCodec`)."""
+
+    def seal(self, binding: Binding, payload: Any, *, round: int, first_issued_at: int | None) -> str:  # noqa: A002 - the claim's name
+        """Raises StateTooLarge, StateRejected (the flow is over) or KeyServiceError."""
+
+    def open(self, binding: Binding, token: Any) -> OpenState:
+        """Raises StateRejected or KeyServiceError."""
+
+
+class Observer(Protocol):
+    """Where the server says what happened. It is never told answers, arguments, tokens or states."""
+
+    def record(self, event: str, **fields: Any) -> None:
+        """Something expected happened."""
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        """Something has to be looked at; the error's traceback belongs into the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set."""
+
+    authenticator: Authenticator
+    allowed_origins: frozenset[str]
+    max_rounds: int
+    issuer: Callable[[], str]
+    audience: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes.
+
+    `states` and `sign_link` are made at first use: most calls need neither, and their imports are slow.
+    `sign_link` takes (principal, key, run id, expiry in epoch seconds), `open_link` (principal, token).
+    `forward` takes (owner, event, custom client context) and returns the owner's response, or raises
+    OwnerFailed.
+    """
+
+    policy: Policy
+    observer: Observer
+    clock: Callable[[], float]
+    clock_ms: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    states: Callable[[], States]
+    sign_link: Callable[[str | None, str, str, int], str]
+    open_link: Callable[[str | None, str], Link]
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """Facts about the Lambda invocation. `correlation_id` is what callers quote to whoever reads the log."""
+
+    correlation_id: str
+    deadline_ms: float
+    lambda_context: Any = None
+    event: Mapping[str, Any] | None = None
+    forwarded: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,138 @@
+"""What a server offers: tools, as their authors declare them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar, overload
+
+from mcp_roundtrip.engine.async_context import AsyncContext
+from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.capabilities import Path, path
+from mcp_roundtrip.schema.output import Output
+from mcp_roundtrip.schema.signature import Arguments
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class Parameters(Protocol):
+    """How a tool takes its arguments: `schema.signature.Arguments` or `schema.raw.RawArguments`."""
+
+    @property
+    def context_parameter(self) -> str | None: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def description(self) -> str: ...
+    def json_schema(self) -> Mapping[str, Any]: ...
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A registered tool. `requires` are the client capabilities without which a call is refused at once."""
+
+    name: str
+    function: Callable[..., Any]
+    parameters: Parameters
+    output: Output
+    requires: tuple[Path, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def definition(self) -> dict[str, Any]:
+        """The Tool object of `tools/list`."""
+        members: dict[str, Any] = {"name": self.name}
+        if self.parameters.description:
+            members["description"] = self.parameters.description
+        members |= {"inputSchema": self.parameters.json_schema(), **self.extra}
+        output_schema = self.output.json_schema()
+        if output_schema is not None:
+            members["outputSchema"] = output_schema
+        return members
+
+
+class Registry:
+    """Collects tools in the order of their declaration, which is the order of `tools/list`."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Tool] = {}
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+    ) -> Callable[[F], F]: ...
+    def tool(
+        self,
+        function: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+    ) -> Any:
+        """Register a function as a tool; the function itself is returned unchanged.
+
+        The name defaults to the function's, the description to its docstring, the schemas to its signature.
+        `requires` lists client capabilities ("sampling", "elicitation.url") that every call needs; a call
+        without them is refused with -32021 before the tool runs. `input_schema` replaces the schema of the
+        signature: the function then takes the arguments as one dict. Raises DefinitionError.
+        """
+        extra = {
+            "title": title,
+            "description": description,
+            "annotations": annotations,
+            "icons": icons,
+            "_meta": meta,
+        }
+
+        def register(function: F) -> F:
+            self._add(
+                Tool(
+                    name or function.__name__,
+                    function,
+                    _parameters(function, input_schema),
+                    Output.of(function),
+                    tuple(path(capability) for capability in requires),
+                    {member: value for member, value in extra.items() if value is not None},
+                )
+            )
+            return function
+
+        return register if function is None else register(function)
+
+    def _add(self, tool: Tool) -> None:
+        if not _NAME.fullmatch(tool.name):
+            raise DefinitionError(f"tool name {tool.name!r}: use 1 to 128 of A-Z a-z 0-9 _ - .")
+        if tool.name in self.tools:
+            raise DefinitionError(f"tool {tool.name!r} is registered twice")
+        self.tools[tool.name] = tool
+
+
+def _parameters(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
+    context_types = (Context, AsyncContext)
+    if input_schema is None:
+        return Arguments.of(function, context_types)
+    from mcp_roundtrip.schema.raw import RawArguments  # brings jsonschema, for the few tools that want it
+
+    return RawArguments.of(function, context_types, input_schema)

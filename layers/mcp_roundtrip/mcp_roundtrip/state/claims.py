@@ -1,0 +1,180 @@
+"""What a token is bound to, as JWT claims (RFC 7519 §4.1) built and checked.
+
+==========  ============================================================================================
+claim       holds
+==========  ============================================================================================
+iss, aud    the deployment that minted it and the MCP endpoint it is for
+sub         a digest of the principal, salted with `jti`; absent when the caller was anonymous
+iat, nbf    when it was minted; not accepted before
+exp         accepted until just before: at most one round's time, and never past the flow's end
+jti         its id, for a store that wants single use
+rq          a digest of the request: method, name and arguments
+rnd, oiat   the round, and when the flow's first token was minted: without them each round renewed the rest
+st          the state itself
+==========  ============================================================================================
+
+All times are whole seconds since the epoch. Nothing here is secret and all of it is signed, so comparisons
+need not take constant time. A refusal is StateRejected with one of these reasons, which are stable names for
+logs and metrics: `claims` (a claim missing, unknown or of the wrong type), `not_yet_valid`, `expired`,
+`lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; and from
+`state.jws`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `signature`, `payload`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip import canonical
+from mcp_roundtrip.errors import StateRejected
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The request that a token belongs to: it is accepted with an equal one only.
+
+    `principal` is the principal's canonical JSON, None for an anonymous caller. `name` is what the method
+    acts on (the tool, the prompt, the resource's URI), `arguments` what is passed to it; None counts as none.
+    """
+
+    issuer: str
+    audience: str
+    principal: str | None
+    method: str
+    name: str
+    arguments: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long tokens last (seconds) and how large they may be (characters).
+
+    `round_ttl_s` is the time to answer one round, `flow_ttl_s` the time for all rounds of a call, `skew_s`
+    how far this clock may be behind the one that minted. Tokens over `max_minted` are not minted, tokens
+    over `max_presented` are refused unread.
+    """
+
+    round_ttl_s: int = 600
+    flow_ttl_s: int = 3600
+    skew_s: int = 5
+    max_minted: int = 65_536
+    max_presented: int = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class OpenState:
+    """The content of an accepted token; `first_issued_at` (epoch seconds) goes into the next unchanged."""
+
+    payload: Any
+    round: int
+    first_issued_at: int
+
+
+_TYPES: Mapping[str, type] = {
+    "iss": str,
+    "aud": str,
+    "iat": int,
+    "nbf": int,
+    "exp": int,
+    "jti": str,
+    "rq": str,
+    "rnd": int,
+    "oiat": int,
+}
+
+
+def build(
+    binding: Binding,
+    payload: Any,
+    *,
+    round_number: int,
+    first_issued_at: int | None,
+    now: float,
+    jti: str,
+    limits: Limits,
+) -> dict[str, Any]:
+    """The claims of a token minted at `now`; `first_issued_at` is None for a flow's first.
+
+    Raises StateRejected (`flow_expired`) when the flow has had its time, and ValueError for arguments that
+    JSON cannot hold.
+    """
+    iat = int(now)
+    oiat = iat if first_issued_at is None else first_issued_at
+    flow_end = oiat + limits.flow_ttl_s
+    if iat >= flow_end:
+        raise StateRejected("flow_expired")
+    claims = {
+        "iss": binding.issuer,
+        "aud": binding.audience,
+        "iat": iat,
+        "nbf": iat,
+        "exp": min(iat + limits.round_ttl_s, flow_end),
+        "jti": jti,
+        "rq": request_digest(binding),
+        "rnd": round_number,
+        "oiat": oiat,
+        "st": payload,
+    }
+    if binding.principal is not None:
+        claims["sub"] = principal_digest(jti, binding.principal)
+    return claims
+
+
+def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Limits) -> OpenState:
+    """The state in verified `claims`, if they are current and bound to `binding`. Raises StateRejected."""
+    optional = {"sub": str} if "sub" in claims else {}
+    require_types(claims, {**_TYPES, **optional}, others={"st"})
+    check_times(claims, now=now, skew_s=limits.skew_s)
+    _check_lifetimes(claims, now=now, limits=limits)
+    check_parties(claims, issuer=binding.issuer, audience=binding.audience, principal=binding.principal)
+    if claims["rq"] != request_digest(binding):
+        raise StateRejected("wrong_request")
+    return OpenState(claims["st"], claims["rnd"], claims["oiat"])
+
+
+def require_types(claims: Mapping[str, Any], types: Mapping[str, type], *, others: set[str]) -> None:
+    """Demand the members of `types`, each of exactly that type (True is no int), and `others`, and no more."""
+    if claims.keys() != types.keys() | others:
+        raise StateRejected("claims")
+    if any(type(claims[name]) is not expected for name, expected in types.items()):
+        raise StateRejected("claims")
+
+
+def check_times(claims: Mapping[str, Any], *, now: float, skew_s: int) -> None:
+    """Demand that `now` is in `iat` and `nbf` (less the skew) to `exp` (exclusive, without grace)."""
+    if max(claims["iat"], claims["nbf"]) > now + skew_s:
+        raise StateRejected("not_yet_valid")
+    if now >= claims["exp"]:
+        raise StateRejected("expired")
+
+
+def check_parties(claims: Mapping[str, Any], *, issuer: str, audience: str, principal: str | None) -> None:
+    """Demand this issuer, this audience and this principal, or none if it is None."""
+    if claims["iss"] != issuer:
+        raise StateRejected("wrong_issuer")
+    if claims["aud"] != audience:
+        raise StateRejected("wrong_audience")
+    expected = None if principal is None else principal_digest(claims["jti"], principal)
+    if claims.get("sub") != expected:
+        raise StateRejected("wrong_principal")
+
+
+def _check_lifetimes(claims: Mapping[str, Any], *, now: float, limits: Limits) -> None:
+    if claims["exp"] - claims["iat"] > limits.round_ttl_s:
+        raise StateRejected("lifetime")
+    # A clock behind the flow's first one mints an `iat` before `oiat`, by no more than the skew.
+    if claims["oiat"] > claims["iat"] + limits.skew_s:
+        raise StateRejected("lifetime")
+    if now >= claims["oiat"] + limits.flow_ttl_s:
+        raise StateRejected("flow_expired")
+
+
+def request_digest(binding: Binding) -> str:
+    arguments = {} if binding.arguments is None else dict(binding.arguments)
+    return canonical.digest("mcp-rs/v1/request", [binding.method, binding.name, arguments])
+
+
+def principal_digest(jti: str, principal: str) -> str:
+    """Tells principals apart without naming them; the salt keeps two tokens of one principal unlinkable."""
+    return canonical.digest("mcp-rs/v1/principal", [jti, principal], size=16)

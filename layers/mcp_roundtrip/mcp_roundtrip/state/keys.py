@@ -1,0 +1,113 @@
+"""Who signs tokens and whose signatures count: ES256 (RFC 7518 §3.4), keys named by a digest of themselves.
+
+cryptography is imported where it is used: a call that neither mints nor checks a token does without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
+
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order of the group of P-256 (SEC 2, section 2.4.2)."""
+
+
+class Signer(Protocol):
+    """Signs with one key. Both members raise KeyServiceError when the key cannot be reached."""
+
+    @property
+    def kid(self) -> str:
+        """The `kid_of` its public key."""
+        ...
+
+    def sign(self, signing_input: bytes) -> bytes:
+        """The ECDSA signature over SHA-256 as 64 bytes r‖s, s in the lower half."""
+        ...
+
+
+class PublicKeys(Protocol):
+    """The keys whose tokens are accepted, several of them while one replaces another."""
+
+    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+        """The trusted P-256 key of that id, or None.
+
+        `kid` comes from an unverified header: it is only ever compared, and never makes anything be fetched.
+        Raises KeyServiceError when not a single key could be loaded.
+        """
+        ...
+
+
+def kid_of(public_key: EllipticCurvePublicKey) -> str:
+    """URL-safe Base64 of the first 12 bytes of SHA-256 over the SubjectPublicKeyInfo in DER.
+
+    Raises ValueError for a key that is not on P-256.
+    """
+    from cryptography.hazmat.primitives.serialization import (  # see the module's docstring
+        Encoding,
+        PublicFormat,
+    )
+
+    if public_key.curve.name != "secp256r1":
+        raise ValueError(f"ES256 needs a key on P-256, not {public_key.curve.name}")
+    der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return urlsafe_b64encode(hashlib.sha256(der).digest()[:12]).decode()
+
+
+def raw_signature(der: bytes) -> bytes:
+    """The DER signature as r‖s, 64 bytes, with the lower of the two s that are valid.
+
+    Raises ValueError for what is not a DER signature.
+    """
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # as above
+
+    r, s = decode_dss_signature(der)
+    if not (0 < r < P256_ORDER and 0 < s < P256_ORDER):
+        raise ValueError("r and s must lie between 0 and the order of P-256")
+    return r.to_bytes(32, "big") + min(s, P256_ORDER - s).to_bytes(32, "big")
+
+
+class PinnedKeys:
+    """Public keys that are known beforehand, so that checking a token needs no key service."""
+
+    def __init__(self, keys: Iterable[EllipticCurvePublicKey]) -> None:
+        """Raises ValueError for a key that is not on P-256."""
+        self._keys = {kid_of(key): key for key in keys}
+
+    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+        return self._keys.get(kid)
+
+
+class LocalKey:
+    """A private key in memory: signs, and trusts itself. For tests and for running on one's own computer."""
+
+    def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
+        """Raises ValueError for a key that is not on P-256."""
+        self._private_key = private_key
+        self._kid = kid_of(private_key.public_key())
+
+    @classmethod
+    def generate(cls) -> LocalKey:
+        from cryptography.hazmat.primitives.asymmetric import ec  # as above
+
+        return cls(ec.generate_private_key(ec.SECP256R1()))
+
+    @property
+    def kid(self) -> str:
+        return self._kid
+
+    def sign(self, signing_input: bytes) -> bytes:
+        from cryptography.hazmat.primitives import hashes  # as above
+        from cryptography.hazmat.primitives.asymmetric import ec  # as above
+
+        return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(hashes.SHA256())))
+
+    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+        return self._private_key.public_key() if kid == self._kid else None

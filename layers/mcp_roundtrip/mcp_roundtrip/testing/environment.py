@@ -1,0 +1,114 @@
+"""Ports for tests: a key in memory, a clock that stands, an observer that remembers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.server.ports import Policy, Ports
+from mcp_roundtrip.state.claims import Binding, Limits, OpenState
+from mcp_roundtrip.state.codec import RequestStateCodec
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.links import Link, open_link, sign_link
+from mcp_roundtrip.testing.clock import FakeClock
+
+ISSUER = "urn:mcp-roundtrip:test"
+AUDIENCE = "https://mcp.test/mcp"
+
+
+@dataclass(slots=True)
+class Remembered:
+    """An observer that keeps what it is told: (event, fields)."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failures: list[tuple[str, BaseException]] = field(default_factory=list)
+
+    def record(self, event: str, **fields: Any) -> None:
+        self.events.append((event, fields))
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        self.events.append((event, fields))
+        self.failures.append((event, error))
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The real codec, remembering each journal it sealed: `journals` is for tests to look at."""
+
+    codec: RequestStateCodec
+    journals: list[Journal] = field(default_factory=list)
+
+    def seal(
+        self,
+        binding: Binding,
+        payload: Any,
+        *,
+        round: int,  # noqa: A002 - the claim's name
+        first_issued_at: int | None,
+    ) -> str:
+        self.journals.append(Journal.from_json(payload))
+        return self.codec.seal(binding, payload, round=round, first_issued_at=first_issued_at)
+
+    def open(self, binding: Binding, token: Any) -> OpenState:
+        return self.codec.open(binding, token)
+
+
+def make_ports(
+    *,
+    key: LocalKey | None = None,
+    clock: FakeClock | None = None,
+    limits: Limits | None = None,
+    observer: Remembered | None = None,
+    auth: Authenticator | None = None,
+    states: Callable[[], Any] | None = None,
+    allowed_origins: frozenset[str] = frozenset(),
+    max_rounds: int = 9,
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any] | None = None,
+) -> Ports:
+    """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
+    time = clock or FakeClock()
+    signer = key or LocalKey.generate()
+    codec = RequestStateCodec(signer, signer, limits or Limits(), time, lambda: secrets.token_hex(16))
+
+    def sign(principal: str | None, key: str, run_id: str, expires_at: int) -> str:
+        return sign_link(
+            signer,
+            issuer=ISSUER,
+            audience=AUDIENCE,
+            principal=principal,
+            key=key,
+            flow_id=run_id,
+            expires_at=expires_at,
+            clock=time,
+            token_id=lambda: secrets.token_hex(16),
+        )
+
+    def opened(principal: str | None, token: str) -> Link:
+        return open_link(token, signer, issuer=ISSUER, audience=AUDIENCE, principal=principal, clock=time)
+
+    return Ports(
+        policy=Policy(
+            auth or Authenticator(AuthMode.NONE),
+            allowed_origins,
+            max_rounds,
+            lambda: ISSUER,
+            lambda: AUDIENCE,
+        ),
+        observer=observer or Remembered(),
+        clock=time,
+        clock_ms=time.monotonic_ms,
+        random_bytes=secrets.token_bytes,
+        states=states or (lambda: codec),
+        sign_link=sign,
+        open_link=opened,
+        forward=forward or _nowhere,
+    )
+
+
+def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+    raise OwnerFailed(f"this environment forwards nothing to {owner}")

@@ -1,0 +1,269 @@
+"""A client for tests, and the rounds it plays."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol import headers as mirrored
+from mcp_roundtrip.protocol.methods import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+)
+from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.codec import RequestStateCodec
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip.testing.environment import Remembered, Sealed, make_ports
+
+EVERYTHING: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""Capabilities of a client that can be asked anything."""
+
+DECLINE: Final[Mapping[str, Any]] = {"action": "decline"}
+CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
+
+
+class NotReplayable(AssertionError):
+    """A second pass over the same journal did not come to the same end: the tool is not deterministic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one request came to."""
+
+    player: Player
+    name: str
+    arguments: Mapping[str, Any]
+    message: Mapping[str, Any]
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    journal: Journal | None = None
+    status: int = 200
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The result; an AssertionError shows the JSON-RPC error if there was one."""
+        assert "result" in self.message, self.message
+        result: Mapping[str, Any] = self.message["result"]
+        return result
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The JSON-RPC error."""
+        assert "error" in self.message, self.message
+        error: Mapping[str, Any] = self.message["error"]
+        return error
+
+    @property
+    def asked(self) -> Mapping[str, Mapping[str, Any]]:
+        """The questions, by key; empty when the round completed or only gave its state back."""
+        asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
+        return asked
+
+    def question(self, key: str) -> str:
+        """The message of an elicitation that was asked."""
+        return str(self.asked[key]["params"]["message"])
+
+    @property
+    def state(self) -> str | None:
+        """The `requestState`."""
+        return self.result.get("requestState")
+
+    @property
+    def text(self) -> str:
+        """The text blocks of a completed call."""
+        assert self.result["resultType"] == "complete", self.result
+        return "".join(block["text"] for block in self.result["content"] if block["type"] == "text")
+
+    @property
+    def structured(self) -> Any:
+        """The structuredContent of a call that completed without an error."""
+        assert not self.result.get("isError"), self.text
+        return self.result["structuredContent"]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model was told of a tool error."""
+        return bool(self.result.get("isError"))
+
+    def answer(self, **answers: Any) -> Round:
+        """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
+        `CANCEL`, or a whole result for sampling and roots."""
+        return self.respond({key: self._response(key, given) for key, given in answers.items()})
+
+    def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
+        """Retry with `inputResponses` as they are."""
+        return self.player.send(self.name, self.arguments, responses, self.state)
+
+    def _response(self, key: str, given: Any) -> Any:
+        asked = self.asked.get(key)
+        if given is DECLINE or given is CANCEL or asked is None or asked["method"] != "elicitation/create":
+            return given
+        if asked["params"].get("mode") == "url":
+            return {"action": "accept"}
+        content = given if isinstance(given, dict) else {"value": given}
+        return {"action": "accept", "content": content}
+
+
+Source = Server | Path | Callable[[], Server]
+
+
+@dataclass(slots=True)
+class Player:
+    """Plays a client with these `capabilities`.
+
+    `source` is a server, a function that makes one, or the path of a module that holds one: the module is
+    then loaded anew for every round, so that not even its globals survive. With `always_replay` every step
+    gives its state back, and every state is replayed once without answers, which must ask the same again.
+    """
+
+    source: Source
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
+    authorizer: Mapping[str, Any] = field(default_factory=dict)
+    clock: FakeClock = field(default_factory=FakeClock)
+    key: LocalKey = field(default_factory=LocalKey.generate)
+    observer: Remembered = field(default_factory=Remembered)
+    always_replay: bool = False
+    remaining_ms: float = 29_000
+    log_level: str | None = None
+    ports: Mapping[str, Any] = field(default_factory=dict)
+    _ids: Any = field(default_factory=lambda: count(1))
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, **answers: Any) -> Round:
+        """Call a tool; `answers` by key are given to whatever round asks for them."""
+        played = self.send(name, arguments or {}, None, None)
+        given: set[str] = set()
+        while played.message.get("result", {}).get("resultType") == "input_required":
+            ready = {key: answers[key] for key in played.asked if key in answers and key not in given}
+            if not ready and played.asked:
+                break
+            given |= ready.keys()
+            played = played.answer(**ready) if ready else played.respond()
+        return played
+
+    def send(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        responses: Mapping[str, Any] | None,
+        state: str | None,
+    ) -> Round:
+        """One `tools/call` request."""
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if responses is not None:
+            params["inputResponses"] = responses
+        if state is not None:
+            params["requestState"] = state
+        played = self._round(name, arguments, params)
+        if self.always_replay and "result" in played.message and played.state is not None and played.asked:
+            self._replay(played, params)
+        return played
+
+    def request(self, method: str, **params: Any) -> Mapping[str, Any]:
+        """Any other request; returns the JSON-RPC response."""
+        return self._post(method, params)[0]
+
+    def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
+        kept = {name: value for name, value in params.items() if name != "inputResponses"}
+        again = self._round(played.name, played.arguments, {**kept, "requestState": played.state})
+        same = "result" in again.message and again.asked.keys() == played.asked.keys()
+        if not same or again.journal is None or played.journal is None:
+            raise NotReplayable(f"{played.name}: a replay ended in {again.message}")
+        if again.journal.entries != played.journal.entries or again.journal.asked != played.journal.asked:
+            raise NotReplayable(f"{played.name}: a replay asked or did something else")
+
+    def _round(self, name: str, arguments: Mapping[str, Any], params: Mapping[str, Any]) -> Round:
+        message, notifications, journal, status = self._post("tools/call", params)
+        return Round(self, name, arguments, message, notifications, journal, status)
+
+    def _post(
+        self, method: str, params: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
+        number = next(self._ids)
+        meta: dict[str, Any] = {
+            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+            META_CLIENT_INFO: {"name": "mcp-roundtrip-testing", "version": "1"},
+            META_CLIENT_CAPABILITIES: self.capabilities,
+            "progressToken": number,
+        }
+        if self.log_level is not None:
+            meta[META_LOG_LEVEL] = self.log_level
+        body = json.dumps(
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+        )
+        sealed = Sealed(
+            RequestStateCodec(self.key, self.key, Limits(), self.clock, lambda: secrets.token_hex(16))
+        )
+        response = self._environment(
+            sealed, HttpRequest("POST", _headers(method, params), body, self.authorizer)
+        )
+        *notifications, answer = _messages(response)
+        journal = sealed.journals[-1] if sealed.journals else None
+        return answer, tuple(notifications), journal, response.status
+
+    def _environment(self, sealed: Sealed, request: HttpRequest) -> HttpResponse:
+        given = {"max_rounds": 1_000} if self.always_replay else {}
+        ports = make_ports(
+            clock=self.clock,
+            observer=self.observer,
+            states=lambda: sealed,
+            key=self.key,
+            **{**given, **self.ports},
+        )
+        # With no time left, every step after the first gives its state back before it runs.
+        remaining_ms = 0 if self.always_replay else self.remaining_ms
+        invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
+        return _server(self.source).endpoint.respond(request, ports, invocation)
+
+
+def _server(source: Source) -> Server:
+    if isinstance(source, Server):
+        return source
+    if isinstance(source, Path):
+        source = lambda path=source: _load(path)  # noqa: E731 - one shape for both kinds of source
+    return source()
+
+
+def _load(path: Path) -> Server:
+    """The server in a module, which is executed anew."""
+    spec = importlib.util.spec_from_file_location(f"mcp_roundtrip_played_{path.parent.name}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    servers = [value for value in vars(module).values() if isinstance(value, Server)]
+    assert len(servers) == 1, f"{path} holds {len(servers)} servers"
+    return servers[0]
+
+
+def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": PROTOCOL_VERSION,
+        "mcp-method": method,
+    }
+    if "name" in params:
+        headers["mcp-name"] = mirrored.encode(params["name"])
+    return headers
+
+
+def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:
+    if response.headers.get("content-type") == "text/event-stream":
+        return [json.loads(line[6:]) for line in response.body.splitlines() if line.startswith("data: ")]
+    return [json.loads(response.body)]

@@ -1,0 +1,137 @@
+"""The composition root: the environment becomes ports, at the first request that needs them.
+
+This is the one place where the package meets the process it runs in: its environment, its clocks, its
+randomness and, through `aws`, its account.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mcp_roundtrip import settings as settings_module
+from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.server.ports import Observer, Policy, Ports
+from mcp_roundtrip.settings import Settings
+from mcp_roundtrip.telemetry import LogObserver
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.codec import RequestStateCodec
+    from mcp_roundtrip.state.keys import PublicKeys, Signer
+    from mcp_roundtrip.state.links import Link
+
+
+@cache
+def observer() -> Observer:
+    """The process's observer."""
+    return LogObserver()
+
+
+@cache
+def ports() -> Ports:
+    """The process's ports. Raises SettingsError, and does so again at the next request."""
+    return make_ports(settings_module.load(os.environ))
+
+
+def make_ports(settings: Settings) -> Ports:
+    """Ports on AWS for these settings."""
+    states = cache(lambda: _codec(settings))
+    forward = cache(_forwarder)
+    return Ports(
+        policy=Policy(
+            Authenticator(settings.auth_mode, settings.principal_context_key),
+            settings.allowed_origins,
+            settings.max_rounds,
+            lambda: settings.required("issuer"),
+            lambda: settings.required("audience"),
+        ),
+        observer=observer(),
+        clock=time.time,
+        clock_ms=lambda: time.monotonic() * 1000,
+        random_bytes=secrets.token_bytes,
+        states=states,
+        sign_link=lambda principal, key, run_id, expires_at: _sign_link(
+            settings, principal, key, run_id, expires_at
+        ),
+        open_link=lambda principal, token: _open_link(settings, principal, token),
+        forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
+    )
+
+
+def _codec(settings: Settings) -> RequestStateCodec:
+    from mcp_roundtrip.state.claims import Limits
+    from mcp_roundtrip.state.codec import RequestStateCodec
+
+    signer, keys = _keys(settings)
+    limits = Limits(round_ttl_s=settings.round_ttl_s, flow_ttl_s=settings.flow_ttl_s)
+    return RequestStateCodec(signer, keys, limits, time.time, _token_id)
+
+
+def _token_id() -> str:
+    return secrets.token_hex(16)
+
+
+@cache
+def _kms() -> Any:
+    from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
+
+    return kms_client()
+
+
+@cache
+def _keys_for(key_arn: str, previous: tuple[str, ...]) -> tuple[Signer, PublicKeys]:
+    from mcp_roundtrip.aws.kms import KmsPublicKeys, KmsSigner
+
+    return KmsSigner(_kms(), key_arn), KmsPublicKeys(_kms(), (key_arn, *previous), time.time)
+
+
+def _keys(settings: Settings) -> tuple[Signer, PublicKeys]:
+    return _keys_for(settings.required("state_key_arn"), settings.previous_state_key_arns)
+
+
+def _sign_link(settings: Settings, principal: str | None, key: str, run_id: str, expires_at: int) -> str:
+    from mcp_roundtrip.state.links import sign_link
+
+    signer, _ = _keys(settings)
+    return sign_link(
+        signer,
+        issuer=settings.required("issuer"),
+        audience=settings.required("audience"),
+        principal=principal,
+        key=key,
+        flow_id=run_id,
+        expires_at=expires_at,
+        clock=time.time,
+        token_id=_token_id,
+    )
+
+
+def _open_link(settings: Settings, principal: str | None, token: str) -> Link:
+    from mcp_roundtrip.state.links import open_link
+
+    _, keys = _keys(settings)
+    return open_link(
+        token,
+        keys,
+        issuer=settings.required("issuer"),
+        audience=settings.required("audience"),
+        principal=principal,
+        clock=time.time,
+    )
+
+
+def _forwarder() -> Any:
+    from mcp_roundtrip.aws.forwarder import LambdaForwarder  # boto3 costs 130 ms
+
+    return LambdaForwarder.create()
+
+
+def _function(settings: Settings, owner: str) -> str:
+    from mcp_roundtrip.errors import SettingsError
+
+    if owner not in settings.owners:
+        raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}")
+    return settings.owners[owner]

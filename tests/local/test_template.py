@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.throwaway import write_application
+
+from mcp_roundtrip.local.model import Application, Route, TemplateError
+from mcp_roundtrip.local.template import KmsKey, Template, parameters_without_default
+
+TEMPLATE = """
+    Parameters:
+      Stage: {Type: String, AllowedValues: [dev, prod]}
+      Size: {Type: Number, Default: 256}
+      Origins: {Type: CommaDelimitedList, Default: "a, b"}
+      Secret: {Type: "AWS::SSM::Parameter::Value<String>", Default: /path}
+    Mappings: {Levels: {dev: {log: DEBUG}, prod: {log: INFO}}}
+    Conditions:
+      IsProd: !Equals [!Ref Stage, prod]
+      IsDev: !Not [!Condition IsProd]
+    Globals:
+      Function:
+        Handler: app.handler
+        Layers: [!Ref Base]
+        Environment: {Variables: {LEVEL: !FindInMap [Levels, !Ref Stage, log], WHO: globals}}
+    Resources:
+      Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      KeyAlias: {Type: AWS::KMS::Alias, Properties: {AliasName: !Sub "alias/${Stage}", TargetKeyId: !Ref Key}}
+      Api: {Type: AWS::Serverless::HttpApi}
+      Table: {Type: AWS::DynamoDB::Table}
+      Base: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layers/base}}
+      Built: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layers/built}}
+      Front:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: front/
+          Timeout: 29
+          MemorySize: !Ref Size
+          Layers: [!Ref Built]
+          Environment:
+            Variables:
+              WHO: front
+              WHEN: 2026-07-28
+              FLAG: true
+              KEY: !GetAtt Key.Arn
+              ALIAS: !Ref KeyAlias
+              API: !GetAtt Api.ApiEndpoint
+              AUDIENCE: !Sub https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/mcp
+              TABLE: !Ref Table
+              ORIGINS: !Join [",", !Ref Origins]
+              OWNERS: !Sub '{"tool": "${Tool.Arn}:live", "same": "${Tool.Alias}"}'
+              NOTHING: !If [IsProd, x, !Ref AWS::NoValue]
+          Events:
+            Mcp: {Type: HttpApi, Properties: {ApiId: !Ref Api, Path: /mcp, Method: post}}
+            Rest: {Type: HttpApi}
+            Timer: {Type: Schedule, Properties: {Schedule: rate(1 hour)}}
+      Tool:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: tool/, AutoPublishAlias: live, FunctionName: !Sub "tool-${Stage}"}
+      OnlyInProd:
+        Type: AWS::Serverless::Function
+        Condition: IsProd
+        Properties: {CodeUri: nowhere/}
+    """
+SOURCES = {"front/app.py": "", "tool/app.py": "", "layers/base/b.py": "", "layers/built/python/c.py": ""}
+KEY_ARN = "arn:aws:kms:us-east-1:000000000000:key/k-1"
+
+
+def application(folder: Path, template: str = TEMPLATE, **parameters: str) -> Application:
+    path = write_application(folder, template, SOURCES)
+    return Template(path, {"Stage": "dev", **parameters}).application({"Key": KEY_ARN}, "http://127.0.0.1:1")
+
+
+def only_function(folder: Path, properties: str, rest: str = "") -> Application:
+    text = f"Resources:\n  F: {{Type: AWS::Serverless::Function, Properties: {properties}}}\n{rest}"
+    path = write_application(folder, text, SOURCES)
+    return Template(path, {}).application({}, "")
+
+
+def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
+    arn = "arn:aws:lambda:us-east-1:000000000000:function:tool-dev:live"
+    assert application(tmp_path).functions["Front"].environment == {
+        "LEVEL": "DEBUG",
+        "WHO": "front",
+        "WHEN": "2026-07-28",
+        "FLAG": "true",
+        "KEY": KEY_ARN,
+        "ALIAS": "alias/dev",
+        "API": "http://127.0.0.1:1",
+        "AUDIENCE": "https://Api.execute-api.us-east-1.amazonaws.com/mcp",
+        "TABLE": "Table",
+        "ORIGINS": "a,b",
+        "OWNERS": f'{{"tool": "{arn}", "same": "{arn}"}}',
+    }
+
+
+def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
+    functions = application(tmp_path, Size="512").functions
+    front, tool = functions["Front"], functions["tool-dev"]
+    assert (front.handler, front.timeout_s, front.memory_mb) == ("app.handler", 29, 512)
+    assert (tool.handler, tool.timeout_s, tool.memory_mb, tool.alias) == ("app.handler", 3, 128, "live")
+    assert front.layers == (tmp_path / "layers/base", tmp_path / "layers/built/python")
+    assert tool.layers == (tmp_path / "layers/base",)
+    assert front.code == tmp_path / "front"
+
+
+def test_routes_come_from_http_api_events(tmp_path: Path) -> None:
+    assert application(tmp_path).routes == (Route("POST", "/mcp", "Front"), Route("ANY", "$default", "Front"))
+
+
+def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> None:
+    assert set(application(tmp_path).functions) == {"Front", "tool-dev"}
+    with pytest.raises(TemplateError, match=r"OnlyInProd\.CodeUri"):
+        application(tmp_path, Stage="prod")
+
+
+def test_keys_are_listed_with_their_aliases(tmp_path: Path) -> None:
+    template = Template(write_application(tmp_path, TEMPLATE, SOURCES), {"Stage": "dev"})
+    assert template.keys() == (KmsKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
+
+
+def test_everything_an_application_is_read_from_is_a_source(tmp_path: Path) -> None:
+    expected = {"template.yaml", "front", "tool", "layers/base", "layers/built/python"}
+    assert set(application(tmp_path).sources) == {tmp_path / name for name in expected}
+
+
+def test_parameters_that_need_a_value_are_known(tmp_path: Path) -> None:
+    assert parameters_without_default(write_application(tmp_path, TEMPLATE, SOURCES)) == {"Stage"}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
+def test_wrong_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
+    with pytest.raises(TemplateError, match="Stage|Nobody"):
+        Template(write_application(tmp_path, TEMPLATE, SOURCES), parameters)
+
+
+@pytest.mark.parametrize(
+    ("properties", "where"),
+    [
+        ("{CodeUri: tool}", r"F\.Handler"),
+        ("{Handler: a.b}", r"F\.CodeUri"),
+        ("{Handler: a.b, CodeUri: nowhere}", r"F\.CodeUri"),
+        ("{Handler: a.b, CodeUri: {Bucket: b, Key: k}}", r"F\.CodeUri"),
+        ("{Handler: a.b, CodeUri: tool, Timeout: soon}", r"F\.Timeout"),
+        ("{Handler: a.b, CodeUri: tool, Layers: ['arn:aws:lambda:x:1:layer:y:1']}", r"F\.Layers"),
+        ("{Handler: a.b, CodeUri: tool, Environment: {Variables: {A: !ImportValue x}}}", r"F\.Environment"),
+        ("{Handler: a.b, CodeUri: tool, Environment: {Variables: {A: [1]}}}", r"F\.Environment\.A"),
+        ("{Handler: a.b, InlineCode: x}", "F"),
+        ("{PackageType: Image}", "F"),
+        ("{Handler: a.b, CodeUri: tool, Events: {E: {Type: HttpApi, Properties: {Path: !Ref X}}}}", r"F\.Events\.E\.Path"),
+    ],
+)
+def test_what_cannot_be_run_is_named(tmp_path: Path, properties: str, where: str) -> None:
+    with pytest.raises(TemplateError, match=where):
+        only_function(tmp_path, properties)
+
+
+def test_what_does_not_matter_here_need_not_be_resolvable(tmp_path: Path) -> None:
+    found = only_function(tmp_path, "{Handler: a.b, CodeUri: tool, Role: !ImportValue role, Policies: [!Ref X]}")
+    assert set(found.functions) == {"F"}
+
+
+def test_a_parameter_in_the_parameter_store_needs_a_value_where_it_is_used(tmp_path: Path) -> None:
+    used = TEMPLATE.replace("WHO: front", "WHO: !Ref Secret")
+    with pytest.raises(TemplateError, match="Secret"):
+        application(tmp_path, used)
+    assert application(tmp_path, used, Secret="s").functions["Front"].environment["WHO"] == "s"
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: [", "Resources: {A: {Type: X, Condition: No}}"])
+def test_what_is_not_a_template_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TemplateError):
+        Template(write_application(tmp_path, text, {}), {})
+
+
+def test_a_missing_template_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError):
+        Template(tmp_path / "nowhere.yaml", {})

@@ -1,0 +1,18 @@
+import pytest
+
+from support.sam_build import SAM, Built, sam_build
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: builds the application; the second run finds it built")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sam_is_installed() -> None:
+    assert SAM.exists(), f"{SAM} does not exist: `make test` installs it"
+
+
+@pytest.fixture(scope="session")
+def built() -> Built:
+    """This application, built for the runtime and architecture of the computer at hand."""
+    return sam_build()

@@ -1,0 +1,175 @@
+"""What `sam build` makes of the layer and the functions."""
+
+import marshal
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from types import CodeType
+
+import pytest
+import yaml
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
+
+LAYER = ROOT / "layers/mcp_roundtrip"
+FUNCTIONS = {
+    "FrontDoorFunction": "front_door",
+    "SummarizeFunction": "summarize",
+    "WeatherFunction": "weather",
+    "WorkItemsFunction": "work_items",
+}
+OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
+OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
+ELF_MACHINES = {"x86_64": 0x3E, "arm64": 0xB7}
+
+UNCHECKED_HASH = b"\x01\x00\x00\x00"  # PEP 552: hash-based, and never compared with the source
+PYC_HEADER_BYTES = 16
+
+pytestmark = pytest.mark.slow
+
+
+def extensions(built: Built) -> list[Path]:
+    return sorted((built.layer / "python").rglob("*.so"))
+
+
+def cpython_tags(built: Built) -> set[str]:
+    names = [path.name for path in extensions(built)]
+    return {part for name in names for part in name.split(".")[1].split("-") if part.isdigit()}
+
+
+def elf_machines(built: Built) -> set[int]:
+    return {int.from_bytes(path.read_bytes()[18:20], "little") for path in extensions(built)}
+
+
+def zipped_bytes(folder: Path) -> int:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return len(buffer.getvalue())
+
+
+def make_layer(folder: Path, *variables: str, target: str = "python3.13-x86_64") -> subprocess.CompletedProcess[str]:
+    """Run the layer's makefile as sam does: in a copy of its folder, in the target's working directory."""
+    copy = folder / "source"
+    shutil.copytree(LAYER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["make", "--makefile", LAYER / "Makefile", "build-RoundtripLayer", *variables]
+    env = environment() | {"ARTIFACTS_DIR": str(folder / "out")}
+    return subprocess.run(command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the layer's wheels are for Linux")
+def test_the_layer_is_complete_by_itself(built: Built) -> None:
+    site = built.layer / "python"
+    program = f"""
+import sys
+sys.path.insert(0, {str(site)!r})
+import mcp_roundtrip, pydantic, jwt, aws_lambda_powertools, aws_lambda_powertools.metrics
+from cryptography.hazmat.primitives.asymmetric import ec
+jwt.encode({{}}, ec.generate_private_key(ec.SECP256R1()), "ES256")
+third_party = [m.__file__ for m in sys.modules.values() if getattr(m, "__file__", None)]
+print(*third_party, sep="\\n")
+"""
+    # -I and -S: neither this computer's site-packages nor its environment helps.
+    command = [sys.executable, "-I", "-S", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert any(line.startswith(f"{site}/mcp_roundtrip/") for line in done.stdout.splitlines())
+    assert "site-packages" not in done.stdout
+
+
+def test_every_module_of_the_layer_is_compiled(built: Built) -> None:
+    site = built.layer / "python"
+    tag = sys.implementation.cache_tag
+    sources = sorted(site.rglob("*.py"))
+    assert len(sources) > 100
+    for source in sources:
+        content = (source.parent / "__pycache__" / f"{source.stem}.{tag}.pyc").read_bytes()
+        assert content[4:8] == UNCHECKED_HASH
+
+
+def test_tracebacks_name_the_paths_on_lambda(built: Built) -> None:
+    package = built.layer / "python/mcp_roundtrip"
+    compiled = package / "__pycache__" / f"errors.{sys.implementation.cache_tag}.pyc"
+    code = marshal.loads(compiled.read_bytes()[PYC_HEADER_BYTES:])
+    assert isinstance(code, CodeType)
+    assert code.co_filename == "/opt/python/mcp_roundtrip/errors.py"
+
+
+def test_what_is_for_the_authors_computer_stays_there(built: Built) -> None:
+    package = built.layer / "python/mcp_roundtrip"
+    left_out = {"local", "testing"}
+    shipped = {path.name for path in package.iterdir()} - {"__pycache__"}
+    source = {path.name for path in (LAYER / "mcp_roundtrip").iterdir()} - {"__pycache__"}
+    assert shipped == source - left_out
+    assert not (built.layer / "python/bin").exists()
+    assert not list((built.layer / "python").rglob("boto3"))
+
+
+def test_the_layer_stays_under_15_mb_zipped(built: Built) -> None:
+    size = zipped_bytes(built.layer)
+    assert size < 15_000_000, f"{size / 1e6:.2f} MB"
+
+
+def test_every_function_is_built_from_its_folder(built: Built) -> None:
+    for logical_id, folder in FUNCTIONS.items():
+        source = ROOT / "functions" / folder
+        expected = {path.relative_to(source) for path in source.rglob("*") if "__pycache__" not in path.parts}
+        shipped = {path.relative_to(built.function(logical_id)) for path in built.function(logical_id).rglob("*")}
+        assert shipped == expected
+        assert Path("app.py") in shipped
+
+
+def test_the_built_template_points_to_what_was_built(built: Built) -> None:
+    # BaseLoader constructs no tags, which is as well: intrinsic functions do not matter here.
+    nodes = yaml.compose(built.template.read_text(), Loader=yaml.BaseLoader)
+    text = yaml.serialize(nodes)
+    for resource in ("RoundtripLayer", *FUNCTIONS):
+        assert f"Uri: {resource}\n" in text
+
+
+def test_runtime_and_architecture_decide_which_wheels_are_built(built: Built) -> None:
+    other = sam_build(OTHER_RUNTIME, OTHER_ARCHITECTURE)
+    for each in (built, other):
+        assert cpython_tags(each) == {each.runtime.removeprefix("python").replace(".", "")}
+        assert elf_machines(each) == {ELF_MACHINES[each.architecture]}
+
+
+def test_without_the_targets_interpreter_the_layer_is_built_all_the_same_and_says_so(tmp_path: Path) -> None:
+    done = make_layer(tmp_path, "INTERPRETER=", target=f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}")
+    assert done.returncode == 0, done.stderr
+    assert "NOTICE" in done.stdout
+    assert list((tmp_path / "out").rglob("pydantic/main.py"))
+    assert not list((tmp_path / "out").rglob("*.pyc"))
+
+
+def test_every_target_the_template_offers_has_its_working_directory() -> None:
+    class IgnoreTags(yaml.SafeLoader):
+        pass
+
+    IgnoreTags.add_multi_constructor("!", lambda loader, suffix, node: None)
+    parameters = yaml.load((ROOT / "template.yaml").read_text(), IgnoreTags)["Parameters"]
+    offered = {
+        f"{runtime}-{architecture}"
+        for runtime in parameters["PythonRuntime"]["AllowedValues"]
+        for architecture in parameters["Architecture"]["AllowedValues"]
+    }
+    assert {path.name for path in (LAYER / "targets").iterdir()} == offered
+
+
+def test_a_function_with_requirements_of_its_own_is_not_built_without_them(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("anything\n")
+    command = ["make", "--makefile", ROOT / "functions/Makefile", "build-WeatherFunction"]
+    env = environment() | {"ARTIFACTS_DIR": str(tmp_path / "out")}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "requirements.txt" in done.stderr
+
+
+def test_the_layer_installs_what_the_package_declares() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    installed = (LAYER / "requirements.txt").read_text().split("\n")
+    assert sorted(filter(None, installed)) == sorted(declared)

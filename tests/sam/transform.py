@@ -1,0 +1,37 @@
+"""Run by sam's own interpreter: the SAM transform of a template, as `sam validate` and CloudFormation run it.
+
+`sam validate --lint` reads the source and misses what the transform refuses or makes; this prints what it makes.
+
+Usage: python transform.py TEMPLATE [Name=Value ...]  ->  the CloudFormation template, YAML, on stdout
+"""
+
+import sys
+
+from samcli.commands._utils.template import get_template_data
+from samcli.lib.translate.sam_template_validator import SamTemplateValidator
+from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
+
+
+class BundledPolicies(ManagedPolicyLoader):
+    """The one managed policy SAM attaches by itself; the loader it replaces asks IAM, which needs credentials."""
+
+    def __init__(self) -> None:
+        pass
+
+    def load(self) -> dict[str, str]:
+        name = "AWSLambdaBasicExecutionRole"
+        return {name: f"arn:aws:iam::aws:policy/service-role/{name}"}
+
+
+def main(template: str, *overrides: str) -> None:
+    validator = SamTemplateValidator(
+        get_template_data(template),
+        BundledPolicies(),
+        region="eu-west-1",
+        parameter_overrides=dict(override.split("=", 1) for override in overrides),
+    )
+    print(validator.get_translated_template_if_valid())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,51 @@
+"""A module whose annotations are all strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.output import Output
+from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.values import EMPTY, return_annotation
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections import OrderedDict
+
+
+class Context: ...
+
+
+class Size(BaseModel):
+    vcpus: int
+
+
+def tool(ctx: Context, size: Size, name: str | None = None) -> Size:
+    return size
+
+
+def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
+    return x
+
+
+def test_context_arguments_and_result_are_found():
+    arguments = Arguments.of(tool, (Context,))
+    assert arguments.context_parameter == "ctx"
+    assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
+    schema = Output.of(tool).json_schema()
+    assert schema is not None
+    assert schema["properties"] == {"vcpus": {"type": "integer"}}
+    assert return_annotation(tool) is Size
+
+
+def test_a_name_imported_for_the_type_checker_only_is_refused_in_a_tool():
+    with pytest.raises(DefinitionError, match="OrderedDict"):
+        Arguments.of(checked, (Context,))
+    with pytest.raises(DefinitionError, match="OrderedDict"):
+        Output.of(checked)
+
+
+def test_a_step_may_call_a_function_typed_for_the_checker_only():
+    assert return_annotation(checked) is EMPTY

@@ -1,0 +1,427 @@
+"""Arguments: the schema that is offered, the values that come out, the words of a refusal."""
+
+import functools
+import subprocess
+import sys
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import jsonschema
+import pytest
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.signature import Arguments
+from mcp_types import Tool
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+
+class Context: ...
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Size(BaseModel):
+    vcpus: int = Field(ge=1, le=16, description="Virtual CPUs")
+    label: str = Field("s", title="Label on the box")
+
+
+class Titled(BaseModel):
+    model_config = ConfigDict(title="A titled model", strict=True)
+    day: date
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Options(TypedDict, total=False):
+    verbose: bool
+
+
+class Node(BaseModel):
+    children: "list[Node]" = []
+
+
+def arguments(function):
+    return Arguments.of(function, (Context,))
+
+
+def schema(function):
+    found = arguments(function).json_schema()
+    jsonschema.Draft202012Validator.check_schema(found)
+    Tool(name="t", input_schema=found)
+    return found
+
+
+def refusal(function, raw):
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(function).validate(raw)
+    return str(caught.value).splitlines()
+
+
+# The schema
+
+
+def test_defaults_literals_optionals_and_constraints_are_in_the_schema():
+    def tool(
+        name: Annotated[str, Field(min_length=1)],
+        mode: Literal["a", "b"] = "a",
+        count: int | None = None,
+        tags: list[str] = [],  # noqa: B006 - a default that must reach the schema
+    ): ...
+
+    assert schema(tool) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "mode": {"type": "string", "enum": ["a", "b"], "default": "a"},
+            "count": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_nested_types_are_defined_once_and_referred_to():
+    def tool(a: Size, b: Size, color: Color, point: Point, options: Options, when: date): ...
+
+    found = schema(tool)
+    assert found["properties"]["a"] == found["properties"]["b"] == {"$ref": "#/$defs/Size"}
+    assert found["properties"]["when"] == {"type": "string", "format": "date"}
+    assert found["$defs"]["Color"] == {"type": "string", "enum": ["red", "blue"]}
+    assert set(found["$defs"]) == {"Size", "Color", "Point", "Options"}
+
+
+def test_titles_are_kept_only_where_the_author_wrote_them():
+    def tool(size: Size, titled: Titled, own: Annotated[int, Field(title="Mine")], point: Point): ...
+
+    found = schema(tool)
+    assert "title" not in found
+    assert found["properties"]["own"]["title"] == "Mine"
+    assert "title" not in found["properties"]["size"]
+    assert "title" not in found["$defs"]["Size"]
+    assert "title" not in found["$defs"]["Point"]
+    assert found["$defs"]["Size"]["properties"]["label"]["title"] == "Label on the box"
+    assert found["$defs"]["Titled"]["title"] == "A titled model"
+
+
+def test_a_property_called_title_is_no_title():
+    def tool(title: str): ...
+
+    assert schema(tool)["properties"] == {"title": {"type": "string"}}
+
+
+def test_recursive_models_refer_to_themselves():
+    def tool(node: Node): ...
+
+    assert schema(tool)["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+
+
+def test_a_function_without_arguments_takes_the_empty_object_only():
+    def tool(ctx: Context): ...
+
+    assert schema(tool) == {"type": "object", "additionalProperties": False}
+    assert arguments(tool).validate({}) == {}
+    assert refusal(tool, {"x": 1}) == ["arguments.x: unknown argument"]
+
+
+def test_descriptions_come_from_the_docstring_unless_the_field_has_its_own():
+    def tool(name: str, size: Size, own: Annotated[int, Field(description="explicit")] = 1):
+        """Do it.
+
+        Args:
+            name: The name.
+            size: The size.
+            own: Not this.
+        """
+
+    found = schema(tool)
+    assert found["properties"]["name"]["description"] == "The name."
+    assert found["properties"]["size"] == {"$ref": "#/$defs/Size", "description": "The size."}
+    assert found["properties"]["own"]["description"] == "explicit"
+    assert arguments(tool).description == "Do it."
+
+
+def test_a_default_json_cannot_hold_is_left_out_of_the_schema_but_still_applies():
+    marker = object()
+
+    def tool(x: Any = marker): ...
+
+    assert schema(tool)["properties"] == {"x": {}}
+    assert arguments(tool).validate({}) == {"x": marker}
+
+
+def test_names_that_pydantic_models_reserve_are_ordinary_names():
+    def tool(json: str, copy: int, model_config: str, _private: int, schema: str): ...
+
+    raw = {"json": "a", "copy": 1, "model_config": "b", "_private": 2, "schema": "c"}
+    assert list(schema(tool)["properties"]) == list(raw)
+    assert arguments(tool).validate(raw) == raw
+
+
+def test_a_field_as_default_is_a_constraint_and_not_a_value():
+    def tool(a: int = Field(ge=1), b: int = Field(2, description="B"), c: list[int] = Field([])): ...
+
+    assert schema(tool)["required"] == ["a"]
+    assert schema(tool)["properties"]["b"] == {"type": "integer", "default": 2, "description": "B"}
+    assert arguments(tool).validate({"a": 1}) == {"a": 1, "b": 2, "c": []}
+
+
+def test_an_alias_is_the_name_on_the_wire():
+    def tool(from_: Annotated[str, Field(alias="from")]):
+        """Do it.
+
+        :param from_: Where from.
+        """
+
+    assert schema(tool)["properties"] == {"from": {"type": "string", "description": "Where from."}}
+    assert arguments(tool).validate({"from": "here"}) == {"from_": "here"}
+
+
+def test_the_schema_is_built_once():
+    def tool(a: int): ...
+
+    found = arguments(tool)
+    assert found.json_schema() is found.json_schema()
+
+
+# The function
+
+
+def test_the_context_is_found_by_annotation_and_is_no_argument():
+    def tool(name: str, c: Context): ...
+
+    assert arguments(tool).context_parameter == "c"
+    assert list(schema(tool)["properties"]) == ["name"]
+
+
+def test_a_subclass_of_a_context_type_is_a_context():
+    class Special(Context): ...
+
+    def tool(c: Special): ...
+
+    assert arguments(tool).context_parameter == "c"
+
+
+def test_annotations_may_be_strings():
+    def tool(ctx: "Context", size: "Size | None" = None): ...
+
+    assert arguments(tool).context_parameter == "ctx"
+    assert arguments(tool).validate({"size": {"vcpus": 2}}) == {"size": Size(vcpus=2)}
+
+
+def test_a_function_without_a_context_has_no_context_parameter():
+    def tool(name: str): ...
+
+    assert arguments(tool).context_parameter is None
+
+
+def test_async_functions_and_partials_of_them_are_async():
+    async def tool(name: str): ...
+
+    class Tool:
+        async def __call__(self, name: str): ...
+
+    assert arguments(tool).is_async
+    assert arguments(functools.partial(tool)).is_async
+    assert arguments(Tool()).is_async
+    assert not arguments(lambda: None).is_async
+
+
+def test_methods_and_partials_are_read_like_functions():
+    class Service:
+        def tool(self, name: str, count: int = 1):
+            """Do it."""
+
+    assert arguments(Service().tool).description == "Do it."
+    partial = functools.partial(Service().tool, count=3)
+    assert schema(partial)["properties"]["count"] == {"type": "integer", "default": 3}
+    assert arguments(partial).description == "Do it."
+
+
+def positional_only(x: int, /): ...
+def star(*values: int): ...
+def double_star(**values: int): ...
+def unannotated(x): ...
+
+
+@pytest.mark.parametrize("function", [positional_only, star, double_star, unannotated])
+def test_a_parameter_a_client_cannot_fill_is_refused_by_name(function):
+    with pytest.raises(DefinitionError) as caught:
+        arguments(function)
+    assert function.__name__ in str(caught.value)
+    assert next(iter(function.__annotations__ or {"x": 0})) in str(caught.value)
+
+
+def test_two_contexts_are_refused():
+    def tool(a: Context, b: Context): ...
+
+    with pytest.raises(DefinitionError):
+        arguments(tool)
+
+
+def test_an_annotation_that_does_not_exist_is_named():
+    def tool(x: "Absent"): ...  # noqa: F821
+
+    with pytest.raises(DefinitionError, match="Absent"):
+        arguments(tool)
+
+
+def test_a_type_without_json_form_is_refused_when_the_schema_is_needed():
+    def unknown(x: Context | int): ...
+
+    def undescribed(x: Callable[[], int]): ...
+
+    for function in (unknown, undescribed):
+        with pytest.raises(DefinitionError, match=function.__name__):
+            arguments(function).json_schema()
+
+
+# The values
+
+
+def test_json_becomes_the_annotated_types():
+    def tool(
+        when: date,
+        color: Color,
+        size: Size,
+        point: Point,
+        pair: tuple[int, str],
+        flags: set[str],
+        strict: Titled,
+        count: int = 7,
+    ): ...
+
+    raw = {
+        "when": "2026-07-28",
+        "color": "blue",
+        "size": {"vcpus": 2},
+        "point": {"x": 1},
+        "pair": [1, "a"],
+        "flags": ["a", "a"],
+        "strict": {"day": "2026-07-28"},
+    }
+    assert arguments(tool).validate(raw) == {
+        "when": date(2026, 7, 28),
+        "color": Color.BLUE,
+        "size": Size(vcpus=2),
+        "point": Point(1),
+        "pair": (1, "a"),
+        "flags": {"a"},
+        "strict": Titled(day=date(2026, 7, 28)),
+        "count": 7,
+    }
+
+
+def test_a_number_in_a_string_is_a_number():
+    def tool(count: int): ...
+
+    assert arguments(tool).validate({"count": "3"}) == {"count": 3}
+
+
+def test_every_problem_is_one_line_with_its_place():
+    def tool(size: Size, sizes: list[Size], name: str, when: date): ...
+
+    raw = {"size": {"vcpus": 17}, "sizes": [{"vcpus": 1}, {"vcpus": "many"}], "when": "soon", "nmae": 1}
+    lines = refusal(tool, raw)
+    assert [line.partition(": ")[0] for line in lines] == [
+        "arguments.size.vcpus",
+        "arguments.sizes[1].vcpus",
+        "arguments.name",
+        "arguments.when",
+        "arguments.nmae",
+    ]
+    assert lines[-1] == "arguments.nmae: unknown argument"
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+SECRET = "hunter2-hunter2"
+
+
+def test_a_refusal_never_quotes_what_was_sent():
+    from uuid import UUID
+
+    def tool(
+        pet: Annotated[Cat | Dog, Field(discriminator="kind")],
+        identity: UUID,
+        count: int,
+        color: Color,
+        when: date,
+        size: Size,
+        short: Annotated[str, Field(max_length=3)],
+        digits: Annotated[str, Field(pattern="^[0-9]+$")],
+    ): ...
+
+    names = ["identity", "count", "color", "when", "size", "short", "digits", "unknown"]
+    lines = refusal(tool, dict.fromkeys(names, SECRET) | {"pet": {"kind": SECRET}})
+    assert len(lines) == 9
+    assert "hunter" not in "\n".join(lines)
+
+
+def test_a_refusal_carries_no_chained_error_that_would_quote_the_input():
+    def tool(count: int): ...
+
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(tool).validate({"count": SECRET})
+    assert caught.value.__suppress_context__
+
+
+def test_a_thousand_problems_do_not_become_a_thousand_lines():
+    def tool(numbers: list[int]): ...
+
+    assert len(refusal(tool, {"numbers": ["x"] * 1000})) < 30
+
+
+def test_a_lone_surrogate_is_a_refusal_and_no_crash():
+    def tool(name: str): ...
+
+    assert refusal(tool, {"name": "\ud800"})
+
+
+# The costs
+
+
+def test_registration_and_validation_are_cheap():
+    def tool(name: str, count: int): ...
+
+    def register():
+        arguments(tool)
+
+    found = arguments(tool)
+    found.validate({"name": "a", "count": 1})
+    # The targets are 1 ms and 15 us; a shared machine gets four times as much.
+    assert min(timeit.repeat(register, number=10, repeat=5)) / 10 < 0.004
+    assert (
+        min(timeit.repeat(lambda: found.validate({"name": "a", "count": 1}), number=100, repeat=5)) / 100
+        < 6e-5
+    )
+
+
+HEAVY = ("asyncio", "email", "http", "jsonschema", "referencing", "concurrent.futures", "ssl")
+
+
+@pytest.mark.parametrize("module", ["signature", "raw", "output", "content", "forms", "values"])
+def test_importing_a_module_imports_nothing_heavier_than_pydantic(module):
+    code = (
+        f"import sys, mcp_roundtrip.schema.{module}\n"
+        f"print([name for name in {HEAVY!r} + ('mcp_roundtrip.schema.generate',) if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

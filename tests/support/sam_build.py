@@ -1,0 +1,108 @@
+"""`sam build` of this project, kept in .cache/sam-build under a digest of everything it reads."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SAM = Path(os.environ.get("SAM", ROOT / ".venv-sam/bin/sam"))
+CACHE = ROOT / ".cache"
+
+NATIVE_RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+NATIVE_ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
+
+KEPT_S = 3600  # another test run may still be reading what an edit has outdated
+IGNORED = {"__pycache__", "mcp_roundtrip.egg-info"}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What `sam build` wrote: `template` and one folder per resource."""
+
+    directory: Path
+    runtime: str
+    architecture: str
+
+    @property
+    def template(self) -> Path:
+        return self.directory / "template.yaml"
+
+    @property
+    def layer(self) -> Path:
+        """The folder that is unpacked into /opt: `layer / "python"` is on Lambda's sys.path."""
+        return self.directory / "RoundtripLayer"
+
+    def function(self, logical_id: str) -> Path:
+        """The folder that is unpacked into /var/task."""
+        return self.directory / logical_id
+
+
+def environment() -> dict[str, str]:
+    """The environment for sam: this interpreter first, nothing of an outer make, no AWS account, no telemetry."""
+    dropped = ("MAKE", "MFLAGS", "AWS_", "PYTHON", "SAM_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    interpreters = [str(Path(sys.executable).parent), sysconfig.get_config_var("BINDIR")]
+    return kept | {
+        "PATH": os.pathsep.join([*interpreters, kept.get("PATH", os.defpath)]),
+        "SAM_CLI_TELEMETRY": "0",
+        "__SAM_CLI_APP_DIR": str(CACHE / "sam-cli"),
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a command in `environment()` and return what came of it, whatever its exit status."""
+    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+
+
+def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITECTURE) -> Built:
+    """Build for `runtime` and `architecture`, or return the build of the same sources made before."""
+    target = f"{runtime}-{architecture}"
+    directory = CACHE / "sam-build" / f"{target}-{_sources_digest()}"
+    if not directory.exists():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        _remove_outdated(target)
+        _build_into(directory, runtime, architecture)
+    return Built(directory / "build", runtime, architecture)
+
+
+def _build_into(directory: Path, runtime: str, architecture: str) -> None:
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix="unfinished-") as scratch:
+        unfinished = Path(scratch) / "out"
+        parameters = (f"PythonRuntime={runtime}", f"Architecture={architecture}")
+        options = ("--no-cached", "--build-dir", unfinished / "build", "--parameter-overrides", *parameters)
+        built = run(SAM, "build", *options)
+        assert built.returncode == 0, built.stderr
+        try:
+            unfinished.rename(directory)
+        except OSError:
+            assert directory.exists()  # another process was quicker, with the same sources
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(_sources()):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _sources() -> list[Path]:
+    folders = [path for name in ("layers", "functions") for path in (ROOT / name).rglob("*")]
+    files = [path for path in folders if path.is_file() and not IGNORED.intersection(path.parts)]
+    return [*files, ROOT / "template.yaml", ROOT / "samconfig.toml"]
+
+
+def _remove_outdated(target: str) -> None:
+    for path in (CACHE / "sam-build").glob(f"{target}-*"):
+        if path.stat().st_mtime < time.time() - KEPT_S:
+            shutil.rmtree(path, ignore_errors=True)

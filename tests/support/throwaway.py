@@ -1,0 +1,45 @@
+"""SAM applications written by a test into its own folder."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def write_application(folder: Path, template: str, sources: Mapping[str, str]) -> Path:
+    """Write the sources by their paths and the template; returns the template's path."""
+    for name, text in sources.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+    (folder / "template.yaml").write_text(dedent(template))
+    return folder / "template.yaml"
+
+
+def http(
+    url: str, *, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """One HTTP request; an error status is a response like any other."""
+    request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
+    try:
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return Response(response.status, {k.lower(): v for k, v in response.headers.items()}, response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Response(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
