@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mcp_roundtrip.local.events import MalformedResponse, to_event, to_reply
 from mcp_roundtrip.local.model import Request, Route
 
@@ -23,7 +22,13 @@ def reply_of(value: Any) -> Any:
 
 
 def test_an_event_has_the_shape_of_payload_format_2() -> None:
-    headers = (("Host", "example.org:3000"), ("X-A", "1"), ("x-a", "2"), ("User-Agent", "u"), ("Cookie", "c=1; d=2"))
+    headers = (
+        ("Host", "example.org:3000"),
+        ("X-A", "1"),
+        ("x-a", "2"),
+        ("User-Agent", "u"),
+        ("Cookie", "c=1; d=2"),
+    )
     event = event_of(Request("POST", "/a/b%20c?x=1&x=2&y=", headers), {"id": "b c"})
     assert event == {
         "version": "2.0",
@@ -64,7 +69,10 @@ def test_an_event_has_the_shape_of_payload_format_2() -> None:
 
 
 def test_what_a_request_does_not_have_is_absent() -> None:
-    assert not {"cookies", "queryStringParameters", "pathParameters", "body"} & event_of(Request("GET", "/", ())).keys()
+    assert (
+        not {"cookies", "queryStringParameters", "pathParameters", "body"}
+        & event_of(Request("GET", "/", ())).keys()
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,9 @@ def test_no_body_loses_a_byte(body: bytes, content_type: str) -> None:
     assert (b64decode(text) if event["isBase64Encoded"] else text.encode()) == body
 
 
-@pytest.mark.parametrize(("value", "body"), [("hi", b"hi"), ({"a": 1}, b'{"a": 1}'), ([1], b"[1]"), (None, b"null")])
+@pytest.mark.parametrize(
+    ("value", "body"), [("hi", b"hi"), ({"a": 1}, b'{"a": 1}'), ([1], b"[1]"), (None, b"null")]
+)
 def test_a_value_without_a_status_is_the_body_of_a_200(value: Any, body: bytes) -> None:
     reply = reply_of(value)
     assert (reply.status, reply.headers, reply.body) == (200, (("content-type", "application/json"),), body)
@@ -120,7 +130,9 @@ def test_a_response_becomes_status_headers_cookies_and_body() -> None:
 
 
 def test_a_response_without_a_type_is_plain_text() -> None:
-    assert reply_of({"statusCode": 200, "body": "x"}).headers == (("content-type", "text/plain; charset=utf-8"),)
+    assert reply_of({"statusCode": 200, "body": "x"}).headers == (
+        ("content-type", "text/plain; charset=utf-8"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,4 +170,6 @@ def test_no_response_breaks_the_gateway(value: Any) -> None:
     except MalformedResponse:
         return
     assert 200 <= reply.status <= 599
-    assert all("\n" not in item and item.encode("latin-1") is not None for pair in reply.headers for item in pair)
+    assert all(
+        "\n" not in item and item.encode("latin-1") is not None for pair in reply.headers for item in pair
+    )

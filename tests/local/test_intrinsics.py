@@ -3,11 +3,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, resolve
 
 SCOPE = Scope(
-    values={"Stage": "prod", "Count": "2", "Names": ["a", "b"], "Fn.Alias": "arn:fn:live", "AWS::Region": "us-east-1"},
+    values={
+        "Stage": "prod",
+        "Count": "2",
+        "Names": ["a", "b"],
+        "Fn.Alias": "arn:fn:live",
+        "AWS::Region": "us-east-1",
+    },
     attributes={"Fn.Arn": "arn:fn"},
     mappings={"Sizes": {"prod": {"memory": 1024}}},
     conditions={

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mcp_roundtrip.local.model import Route
 from mcp_roundtrip.local.routing import match
 
@@ -29,7 +28,9 @@ ROUTES = [
         ("GET", "/", "default", {}),
     ],
 )
-def test_the_most_specific_route_is_taken(method: str, path: str, function: str, parameters: dict[str, str]) -> None:
+def test_the_most_specific_route_is_taken(
+    method: str, path: str, function: str, parameters: dict[str, str]
+) -> None:
     found = match(ROUTES, method, path)
     assert found is not None
     assert (found[0].function, found[1]) == (function, parameters)

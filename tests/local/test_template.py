@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.throwaway import write_application
-
 from mcp_roundtrip.local.model import Application, Route, TemplateError
 from mcp_roundtrip.local.template import KmsKey, Template, parameters_without_default
+from support.throwaway import write_application
 
 TEMPLATE = """
     Parameters:
@@ -131,7 +130,7 @@ def test_parameters_that_need_a_value_are_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parameters", [{}, {"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
 def test_wrong_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
-    with pytest.raises(TemplateError, match="Stage|Nobody"):
+    with pytest.raises(TemplateError, match=r"Stage|Nobody"):
         Template(write_application(tmp_path, TEMPLATE, SOURCES), parameters)
 
 
@@ -148,7 +147,10 @@ def test_wrong_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, s
         ("{Handler: a.b, CodeUri: tool, Environment: {Variables: {A: [1]}}}", r"F\.Environment\.A"),
         ("{Handler: a.b, InlineCode: x}", "F"),
         ("{PackageType: Image}", "F"),
-        ("{Handler: a.b, CodeUri: tool, Events: {E: {Type: HttpApi, Properties: {Path: !Ref X}}}}", r"F\.Events\.E\.Path"),
+        (
+            "{Handler: a.b, CodeUri: tool, Events: {E: {Type: HttpApi, Properties: {Path: !Ref X}}}}",
+            r"F\.Events\.E\.Path",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_named(tmp_path: Path, properties: str, where: str) -> None:
@@ -157,7 +159,9 @@ def test_what_cannot_be_run_is_named(tmp_path: Path, properties: str, where: str
 
 
 def test_what_does_not_matter_here_need_not_be_resolvable(tmp_path: Path) -> None:
-    found = only_function(tmp_path, "{Handler: a.b, CodeUri: tool, Role: !ImportValue role, Policies: [!Ref X]}")
+    found = only_function(
+        tmp_path, "{Handler: a.b, CodeUri: tool, Role: !ImportValue role, Policies: [!Ref X]}"
+    )
     assert set(found.functions) == {"F"}
 
 
@@ -168,7 +172,9 @@ def test_a_parameter_in_the_parameter_store_needs_a_value_where_it_is_used(tmp_p
     assert application(tmp_path, used, Secret="s").functions["Front"].environment["WHO"] == "s"
 
 
-@pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: [", "Resources: {A: {Type: X, Condition: No}}"])
+@pytest.mark.parametrize(
+    "text", ["", "- 1", "Resources: {A: {}}", "Resources: [", "Resources: {A: {Type: X, Condition: No}}"]
+)
 def test_what_is_not_a_template_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(TemplateError):
         Template(write_application(tmp_path, text, {}), {})

@@ -1,5 +1,4 @@
 import pytest
-
 from support.sam_build import SAM, Built, sam_build
 
 

@@ -31,6 +31,13 @@ PYC_HEADER_BYTES = 16
 pytestmark = pytest.mark.slow
 
 
+class IntrinsicsIgnored(yaml.SafeLoader):
+    """Reads a template's plain values; !Ref and its like become None."""
+
+
+IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
+
+
 def extensions(built: Built) -> list[Path]:
     return sorted((built.layer / "python").rglob("*.so"))
 
@@ -52,13 +59,15 @@ def zipped_bytes(folder: Path) -> int:
     return len(buffer.getvalue())
 
 
-def make_layer(folder: Path, *variables: str, target: str = "python3.13-x86_64") -> subprocess.CompletedProcess[str]:
+def make_layer(folder: Path, *variables: str, target: str) -> subprocess.CompletedProcess[str]:
     """Run the layer's makefile as sam does: in a copy of its folder, in the target's working directory."""
     copy = folder / "source"
     shutil.copytree(LAYER, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    command = ["make", "--makefile", LAYER / "Makefile", "build-RoundtripLayer", *variables]
+    command = ["make", "--makefile", str(LAYER / "Makefile"), "build-RoundtripLayer", *variables]
     env = environment() | {"ARTIFACTS_DIR": str(folder / "out")}
-    return subprocess.run(command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the layer's wheels are for Linux")
@@ -118,17 +127,18 @@ def test_every_function_is_built_from_its_folder(built: Built) -> None:
     for logical_id, folder in FUNCTIONS.items():
         source = ROOT / "functions" / folder
         expected = {path.relative_to(source) for path in source.rglob("*") if "__pycache__" not in path.parts}
-        shipped = {path.relative_to(built.function(logical_id)) for path in built.function(logical_id).rglob("*")}
+        shipped = {
+            path.relative_to(built.function(logical_id)) for path in built.function(logical_id).rglob("*")
+        }
         assert shipped == expected
         assert Path("app.py") in shipped
 
 
 def test_the_built_template_points_to_what_was_built(built: Built) -> None:
-    # BaseLoader constructs no tags, which is as well: intrinsic functions do not matter here.
-    nodes = yaml.compose(built.template.read_text(), Loader=yaml.BaseLoader)
-    text = yaml.serialize(nodes)
-    for resource in ("RoundtripLayer", *FUNCTIONS):
-        assert f"Uri: {resource}\n" in text
+    resources = yaml.load(built.template.read_text(), IntrinsicsIgnored)["Resources"]
+    assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"
+    for function in FUNCTIONS:
+        assert resources[function]["Properties"]["CodeUri"] == function
 
 
 def test_runtime_and_architecture_decide_which_wheels_are_built(built: Built) -> None:
@@ -147,11 +157,7 @@ def test_without_the_targets_interpreter_the_layer_is_built_all_the_same_and_say
 
 
 def test_every_target_the_template_offers_has_its_working_directory() -> None:
-    class IgnoreTags(yaml.SafeLoader):
-        pass
-
-    IgnoreTags.add_multi_constructor("!", lambda loader, suffix, node: None)
-    parameters = yaml.load((ROOT / "template.yaml").read_text(), IgnoreTags)["Parameters"]
+    parameters = yaml.load((ROOT / "template.yaml").read_text(), IntrinsicsIgnored)["Parameters"]
     offered = {
         f"{runtime}-{architecture}"
         for runtime in parameters["PythonRuntime"]["AllowedValues"]
@@ -162,7 +168,7 @@ def test_every_target_the_template_offers_has_its_working_directory() -> None:
 
 def test_a_function_with_requirements_of_its_own_is_not_built_without_them(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("anything\n")
-    command = ["make", "--makefile", ROOT / "functions/Makefile", "build-WeatherFunction"]
+    command = ["make", "--makefile", str(ROOT / "functions/Makefile"), "build-WeatherFunction"]
     env = environment() | {"ARTIFACTS_DIR": str(tmp_path / "out")}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode != 0

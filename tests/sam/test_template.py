@@ -43,7 +43,8 @@ def transform(auth_mode: str, template: Path = ROOT / "template.yaml") -> str:
 
 @cache
 def transformed() -> dict[str, Any]:
-    return yaml.safe_load(transform("none"))
+    template: dict[str, Any] = yaml.safe_load(transform("none"))
+    return template
 
 
 def properties(logical_id: str) -> Any:
@@ -63,7 +64,7 @@ def statements(function: str) -> list[dict[str, Any]]:
     return [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
 
 
-def variables(function: str) -> dict[str, Any]:
+def variables(function: str) -> Any:
     return properties(function)["Environment"]["Variables"]
 
 
@@ -110,9 +111,13 @@ AUTHORIZATION = {
 @every_auth_mode
 def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
     parameters = parameters_of(transformed(), AuthMode=auth_mode, **AUTH_MODES[auth_mode])
-    routes = [evaluate(route, transformed(), parameters) for route in of_type("AWS::ApiGatewayV2::Route").values()]
+    routes = [
+        evaluate(route, transformed(), parameters) for route in of_type("AWS::ApiGatewayV2::Route").values()
+    ]
     assert len(routes) == len(ROUTE_OF)
-    assert [(r["AuthorizationType"], r["AuthorizerId"]) for r in routes] == [AUTHORIZATION[auth_mode]] * len(routes)
+    assert [(r["AuthorizationType"], r["AuthorizerId"]) for r in routes] == [AUTHORIZATION[auth_mode]] * len(
+        routes
+    )
 
 
 @every_auth_mode
@@ -166,7 +171,9 @@ def test_a_route_leads_to_the_live_alias_and_only_that_path_may_invoke_it(functi
 
 def test_nothing_else_may_invoke_a_function() -> None:
     permissions = set(of_type("AWS::Lambda::Permission"))
-    assert permissions == {f"{function}McpPermission" for function in ROUTE_OF} | {"LambdaAuthorizerPermission"}
+    assert permissions == {f"{function}McpPermission" for function in ROUTE_OF} | {
+        "LambdaAuthorizerPermission"
+    }
     assert of_type("AWS::Lambda::Url") == {}
 
 
@@ -180,7 +187,11 @@ def test_a_function_answers_before_the_api_gives_up(function: str) -> None:
 
 def test_every_function_has_a_role_of_its_own() -> None:
     roles = [function["Role"]["Fn::GetAtt"][0] for function in of_type("AWS::Lambda::Function").values()]
-    assert sorted(roles) == sorted(of_type("AWS::IAM::Role")) == sorted(f"{function}Role" for function in ROUTE_OF)
+    assert (
+        sorted(roles)
+        == sorted(of_type("AWS::IAM::Role"))
+        == sorted(f"{function}Role" for function in ROUTE_OF)
+    )
 
 
 @every_function
@@ -263,7 +274,9 @@ def test_logs_expire(function: str) -> None:
 def test_a_change_of_the_layer_alone_publishes_new_versions(tmp_path: Path) -> None:
     source = (ROOT / "template.yaml").read_text()
     changed = tmp_path / "template.yaml"
-    changed.write_text(source.replace("Description: mcp_roundtrip and", "Description: another mcp_roundtrip and"))
+    changed.write_text(
+        source.replace("Description: mcp_roundtrip and", "Description: another mcp_roundtrip and")
+    )
     assert changed.read_text() != source
 
     resources = yaml.safe_load(transform("none", changed))["Resources"]

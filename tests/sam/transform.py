@@ -1,6 +1,6 @@
 """Run by sam's own interpreter: the SAM transform of a template, as `sam validate` and CloudFormation run it.
 
-`sam validate --lint` reads the source and misses what the transform refuses or makes; this prints what it makes.
+`sam validate --lint` reads the source, and misses what the transform refuses or makes of it.
 
 Usage: python transform.py TEMPLATE [Name=Value ...]  ->  the CloudFormation template, YAML, on stdout
 """
@@ -13,7 +13,7 @@ from samtranslator.translator.managed_policy_translator import ManagedPolicyLoad
 
 
 class BundledPolicies(ManagedPolicyLoader):
-    """The one managed policy SAM attaches by itself; the loader it replaces asks IAM, which needs credentials."""
+    """The one managed policy SAM attaches by itself. The loader this replaces asks IAM, with credentials."""
 
     def __init__(self) -> None:
         pass

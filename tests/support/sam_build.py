@@ -46,7 +46,7 @@ class Built:
 
 
 def environment() -> dict[str, str]:
-    """The environment for sam: this interpreter first, nothing of an outer make, no AWS account, no telemetry."""
+    """The environment for sam: this interpreter first, no outer make, no AWS account, no telemetry."""
     dropped = ("MAKE", "MFLAGS", "AWS_", "PYTHON", "SAM_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     interpreters = [str(Path(sys.executable).parent), sysconfig.get_config_var("BINDIR")]

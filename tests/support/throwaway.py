@@ -11,6 +11,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from mcp_roundtrip.local import LocalApp
+
 
 @dataclass(frozen=True)
 class Response:
@@ -20,6 +22,15 @@ class Response:
 
     def json(self) -> Any:
         return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An application that tests share, its folder, and the lines it logged."""
+
+    app: LocalApp
+    folder: Path
+    log: list[str]
 
 
 def write_application(folder: Path, template: str, sources: Mapping[str, str]) -> Path:
@@ -39,7 +50,9 @@ def http(
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
     try:
         with urllib.request.urlopen(request, timeout=20) as response:
-            return Response(response.status, {k.lower(): v for k, v in response.headers.items()}, response.read())
+            return Response(
+                response.status, {k.lower(): v for k, v in response.headers.items()}, response.read()
+            )
     except urllib.error.HTTPError as error:
         with error:
             return Response(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())

@@ -81,17 +81,15 @@ def _exact(value: Any) -> Any:
 
 
 def _deeper_than(value: Any, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels + 1):
-        level = [
+    containers = [value]
+    for _ in range(levels):
+        containers = [
             child
-            for node in level
-            if isinstance(node, (dict, list))
-            for child in (node.values() if isinstance(node, dict) else node)
+            for container in containers
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list))
         ]
-        if not level:
-            return False
-    return True
+    return bool(containers)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

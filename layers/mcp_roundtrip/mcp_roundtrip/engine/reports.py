@@ -32,8 +32,9 @@ class Reports:
 
     def log(self, level: str, data: Any, logger: str | None) -> None:
         """`notifications/message`; raises ValueError for a level RFC 5424 does not know."""
-        rank = LOG_LEVELS.index(level)
-        if self.log_level is None or rank < LOG_LEVELS.index(self.log_level):
+        if level not in LOG_LEVELS:
+            raise ValueError(f"{level!r} is no log level: use one of {', '.join(LOG_LEVELS)}")
+        if self.log_level is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(self.log_level):
             return
         params: dict[str, Any] = {"level": level, "data": data}
         if logger is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from mcp_roundtrip.local.app import LocalApp, serve
-from mcp_roundtrip.local.model import TemplateError
+from mcp_roundtrip.local.model import Route, TemplateError
 from mcp_roundtrip.local.template import parameters_without_default
 
 ASSUMED = {"AuthMode": "none"}
@@ -49,9 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool) -> str:
     """What is served where, and how a client gets there."""
     routes = "\n".join(
-        f"  {route.method:7} {app.url(route.path)}  {route.function}" for route in app.routes()
+        f"  {route.method:7} {app.url(_path(route))}  {route.function}" for route in app.routes()
     )
-    url = app.url(min((route.path for route in app.routes() if "{" not in route.path), key=len, default="/"))
+    # The shortest path is the way to everything, where there is one.
+    url = app.url(
+        min((_path(route) for route in app.routes() if "{" not in route.path), key=len, default="/")
+    )
     config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
     assumptions = "".join(
         f"Assumed {name}={value}; --parameter {name}=… changes it.\n" for name, value in assumed.items()
@@ -84,6 +87,10 @@ The official client (pip install mcp):
   asyncio.run(main())
   EOF
 """
+
+
+def _path(route: Route) -> str:
+    return "/" if route.path == "$default" else route.path
 
 
 def _assumed(template: Path, given: Mapping[str, str]) -> dict[str, str]:

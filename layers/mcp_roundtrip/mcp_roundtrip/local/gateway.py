@@ -90,4 +90,4 @@ def _message(status: int, text: str) -> Reply:
     return Reply(status, (("content-type", "application/json"),), json.dumps({"message": text}).encode())
 
 
-_FAILED = _message(502, "Internal Server Error")
+_FAILED = _message(500, "Internal Server Error")

@@ -34,7 +34,7 @@ def serve(kms: FakeKms, port: int = 0) -> Iterator[KmsEndpoint]:
     """Serve `kms` on 127.0.0.1 until the block ends; port 0 takes a free one. OSError if it is in use."""
     with _Server(("127.0.0.1", port), _Handler) as server:
         server.kms = kms
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="fake-kms", daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), name="fake-kms", daemon=True)
         thread.start()
         try:
             yield KmsEndpoint(f"http://127.0.0.1:{server.server_address[1]}")

@@ -8,16 +8,21 @@ from collections.abc import Callable
 from mcp_roundtrip.local.environment import Environment, Outcome
 
 MAX_CONCURRENCY = 10
-"""How many processes one function may have at a time; further invocations wait."""
+"""How many processes one function may have at a time."""
 
 
 class Pool:
-    """Starts a process when an invocation finds none idle; with `fresh`, for every invocation."""
+    """Starts a process when an invocation finds none idle; with `fresh`, for every invocation.
 
-    def __init__(self, launch: Callable[[], Environment], *, fresh: bool = False) -> None:
+    Has at most `limit` processes at a time: further invocations wait.
+    """
+
+    def __init__(
+        self, launch: Callable[[], Environment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
+    ) -> None:
         self._launch = launch
         self._fresh = fresh
-        self._slots = threading.BoundedSemaphore(MAX_CONCURRENCY)
+        self._slots = threading.BoundedSemaphore(limit)
         self._lock = threading.Lock()
         self._idle: list[Environment] = []
         self._busy: set[Environment] = set()

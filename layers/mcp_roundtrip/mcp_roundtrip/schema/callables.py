@@ -60,6 +60,27 @@ class Signature:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Described:
+    """What a tool's function looks like from outside, however it takes its arguments."""
+
+    signature: Signature
+
+    @property
+    def context_parameter(self) -> str | None:
+        """The name of the parameter that takes the Context, if there is one."""
+        return self.signature.context_parameter
+
+    @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
+
+    @property
+    def description(self) -> str:
+        """The docstring without its parameter section."""
+        return self.signature.docstring.prose
+
+
 def name_of(function: Callable[..., Any]) -> str:
     """The name to use in messages to the author."""
     target = underlying(function)

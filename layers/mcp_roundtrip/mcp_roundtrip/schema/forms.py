@@ -48,7 +48,11 @@ class Form:
         if not isinstance(content, Mapping):
             raise InvalidAnswer("answer: Input should be an object")
         try:
-            value = self.types.validate_json(compact(dict(content)))
+            text = compact(dict(content))
+        except (TypeError, ValueError):
+            raise InvalidAnswer("answer: Input should be JSON") from None
+        try:
+            value = self.types.validate_json(text)
         except ValidationError as error:
             raise InvalidAnswer(problems(error, "")) from None
         return value.get(VALUE) if self.single else value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
-from mcp_roundtrip.schema.callables import Signature
+from mcp_roundtrip.schema.callables import Described, Signature
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -39,10 +39,9 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class RawArguments:
+class RawArguments(Described):
     """The same face as `signature.Arguments`; the function takes the whole object as one parameter."""
 
-    signature: Signature
     input_schema: dict[str, Any]
 
     @classmethod
@@ -74,20 +73,6 @@ class RawArguments:
                 f"{signature.name}: input_schema= needs jsonschema: pip install mcp-roundtrip[schema]"
             )
         return cls(signature, schema)
-
-    @property
-    def context_parameter(self) -> str | None:
-        """The name of the parameter that takes the Context, if there is one."""
-        return self.signature.context_parameter
-
-    @property
-    def is_async(self) -> bool:
-        return self.signature.is_async
-
-    @property
-    def description(self) -> str:
-        """The docstring without its parameter section."""
-        return self.signature.docstring.prose
 
     def json_schema(self) -> dict[str, Any]:
         """The schema as it was given."""
@@ -136,9 +121,7 @@ def _check(schema: dict[str, Any]) -> None:
         raise DefinitionError(
             f"$schema {schema['$schema']!r} is not supported; supported are {', '.join(DIALECTS)}"
         )
-    for count, (depth, node) in enumerate(_subschemas(schema), 1):
-        if depth > MAX_DEPTH:
-            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
+    for count, node in enumerate(_subschemas(schema), 1):
         if count > MAX_SUBSCHEMAS:
             raise DefinitionError(f"input_schema has more than {MAX_SUBSCHEMAS} subschemas")
         for keyword in _REFERENCES:
@@ -147,15 +130,17 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(f"{keyword} {node[keyword]!r} leaves the document; use #/$defs/...")
 
 
-def _subschemas(root: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _subschemas(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Every object that may be used as a schema; unknown keywords count, since a `$ref` may point there."""
     waiting: list[tuple[int, Any]] = [(0, root)]
     while waiting:
         depth, node = waiting.pop()
-        if isinstance(node, list) and depth <= MAX_DEPTH:  # past it, its objects say so; lists have no say
+        if depth > MAX_DEPTH:
+            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(node, list):
             waiting += [(depth + 1, item) for item in node]
         elif isinstance(node, dict):
-            yield depth, node
+            yield node
             for keyword, value in node.items():
                 if keyword in _DATA:
                     continue

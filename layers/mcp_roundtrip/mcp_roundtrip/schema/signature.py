@@ -15,17 +15,15 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import UNUSABLE, problems
-from mcp_roundtrip.schema.callables import Signature
+from mcp_roundtrip.schema.callables import Described, Signature
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class Arguments:
+class Arguments(Described):
     """What a function takes from a client, as JSON Schema and as a validator.
 
     Registration reads the signature; pydantic is only asked when the first call or list needs it.
     """
-
-    signature: Signature
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
@@ -38,20 +36,6 @@ class Arguments:
             if parameter.annotation is Parameter.empty:
                 raise DefinitionError(f"{signature.name}: parameter {parameter.name!r} has no annotation")
         return cls(signature)
-
-    @property
-    def context_parameter(self) -> str | None:
-        """The name of the parameter that takes the Context, if there is one."""
-        return self.signature.context_parameter
-
-    @property
-    def is_async(self) -> bool:
-        return self.signature.is_async
-
-    @property
-    def description(self) -> str:
-        """The docstring without its parameter section."""
-        return self.signature.docstring.prose
 
     def json_schema(self) -> dict[str, Any]:
         """The tool's `inputSchema`: built once, not to be changed by the caller.
@@ -66,8 +50,12 @@ class Arguments:
         Raises ArgumentsError with one line per problem; the values sent are not quoted.
         """
         try:
+            text = compact(dict(raw))
+        except (TypeError, ValueError):
+            raise ArgumentsError("arguments: Input should be JSON") from None
+        try:
             # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
-            values: dict[str, Any] = self._adapter.validate_json(compact(dict(raw)))
+            values: dict[str, Any] = self._adapter.validate_json(text)
         except ValidationError as error:
             raise ArgumentsError(problems(error, "arguments")) from None
         return values

@@ -22,7 +22,6 @@ from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems
 from mcp_roundtrip.schema.callables import type_hints, underlying
 
 EMPTY = Signature.empty
-_UNTYPED = (EMPTY, Any, object, None)
 _EXACT_IN_JSON = frozenset({bool, int, str})
 _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
@@ -62,8 +61,7 @@ def return_annotation(function: Callable[..., Any]) -> Any:
     try:
         return _known[target]
     except (KeyError, TypeError):  # TypeError: some callables take no weak reference, or have no hash
-        pass
-    found = _resolved(target)
+        found = _resolved(target)
     with suppress(TypeError):
         _known[target] = found
     return found
@@ -82,7 +80,7 @@ def _resolved(function: Callable[..., Any]) -> Any:
 
 
 def _is_untyped(annotation: Any) -> bool:
-    return any(annotation is nothing for nothing in _UNTYPED)
+    return annotation is EMPTY or annotation is Any or annotation is None or annotation is object
 
 
 def _dump_untyped(value: Any) -> Any:

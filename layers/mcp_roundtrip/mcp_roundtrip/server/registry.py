@@ -130,9 +130,18 @@ class Registry:
 
 
 def _parameters(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
-    context_types = (Context, AsyncContext)
+    contexts = (Context, AsyncContext)
     if input_schema is None:
-        return Arguments.of(function, context_types)
-    from mcp_roundtrip.schema.raw import RawArguments  # brings jsonschema, for the few tools that want it
+        parameters: Parameters = Arguments.of(function, contexts)
+    else:
+        from mcp_roundtrip.schema.raw import RawArguments  # for the few tools that bring a schema
 
-    return RawArguments.of(function, context_types, input_schema)
+        parameters = RawArguments.of(function, contexts, input_schema)
+    if parameters.context_parameter is not None:
+        _check_context(function, AsyncContext if parameters.is_async else Context)
+    return parameters
+
+
+def _check_context(function: Callable[..., Any], expected: type) -> None:
+    if Arguments.of(function, (expected,)).context_parameter is None:
+        raise DefinitionError(f"{function.__name__}: this kind of function takes {expected.__name__}")

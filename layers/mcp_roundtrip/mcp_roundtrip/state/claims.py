@@ -134,7 +134,7 @@ def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Li
 
 
 def require_types(claims: Mapping[str, Any], types: Mapping[str, type], *, others: set[str]) -> None:
-    """Demand the members of `types`, each of exactly that type (True is no int), and `others`, and no more."""
+    """Demand the members of `types` with exactly these types (True is no int), `others`, and no more."""
     if claims.keys() != types.keys() | others:
         raise StateRejected("claims")
     if any(type(claims[name]) is not expected for name, expected in types.items()):

@@ -1,8 +1,8 @@
 """Signed links for URL mode elicitation.
 
 MCP 2026-07-28, client/elicitation, "Phishing": the server must make sure that whoever opens the URL is the
-user the elicitation was made for. The URL therefore carries a token bound to that principal. The page behind it
-authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
+user the elicitation was made for. The URL therefore carries a token bound to that principal. The page behind
+it authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
 principal: with anybody else's it is refused. The token alone proves nothing about who presents it, and it
 holds no personal data.
 """
@@ -18,7 +18,7 @@ from mcp_roundtrip.state.claims import check_parties, check_times, principal_dig
 from mcp_roundtrip.state.keys import PublicKeys, Signer
 
 TYP = "mcp-link+jwt"
-MAX_LENGTH = 8192
+MAX_LENGTH = 12_288
 """The most characters of a link's token. Keys and flow ids of 256 characters fit however they are escaped."""
 
 _MAX_NAME = 256

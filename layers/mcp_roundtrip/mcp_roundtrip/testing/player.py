@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -246,6 +247,7 @@ def _load(path: Path) -> Server:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python module")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
     servers = [value for value in vars(module).values() if isinstance(value, Server)]
     assert len(servers) == 1, f"{path} holds {len(servers)} servers"

@@ -1,0 +1,24 @@
+"""The official SDK behind Mangum."""
+
+from mangum import Mangum
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+
+server = MCPServer("bench")
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def handler(event, context):
+    """A new application for each invocation: its session manager starts once only (python-sdk #3121)."""
+    host = event["requestContext"]["domainName"]
+    app = server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(allowed_hosts=[host]),
+    )
+    return Mangum(app)(event, context)

@@ -1,0 +1,65 @@
+"""One `tools/call` as API Gateway delivers it (HTTP API, payload 2.0), in each contender's protocol."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+HOST = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+PROTOCOL_VERSION = "2026-07-28"
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+}
+
+
+def current(name: str, arguments: Mapping[str, Any], **params: Any) -> dict[str, Any]:
+    """A call in revision 2026-07-28, with all the headers it demands."""
+    headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": "tools/call", "mcp-name": name}
+    return _event({"name": name, "arguments": arguments, "_meta": META, **params}, headers)
+
+
+def legacy(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A call in revision 2024-11-05: no headers of its own, no `_meta`."""
+    return _event({"name": name, "arguments": arguments}, {})
+
+
+def _event(params: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return {
+        "version": "2.0",
+        "routeKey": "POST /mcp",
+        "rawPath": "/mcp",
+        "rawQueryString": "",
+        "headers": {
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+            "host": HOST,
+            "user-agent": "bench/1",
+            "x-forwarded-for": "192.0.2.1",
+            "x-forwarded-port": "443",
+            "x-forwarded-proto": "https",
+            **headers,
+        },
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": HOST.partition(".")[0],
+            "domainName": HOST,
+            "domainPrefix": HOST.partition(".")[0],
+            "http": {
+                "method": "POST",
+                "path": "/mcp",
+                "protocol": "HTTP/1.1",
+                "sourceIp": "192.0.2.1",
+                "userAgent": "bench/1",
+            },
+            "requestId": "bench",
+            "routeKey": "POST /mcp",
+            "stage": "$default",
+            "time": "28/Jul/2026:00:00:00 +0000",
+            "timeEpoch": 1785196800000,
+        },
+        "body": json.dumps(body),
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,118 @@
+"""Runs the contenders in fresh processes, in turns, so that a busy moment hits all of them alike."""
+
+import marshal
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import events
+from probe import RESIDENT_AFTER
+
+HERE = Path(__file__).parent
+ARGUMENTS = {"a": 20, "b": 22}
+TOTAL = "42"
+
+SETTLED = RESIDENT_AFTER
+"""Calls that are not timed: caches fill, and the interpreter specialises."""
+
+# Nothing of the caller's environment, but all that template.yaml gives a function.
+ENVIRONMENT: Mapping[str, str] = {
+    "AWS_REGION": "eu-west-1",
+    "AWS_LAMBDA_FUNCTION_NAME": "bench",
+    "MCP_AUTH_MODE": "none",
+    "MCP_ISSUER": "bench",
+    "MCP_AUDIENCE": f"https://{events.HOST}/mcp",
+    "POWERTOOLS_LOG_LEVEL": "INFO",
+}
+
+
+class DidNotRun(Exception):
+    """A process failed, or its contender gave a wrong answer; the text says which and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A module in `contenders/`, and the event its protocol wants."""
+
+    module: str
+    title: str
+    event: Mapping[str, Any]
+
+
+OURS = Contender("ours", "mcp-roundtrip", events.current("add", ARGUMENTS))
+MCP = Contender("mcp_mangum", "mcp + Mangum", events.current("add", ARGUMENTS))
+AWSLABS = Contender("awslabs", "awslabs handler", events.legacy("add", ARGUMENTS))
+BARE = Contender("bare", "bare JSON", events.legacy("add", ARGUMENTS))
+CONTENDERS = (OURS, MCP, AWSLABS, BARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Medians over all runs of a contender; milliseconds and MiB."""
+
+    first_ms: float
+    process_ms: float
+    warm_ms: float
+    peak_mib: float
+
+
+def figures(first_runs: int, warm_runs: int, warm_calls: int) -> dict[Contender, Figures]:
+    """Measure all contenders. Raises DidNotRun."""
+    for contender in CONTENDERS:
+        run(contender, 1)  # leaves bytecode behind
+    first = in_turns(first_runs, lambda contender: run(contender, 1))
+    warm = in_turns(warm_runs, lambda contender: run(contender, SETTLED + warm_calls))
+    return {
+        contender: Figures(
+            median(sample["first_ms"] for sample in first[contender.module]),
+            median(sample["process_ms"] for sample in first[contender.module]),
+            median(ms for sample in warm[contender.module] for ms in sample["warm_ms"][SETTLED - 1 :]),
+            median(sample["peak_kib"] / 1024 for sample in warm[contender.module]),
+        )
+        for contender in CONTENDERS
+    }
+
+
+def in_turns(runs: int, measured: Callable[[Contender], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """`runs` samples of each contender, by module; every other turn in the opposite order."""
+    samples: dict[str, list[dict[str, Any]]] = {contender.module: [] for contender in CONTENDERS}
+    for turn in range(runs):
+        for contender in CONTENDERS if turn % 2 else reversed(CONTENDERS):
+            samples[contender.module].append(measured(contender))
+    return samples
+
+
+def run(contender: Contender, calls: int) -> dict[str, Any]:
+    """One fresh process that answers `calls` calls. Raises DidNotRun."""
+    found = process("probe.py", contender.module, str(calls), given=contender.event)
+    if TOTAL not in found["answer"]:
+        raise DidNotRun(f"{contender.title} answered {found['answer']}")
+    return found
+
+
+def process(script: str, *arguments: str, given: Any = None) -> dict[str, Any]:
+    """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun."""
+    reader, writer = os.pipe()
+    started = perf_counter()
+    ended = subprocess.run(
+        [sys.executable, HERE / script, *arguments, str(writer)],
+        input=marshal.dumps(given),
+        stdout=subprocess.DEVNULL,  # where a function logs to
+        stderr=subprocess.PIPE,
+        pass_fds=[writer],
+        env=ENVIRONMENT,
+        check=False,
+    )
+    process_ms = (perf_counter() - started) * 1000
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        written = pipe.read()
+    if ended.returncode or not written:
+        raise DidNotRun(f"{script} {' '.join(arguments)} failed:\n{ended.stderr.decode()[-2000:]}")
+    return {**marshal.loads(written), "process_ms": process_ms}

@@ -1,0 +1,85 @@
+"""Summarize a document through the client's own model, and say which of its projects the document is from.
+
+Both are asked in one round. A client without sampling gets an extractive summary, one without roots no
+project.
+"""
+
+import re
+from collections import Counter
+
+from mcp_roundtrip import Context, ListRoots, Root, Sample, Sampled, Server, ToolError
+from pydantic import BaseModel, Field
+
+server = Server("summarize")
+
+MAX_TOKENS = 300
+SENTENCES = 3
+
+
+class Summary(BaseModel):
+    summary: str
+    model: str = Field(description='The model that wrote the summary, or "sumbasic" for an extract')
+    project: str | None = Field(description="The client's root that holds the document")
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def summarize(ctx: Context, text: str, uri: str = "") -> Summary:
+    """Summarize a document in a few sentences.
+
+    Args:
+        text: The document's text.
+        uri: Where the document lies, such as file:///home/ada/engine/notes.md.
+    """
+    if not text.strip():
+        raise ToolError("The text is empty: there is nothing to summarize.")
+    extract = Sampled("assistant", {"type": "text", "text": sumbasic(text, SENTENCES)}, "sumbasic")
+    sampled, roots = ctx.ask(
+        Sample(
+            "summary",
+            f"Summarize this document in at most {SENTENCES} sentences:\n\n{text}",
+            MAX_TOKENS,
+            {"systemPrompt": "You summarize documents. Reply with the summary alone."},
+            default=extract,
+        ),
+        ListRoots(default=()),
+    )
+    return Summary(summary=sampled.text.strip(), model=sampled.model, project=project(uri, roots))
+
+
+def project(uri: str, roots: tuple[Root, ...]) -> str | None:
+    """The name of the innermost root that holds `uri`."""
+    holding = [root for root in roots if f"{uri}/".startswith(f"{root.uri.rstrip('/')}/")]
+    innermost = max(holding, key=lambda root: len(root.uri), default=None)
+    if innermost is None:
+        return None
+    return innermost.name or innermost.uri.rstrip("/").rpartition("/")[2]
+
+
+def sumbasic(text: str, limit: int) -> str:
+    """The `limit` sentences that cover the frequent words best, in their order.
+
+    SumBasic (Nenkova and Vanderwende 2005): take the sentence whose words are likeliest on average, then
+    square the probabilities of its words, so that the next one says something else.
+    """
+    sentences = [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if words(part)]
+    counts = Counter(word for sentence in sentences for word in words(sentence))
+    probability = {word: count / counts.total() for word, count in counts.items()}
+    chosen: set[int] = set()
+    while len(chosen) < min(limit, len(sentences)):
+        left = [number for number in range(len(sentences)) if number not in chosen]
+        best = max(left, key=lambda number: weight(words(sentences[number]), probability))
+        chosen.add(best)
+        probability |= {word: probability[word] ** 2 for word in set(words(sentences[best]))}
+    return " ".join(sentences[number] for number in sorted(chosen)) or text.strip()
+
+
+def words(sentence: str) -> list[str]:
+    """The words of four letters or more: shorter ones are mostly grammar."""
+    return re.findall(r"\w{4,}", sentence.casefold())
+
+
+def weight(words: list[str], probability: dict[str, float]) -> float:
+    return sum(probability[word] for word in words) / len(words)
+
+
+handler = server.lambda_handler

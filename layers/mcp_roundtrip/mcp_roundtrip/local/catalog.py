@@ -1,0 +1,103 @@
+"""Writes the front door's catalog: the tools of every function, as their modules register them.
+
+``python -m mcp_roundtrip.local.catalog`` writes it, ``--check`` only says whether it is up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.server.app import Server
+
+FUNCTIONS = Path("functions")
+FRONT_DOOR = "front_door"
+"""The folder that holds the catalog. Its module is not looked at: it reads what is written here."""
+
+
+class CatalogError(McpRoundtripError):
+    """The functions cannot stand behind one front door; the message says which and why."""
+
+
+def load_module(path: Path) -> ModuleType:
+    """Execute a function's module under a name of its own, since all of them are called `app`."""
+    name = f"mcp_roundtrip_function_{path.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def servers(functions: Path) -> dict[str, Server]:
+    """The server of every `<owner>/app.py` that holds one, by owner in alphabetical order; no front door's.
+
+    Raises CatalogError for a module that holds several.
+    """
+    found: dict[str, Server] = {}
+    for path in sorted(functions.glob("*/app.py")):
+        if path.parent.name != FRONT_DOOR and (server := _server(path)) is not None:
+            found[path.parent.name] = server
+    return found
+
+
+def _server(path: Path) -> Server | None:
+    held = {id(value): value for value in vars(load_module(path)).values() if isinstance(value, Server)}
+    if len(held) > 1:
+        raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
+    return next(iter(held.values()), None)
+
+
+def rows(servers: Mapping[str, Server]) -> Iterable[dict[str, Any]]:
+    """The catalog's rows. Raises CatalogError when two owners have a tool of the same name."""
+    owners: dict[str, str] = {}
+    for owner, server in servers.items():
+        for name, tool in server.tools.items():
+            if name in owners:
+                raise CatalogError(
+                    f"tool {name!r} is registered by {owners[name]!r} and by {owner!r}: "
+                    "behind one front door a name belongs to one function"
+                )
+            owners[name] = owner
+            yield {"owner": owner, "definition": tool.definition()}
+
+
+def render(functions: Path) -> str:
+    """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
+    catalog = {"tools": list(rows(servers(functions)))}
+    return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip.local.catalog", description=__doc__)
+    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when the catalog is stale")
+    given = parser.parse_args(arguments)
+    output = given.output or given.functions / FRONT_DOOR / "catalog.json"
+    try:
+        text = render(given.functions)
+    except CatalogError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if not given.check:
+        output.write_text(text, encoding="utf-8")
+        return 0
+    if output.is_file() and output.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{output} is stale: run python -m mcp_roundtrip.local.catalog", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""The sample events that never change, by file: `<function>/<what it shows>.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.local.events import to_event
+from mcp_roundtrip.local.model import Request, Route
+from mcp_roundtrip.protocol import headers as mirrored
+from mcp_roundtrip.protocol.methods import (
+    DISCOVER,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
+    PROTOCOL_VERSION,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+
+Event = dict[str, Any]
+
+RECEIVED_AT = 1_785_196_800.0
+"""When the events say they were received (epoch seconds): the day that names the protocol revision."""
+
+ASKABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+"""Capabilities of a client that can be asked anything."""
+
+MCP = "/mcp"
+WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
+
+HYDERABAD = {"location": "Hyderabad", "month": 7}
+RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+DOCUMENT = {
+    "text": (
+        "Each request may land on a different execution environment. The server keeps nothing between "
+        "requests. What a tool has learned travels inside requestState. The client sends requestState back "
+        "with its answers. The next environment replays the tool against it."
+    ),
+    "uri": "file:///home/ada/engine/notes.md",
+}
+DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}}
+
+# The right shape, and signed by nobody.
+FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30." + "A" * 86
+
+
+def stable() -> dict[str, Event]:
+    """The events by file; the same in every process."""
+    return {**_front_door(), **_weather(), **_work_items(), **_summarize()}
+
+
+def _front_door() -> dict[str, Event]:
+    return {
+        "front_door/discover.json": post(MCP, message(DISCOVER)),
+        "front_door/list.json": post(MCP, message(TOOLS_LIST)),
+        "front_door/notification.json": post(MCP, notification("notifications/cancelled", requestId=1)),
+        "front_door/get.json": event("GET", MCP, {}),
+        "front_door/initialize.json": event(
+            "POST", MCP, {"content-type": "application/json"}, _initialize("2025-11-25")
+        ),
+        "front_door/unknown_method.json": post(MCP, message("prompts/list")),
+        "front_door/unknown_tool.json": post(MCP, call("no_such_tool", {})),
+        "front_door/direct_list.json": message(TOOLS_LIST),
+    }
+
+
+def _weather() -> dict[str, Event]:
+    asks = call("get_weather", HYDERABAD)
+    unnamed = {name: member for name, member in asks["params"].items() if name != "_meta"}
+    forged = call("get_weather", HYDERABAD, requestState=FORGED)
+    return {
+        "weather/discover.json": post(WEATHER, message(DISCOVER)),
+        "weather/call.json": post(WEATHER, asks),
+        "weather/call_at_once.json": post(WEATHER, call("get_weather", {"location": "Tokyo", "month": 4})),
+        "weather/bad_arguments.json": post(WEATHER, call("get_weather", {"location": "Tokyo", "month": 13})),
+        "weather/missing_capability.json": post(WEATHER, call("get_weather", HYDERABAD, capabilities={})),
+        "weather/header_mismatch.json": post(WEATHER, asks, mcp_name="another_tool"),
+        "weather/missing_meta.json": post(WEATHER, {**asks, "params": unnamed}),
+        "weather/not_json.json": {**post(WEATHER, asks), "body": "{"},
+        "weather/forged_state.json": post(WEATHER, forged),
+        "weather/direct_call.json": asks,
+        "weather/direct_forged_state.json": forged,
+        "weather/direct_notification.json": notification("notifications/cancelled", requestId=1),
+    }
+
+
+def _work_items() -> dict[str, Event]:
+    answered = call("update_work_item", RESOLVE, number=2, inputResponses=DUPLICATE)
+    missing = call("update_work_item", {"workItemId": 1, "fields": {"System.State": "Active"}})
+    return {
+        "work_items/call.json": post(WORK_ITEMS, call("update_work_item", RESOLVE)),
+        "work_items/retry_without_state.json": post(WORK_ITEMS, answered),
+        "work_items/unknown_work_item.json": post(WORK_ITEMS, missing),
+        "work_items/direct_call.json": call("update_work_item", RESOLVE),
+    }
+
+
+def _summarize() -> dict[str, Event]:
+    return {
+        "summarize/call.json": post(SUMMARIZE, call("summarize", DOCUMENT)),
+        "summarize/without_capabilities.json": post(SUMMARIZE, call("summarize", DOCUMENT, capabilities={})),
+        "summarize/direct_call.json": call("summarize", DOCUMENT),
+    }
+
+
+# -- messages and their events --------------------------------------------------------------------------
+
+
+def message(
+    method: str, *, number: int = 1, capabilities: Mapping[str, Any] = ASKABLE, **params: Any
+) -> Event:
+    """A JSON-RPC request with the id `number`: the event of a direct invocation."""
+    meta = {
+        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+        META_CLIENT_INFO: {"name": "sample-events", "version": "1.0.0"},
+        META_CLIENT_CAPABILITIES: capabilities,
+    }
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+
+
+def call(name: str, arguments: Mapping[str, Any], **more: Any) -> Event:
+    """A `tools/call` request; `more` are what `message` takes, and further params."""
+    return message(TOOLS_CALL, name=name, arguments=arguments, **more)
+
+
+def notification(method: str, **params: Any) -> Event:
+    """A JSON-RPC notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> Event:
+    """The payload 2.0 event of a POST, its headers as the body wants them but for `mcp_name`."""
+    method = body["method"]
+    headers = {
+        "content-type": "application/json",
+        "mcp-protocol-version": PROTOCOL_VERSION,
+        "mcp-method": method,
+    }
+    name = mcp_name or body["params"].get(NAME_PARAMETER.get(method, ""))
+    if name is not None:
+        headers["mcp-name"] = mirrored.encode(name)
+    return event("POST", path, headers, body)
+
+
+def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Event:
+    """The payload 2.0 event of any request."""
+    common = {
+        "host": "abcdefghij.execute-api.eu-west-1.amazonaws.com",
+        "accept": "application/json, text/event-stream",
+        "user-agent": "sample-events/1.0.0",
+        "x-forwarded-for": "203.0.113.7",
+        "x-forwarded-port": "443",
+        "x-forwarded-proto": "https",
+    }
+    content = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
+    request = Request(method, path, tuple({**common, **headers}.items()), content, source_ip="203.0.113.7")
+    return to_event(request, Route("ANY", path, ""), {}, request_id="sample-event", now=RECEIVED_AT)
+
+
+def _initialize(version: str) -> Event:
+    client = {"name": "sample-events", "version": "1.0.0"}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}

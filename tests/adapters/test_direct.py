@@ -1,0 +1,48 @@
+"""Direct invocation with a bare JSON-RPC message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_roundtrip.adapters import direct
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.meta import Rejection, Route, classify
+from support.messages import call, message
+
+
+@pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])
+def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
+    request = direct.request(body)
+    assert request.method == "POST"
+    assert isinstance(classify(request.headers, request.body), Route)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"jsonrpc": "2.0"},
+        {"jsonrpc": "2.0", "id": 1, "method": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": {}, "_meta": []}},
+    ],
+)
+def test_a_malformed_message_is_left_to_the_ladder(event: dict[str, Any]) -> None:
+    request = direct.request(event)
+    assert isinstance(classify(request.headers, request.body), Rejection)
+
+
+def test_the_callers_authorizer_context_is_empty() -> None:
+    assert (
+        direct.request({**message("tools/list"), "requestContext": {"authorizer": {"jwt": {}}}}).authorizer
+        == {}
+    )
+
+
+def test_the_response_is_the_bare_message() -> None:
+    assert direct.response(HttpResponse(200, '{"jsonrpc":"2.0","id":1,"result":{}}')) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {},
+    }
+    assert direct.response(HttpResponse(202)) is None

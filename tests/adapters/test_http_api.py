@@ -1,0 +1,61 @@
+"""API Gateway HTTP API payload 2.0."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from mcp_roundtrip.adapters import http_api
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.http import HttpResponse
+from support.messages import http_event
+
+
+def test_the_request_is_read_from_the_event() -> None:
+    authorizer = {"jwt": {"claims": {"sub": "a"}}}
+    request = http_api.request(http_event("{}", headers={"Mcp-Method": "x"}, authorizer=authorizer))
+    assert (request.method, request.body, request.authorizer) == ("POST", "{}", authorizer)
+    assert request.headers == {"mcp-method": "x"}
+    assert request.source_limit_ms == 30_000
+
+
+def test_a_request_without_body_and_headers_is_read_too() -> None:
+    event = {"version": "2.0", "requestContext": {"http": {"method": "GET"}}}
+    request = http_api.request(event)
+    assert (request.method, request.body, dict(request.headers)) == ("GET", "", {})
+
+
+def test_a_base64_body_is_decoded_to_bytes() -> None:
+    event = http_event(b64encode("é".encode()).decode(), base64=True)
+    assert http_api.request(event).body == "é".encode()
+
+
+@pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
+def test_a_body_that_is_not_base64_is_refused(body: Any) -> None:
+    event = {**http_event("", base64=True), "body": body}
+    with pytest.raises(ProtocolError) as refused:
+        http_api.request(event)
+    assert refused.value.code == -32700
+
+
+def test_the_response_has_the_members_that_api_gateway_takes() -> None:
+    assert http_api.response(HttpResponse(202, "", {"allow": "POST"})) == {
+        "statusCode": 202,
+        "headers": {"allow": "POST"},
+        "body": "",
+        "isBase64Encoded": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"version": "1.0", "requestContext": {"http": {}}},
+        {"version": "2.0"},
+        {"version": "2.0", "requestContext": {"elb": {}}},
+    ],
+)
+def test_other_events_do_not_match(event: dict[str, Any]) -> None:
+    assert not http_api.matches(event)

@@ -1,0 +1,114 @@
+"""The server that the official conformance suite is run against: it fixes the names, the keys and the texts."""
+
+from dataclasses import dataclass
+
+from mcp_roundtrip import Context, Elicit, ListRoots, Sample, Server, ToolError
+
+server = Server("conformance")
+
+
+@dataclass
+class Name:
+    name: str
+
+
+@dataclass
+class Color:
+    color: str
+
+
+@dataclass
+class Confirmation:
+    ok: bool
+
+
+# The suite calls the first tool of the list without arguments.
+@server.tool
+def test_simple_text() -> str:
+    """Return a text."""
+    return "This is a simple text response for testing."
+
+
+@server.tool
+def test_error_handling() -> str:
+    """Fail."""
+    raise ToolError("This tool intentionally returns an error for testing")
+
+
+@server.tool(requires=("sampling",))
+def test_missing_capability() -> str:
+    """Need a client that lends its model."""
+    return "The client declared sampling."
+
+
+@server.tool
+def test_streaming_elicitation(ctx: Context) -> str:
+    """Ask while a stream could be open."""
+    return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
+
+
+@server.tool
+def test_logging_tool(ctx: Context) -> str:
+    """Log, which only a client that asked for it gets to see."""
+    ctx.log("info", "This is a log message.")
+    return "Logged."
+
+
+@server.tool
+def test_input_required_result_elicitation(ctx: Context) -> str:
+    """Ask the user."""
+    return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
+
+
+@server.tool
+def test_input_required_result_sampling(ctx: Context) -> str:
+    """Ask the client's model."""
+    return ctx.sample("capital_question", "What is the capital of France?", max_tokens=100).text
+
+
+@server.tool
+def test_input_required_result_list_roots(ctx: Context) -> list[str]:
+    """Ask for the roots."""
+    return [root.uri for root in ctx.list_roots("client_roots")]
+
+
+@server.tool
+def test_input_required_result_request_state(ctx: Context) -> str:
+    """Ask, with a state to bring back."""
+    return f"state-ok: {ctx.elicit('confirm', 'Please confirm', Confirmation).ok}"
+
+
+@server.tool
+def test_input_required_result_multiple_inputs(ctx: Context) -> str:
+    """Ask the user, the model and for the roots, in one round."""
+    user, greeting, roots = ctx.ask(
+        Elicit("user_name", "What is your name?", Name),
+        Sample("greeting", "Generate a greeting", 50),
+        ListRoots("client_roots"),
+    )
+    return f"{greeting.text} {user.name}, {len(roots)} roots"
+
+
+@server.tool
+def test_input_required_result_multi_round(ctx: Context) -> str:
+    """Ask twice, one after the other."""
+    name = ctx.elicit("step1", "Step 1: What is your name?", Name).name
+    color = ctx.elicit("step2", "Step 2: What is your favorite color?", Color).color
+    return f"{name} likes {color}."
+
+
+@server.tool
+def test_input_required_result_tampered_state(ctx: Context) -> str:
+    """Ask, with a state that must come back as it was."""
+    return f"state-ok: {ctx.elicit('confirm', 'Please confirm', Confirmation).ok}"
+
+
+@server.tool
+def test_input_required_result_capabilities(ctx: Context) -> str:
+    """Ask whom the client lets a server ask."""
+    if ctx.supports("sampling"):
+        return ctx.sample("greeting", "Generate a greeting", max_tokens=50).text
+    return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
+
+
+handler = server.lambda_handler

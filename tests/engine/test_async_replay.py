@@ -1,0 +1,261 @@
+"""Asynchronous tools: branches park, steps in flight are journaled, nobody is cancelled by a question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ToolError
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Shed
+from support.async_passes import AsyncPasses
+from support.passes import accept
+
+
+def asked(outcome: Any) -> set[str]:
+    assert isinstance(outcome, NeedsInput), outcome
+    return set(outcome.requests)
+
+
+def journaled(call: AsyncPasses) -> set[str]:
+    assert call.journal is not None
+    return {entry.key for entry in call.journal.entries}
+
+
+async def a_few_turns(turns: int = 10) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+def test_a_straight_line_works_as_it_does_without_async() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        size = await ctx.elicit("size", "How large?", int)
+        made = await ctx.step("make", lambda: size * 2)
+        ok, roots = await ctx.ask(Elicit("ok", "Ok?", bool), Elicit("why", "Why?", str))
+        return [size, made, ok, roots]
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"size"}
+    assert asked(call(size=accept(2))) == {"ok", "why"}
+    assert journaled(call) == {"size", "make"}
+    assert call(ok=accept(True), why=accept("x")) == Done([2, 4, True, "x"])
+
+
+def test_all_branches_ask_in_one_round_and_each_goes_on_by_itself() -> None:
+    async def ask_twice(ctx: AsyncContext) -> list[str]:
+        return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"east": ask_twice, "west": ask_twice})
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"east/first", "west/first"}
+    assert asked(call(**{"east/first": accept("e1")})) == {"east/second", "west/first"}
+    assert asked(call(**{"east/second": accept("e2"), "west/first": accept("w1")})) == {"west/second"}
+    assert call(**{"west/second": accept("w2")}) == Done({"east": ["e1", "e2"], "west": ["w1", "w2"]})
+
+
+def test_a_question_cancels_no_step_of_a_sibling() -> None:
+    ran: Counter[str] = Counter()
+
+    async def slow_effect() -> str:
+        ran["started"] += 1
+        await a_few_turns(50)
+        ran["finished"] += 1
+        return "effect"
+
+    async def works(ctx: AsyncContext) -> str:
+        return await ctx.step("slow", slow_effect)
+
+    async def asks(ctx: AsyncContext) -> str:
+        return await ctx.elicit("q", "?", str)
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"works": works, "asks": asks})
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"asks/q"}
+    assert journaled(call) == {"works/slow"}
+    assert call(**{"asks/q": accept("a")}) == Done({"works": "effect", "asks": "a"})
+    assert ran == {"started": 1, "finished": 1}
+
+
+def test_a_sibling_that_waits_for_something_else_is_waited_for() -> None:
+    async def waits(ctx: AsyncContext) -> str:
+        await asyncio.sleep(0.01)
+        return await ctx.elicit("late", "?", str)
+
+    async def asks(ctx: AsyncContext) -> str:
+        return await ctx.elicit("early", "?", str)
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": asks, "b": waits})
+
+    assert asked(AsyncPasses(body)()) == {"a/early", "b/late"}
+
+
+def test_the_tasks_of_a_task_group_use_a_branch_each() -> None:
+    async def work(ctx: AsyncContext) -> str:
+        return await ctx.elicit("q", "?", str)
+
+    async def body(ctx: AsyncContext) -> list[str]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work(ctx.branch(name))) for name in ("a", "b")]
+        return [task.result() for task in tasks]
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"a/q", "b/q"}
+    assert call(**{"a/q": accept("1"), "b/q": accept("2")}) == Done(["1", "2"])
+
+
+def test_one_bare_key_from_two_tasks_is_refused() -> None:
+    async def work(ctx: AsyncContext) -> str:
+        return await ctx.elicit("q", "?", str)
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await asyncio.gather(work(ctx), work(ctx))
+
+    outcome = AsyncPasses(body)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, DuplicateKey)
+
+
+def test_branches_may_nest() -> None:
+    async def leaf(ctx: AsyncContext) -> int:
+        return await ctx.elicit("n", "?", int)
+
+    async def middle(ctx: AsyncContext) -> int:
+        return sum((await ctx.gather({"x": leaf, "y": leaf})).values())
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": middle, "b": middle})
+
+    call = AsyncPasses(body)
+    keys = asked(call())
+    assert keys == {"a/x/n", "a/y/n", "b/x/n", "b/y/n"}
+    assert call(**{key: accept(1) for key in keys}) == Done({"a": 2, "b": 2})
+
+
+def test_a_parked_task_is_unwound_and_its_steps_do_not_run() -> None:
+    ran: list[str] = []
+
+    async def body(ctx: AsyncContext) -> str:
+        try:
+            return await ctx.elicit("q", "?", str)
+        finally:
+            ran.append("finally")
+            await ctx.step("cleanup", lambda: ran.append("step"))
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"q"}
+    assert ran == ["finally"]
+    assert call(q=accept("x")) == Done("x")
+    assert ran == ["finally", "finally", "step"]
+
+
+def test_a_tool_that_swallows_its_cancellation_is_suspended_all_the_same() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        try:
+            return await ctx.elicit("q", "?", str)
+        except BaseException:
+            return "went on"
+
+    assert asked(AsyncPasses(body)()) == {"q"}
+
+
+def test_the_failure_of_a_branch_is_the_failure_of_the_call() -> None:
+    async def fails(ctx: AsyncContext) -> None:
+        raise ToolError("no such thing")
+
+    async def asks(ctx: AsyncContext) -> str:
+        return await ctx.elicit("q", "?", str)
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": asks, "b": fails})
+
+    outcome = AsyncPasses(body)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, BaseExceptionGroup)
+
+
+def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_freed_by_the_deadline() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        ready = asyncio.Event()
+
+        async def sets() -> None:
+            await ctx.elicit("q", "?", str)
+            ready.set()
+
+        async def waits() -> str:
+            await ready.wait()
+            return "ready"
+
+        _, waited = await asyncio.gather(sets(), waits())
+        return waited
+
+    call = AsyncPasses(body, remaining_ms=0)
+    assert asked(call()) == {"q"}
+    assert call(q=accept("x")) == Done("ready")
+
+
+def test_with_little_time_left_branches_give_the_state_back_together() -> None:
+    ran: Counter[str] = Counter()
+
+    def effect(name: str) -> str:
+        ran[name] += 1
+        return name
+
+    async def work(ctx: AsyncContext) -> list[str]:
+        return [await ctx.step("one", effect, "one"), await ctx.step("two", effect, "two")]
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": work, "b": work})
+
+    call = AsyncPasses(body, remaining_ms=0)
+    rounds = 0
+    while isinstance(outcome := call(), Shed):
+        rounds += 1
+        assert rounds < 10
+    assert outcome == Done({"a": ["one", "two"], "b": ["one", "two"]})
+    assert ran == {"one": 2, "two": 2}
+
+
+def test_a_step_may_be_a_coroutine_function_and_its_result_is_typed() -> None:
+    async def pair() -> tuple[int, str]:
+        return (1, "a")
+
+    async def body(ctx: AsyncContext) -> Any:
+        made = await ctx.step("pair", pair)
+        await ctx.elicit("q", "?", bool)
+        return made
+
+    call = AsyncPasses(body)
+    call()
+    assert call(q=accept(True)) == Done((1, "a"))
+
+
+def test_tasks_left_running_do_not_outlive_the_pass() -> None:
+    left: list[asyncio.Task[None]] = []
+
+    async def body(ctx: AsyncContext) -> str:
+        left.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
+        return "done"
+
+    assert AsyncPasses(body)() == Done("done")
+    assert left[0].cancelled()
+
+
+@pytest.mark.parametrize("name", ["now", "uuid", "random"])
+def test_journaled_values_are_awaited_and_stay(name: str) -> None:
+    seen: list[Any] = []
+
+    async def body(ctx: AsyncContext) -> None:
+        seen.append(await getattr(ctx, name)("k"))
+        await ctx.elicit("q", "?", bool)
+
+    call = AsyncPasses(body)
+    call()
+    call.clock.advance(5)
+    call()
+    assert seen[0] == seen[1]

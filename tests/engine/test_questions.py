@@ -1,0 +1,215 @@
+"""Each kind of question: what it sends and what it makes of answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_roundtrip import Context, DefinitionError, Elicit, ElicitationDeclined, Root, Sampled, UsageError
+from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
+from support.passes import Passes, accept
+
+CREATE_MESSAGE_RESULT = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "Paris"},
+    "model": "m",
+    "stopReason": "endTurn",
+}
+
+
+def only_question(outcome: Any) -> dict[str, Any]:
+    assert isinstance(outcome, NeedsInput), outcome
+    (question,) = outcome.requests.values()
+    return dict(question)
+
+
+# -- sampling -------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_becomes_a_user_message_and_options_go_as_they_are() -> None:
+    call = Passes(
+        lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100, systemPrompt="Be brief")
+    )
+    assert only_question(call()) == {
+        "method": "sampling/createMessage",
+        "params": {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Capital of France?"}}],
+            "maxTokens": 100,
+            "systemPrompt": "Be brief",
+        },
+    }
+    assert call(capital=CREATE_MESSAGE_RESULT) == Done(
+        Sampled("assistant", {"type": "text", "text": "Paris"}, "m", "endTurn")
+    )
+
+
+def test_the_text_of_several_blocks_is_joined() -> None:
+    blocks = [{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "image/png"},
+              {"type": "text", "text": "b"}]  # fmt: skip
+    assert Sampled("assistant", blocks, "m").text == "ab"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        [],
+        {},
+        {**CREATE_MESSAGE_RESULT, "role": 1},
+        {**CREATE_MESSAGE_RESULT, "content": "Paris"},
+        {**CREATE_MESSAGE_RESULT, "content": [{"no": "type"}]},
+        {**CREATE_MESSAGE_RESULT, "content": {"type": "text"}},
+        {**CREATE_MESSAGE_RESULT, "model": None},
+    ],
+)
+def test_what_is_no_create_message_result_is_asked_again(answer: Any) -> None:
+    call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text)
+    call()
+    only_question(call(capital=answer))
+    assert call(capital=CREATE_MESSAGE_RESULT) == Done("Paris")
+
+
+# -- roots ----------------------------------------------------------------------------------------------
+
+
+def test_roots_come_back_typed() -> None:
+    call = Passes(lambda ctx: ctx.list_roots())
+    assert only_question(call()) == {"method": "roots/list", "params": {}}
+    answer = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}], "_meta": {"x": 1}}
+    assert call(roots=answer) == Done((Root("file:///a", "A"), Root("file:///b")))
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"roots": {}}, {"roots": [{}]}, {"roots": ["file:///"]}])
+def test_what_is_no_list_roots_result_is_asked_again(answer: Any) -> None:
+    call = Passes(lambda ctx: ctx.list_roots())
+    call()
+    only_question(call(roots=answer))
+
+
+def test_an_answers_meta_is_not_carried_along() -> None:
+    call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)])
+    call()
+    call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
+    assert call.journal is not None
+    assert call.journal.entries[0].value == {"roots": []}
+
+
+# -- URL elicitation ------------------------------------------------------------------------------------
+
+
+def connect(complete: list[bool]) -> Any:
+    return lambda ctx: ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
+
+
+def test_consent_to_a_url_is_not_completion_so_the_question_stands_until_it_is_done() -> None:
+    call = Passes(connect([False, True]))
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Sign in", "url": "https://x.test/go"},
+    }
+    assert only_question(call()) == question
+    assert only_question(call(login={"action": "accept"})) == question
+    assert call(login={"action": "accept"}) == Done(None)
+
+
+def test_done_is_not_asked_again_in_later_passes() -> None:
+    complete = [True]
+
+    def body(ctx: Context) -> bool:
+        ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
+        return ctx.elicit("ok", "Go on?", bool)
+
+    call = Passes(body)
+    call()
+    call(login={"action": "accept", "content": {"secret": "must not be kept"}})
+    assert call(ok=accept(True)) == Done(True)
+    assert complete == []
+
+
+def test_what_a_client_adds_to_its_consent_is_not_journaled() -> None:
+    call = Passes(
+        lambda ctx: [ctx.elicit_url("u", "m", "https://x.test", done=lambda: True), ctx.list_roots()]
+    )
+    call()
+    call(u={"action": "accept", "content": {"password": "hunter2"}})
+    assert call.journal is not None
+    assert call.journal.entries[0].value == {"action": "accept"}
+
+
+def test_a_declined_url_is_a_refusal_and_done_is_not_asked() -> None:
+    call = Passes(connect([]))
+    call()
+    outcome = call(login={"action": "decline"})
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, ElicitationDeclined)
+
+
+def test_a_signed_link_stays_the_same_so_that_its_question_does() -> None:
+    def body(ctx: Context) -> None:
+        url = ctx.signed_link("link", "https://x.test/go?a=1", ttl_ms=60_000)
+        ctx.elicit_url("login", "Sign in", url, done=lambda: False)
+
+    call = Passes(body)
+    url = only_question(call())["params"]["url"]
+    assert url == f"https://x.test/go?a=1&mcp_link=link.run-1.{int(call.clock.now) + 60}"
+    call.clock.advance(10)
+    assert only_question(call(login={"action": "accept"}))["params"]["url"] == url
+
+
+# -- namespaced requests --------------------------------------------------------------------------------
+
+
+def approval(ctx: Context) -> Any:
+    return ctx.request("approve", "com.example/approval", {"amount": 5})
+
+
+EXTENDED = {"extensions": {"com.example/approval": {}}}
+
+
+def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
+    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
+    assert only_question(call()) == {"method": "com.example/approval", "params": {"amount": 5}}
+    assert call(approve={"approved": True}) == Done({"approved": True})
+
+
+def test_a_namespaced_request_needs_the_clients_declaration() -> None:
+    outcome = Passes(approval, {}, info=CallInfo(namespaced_requests=True))()
+    assert isinstance(outcome, Failed)
+    assert outcome.error.data == {"requiredCapabilities": EXTENDED}  # type: ignore[attr-defined]  # -32021
+
+
+def test_namespaced_requests_are_off_unless_the_server_turns_them_on() -> None:
+    outcome = Passes(approval, EXTENDED)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, UsageError)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "approval",
+        "com.example",
+        "io.modelcontextprotocol/x",
+        "com.mcp/x",
+        "tasks/get",
+        "COM.example/x",
+        "a.b/",
+    ],
+)
+def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: str) -> None:
+    info = CallInfo(namespaced_requests=True)
+    outcome = Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=info)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, DefinitionError)
+
+
+# -- fingerprints ---------------------------------------------------------------------------------------
+
+
+def test_the_engines_retry_reason_is_no_part_of_the_question() -> None:
+    call = Passes(lambda ctx: ctx.elicit("n", "Number?", int))
+    call()
+    call(n=accept("many"))
+    assert call.journal is not None
+    assert call.journal.asked["n"] == Elicit("n", "Number?", int).fingerprint()

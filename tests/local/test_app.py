@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mcp_roundtrip.local import FunctionFailed, TemplateError, serve
+from support.throwaway import Running, http, write_application
+
+ONE = """
+    Resources:
+      One:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: one
+          Layers: [!Ref Layer]
+          Environment: {Variables: {NAME: first}}
+          Events: {Any: {Type: HttpApi, Properties: {Path: /one, Method: GET}}}
+      Layer: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layer}}
+    """
+SOURCES = {
+    "layer/shared.py": "VALUE = 1\n",
+    "one/app.py": """
+        import os, shared
+        def handler(event, context):
+            return {"pid": os.getpid(), "value": shared.VALUE, "name": os.environ["NAME"]}
+        """,
+}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    return write_application(tmp_path, ONE, SOURCES)
+
+
+def test_a_process_serves_many_requests(template: Path) -> None:
+    with serve(template, log=lambda line: None) as app:
+        pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
+        assert len(pids) == app.processes_started == 1
+    assert not is_running(pids.pop())
+
+
+def test_with_fresh_every_request_gets_a_process_of_its_own(template: Path) -> None:
+    with serve(template, fresh=True, log=lambda line: None) as app:
+        pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
+        assert pids[0] != pids[1]
+        assert app.processes_started == 2
+        assert not any(is_running(pid) for pid in pids)
+
+
+def test_a_change_of_code_layer_or_template_is_picked_up(template: Path) -> None:
+    log: list[str] = []
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        first = http(app.url("/one")).json()
+        (template.parent / "layer/shared.py").write_text("VALUE = 'changed'\n")
+        second = http(app.url("/one")).json()
+        assert (second["value"], is_running(first["pid"])) == ("changed", False)
+        template.write_text(
+            template.read_text().replace("Path: /one", "Path: /two").replace("first", "second")
+        )
+        assert http(app.url("/one")).status == 404
+        assert http(app.url("/two")).json()["name"] == "second"
+        template.write_text("Resources: [")
+        assert http(app.url("/two")).json()["name"] == "second"
+    assert sum("start again" in line for line in log) == 3
+
+
+def test_keys_outlive_a_change_of_the_template(template: Path) -> None:
+    key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
+    template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
+    with serve(template, watch_interval_s=0, log=lambda line: None) as app:
+        before = app.functions()["One"].environment["NAME"]
+        template.write_text(template.read_text() + "\n# changed\n")
+        assert app.functions()["One"].environment["NAME"] == before
+        assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
+
+
+def test_a_key_the_embedded_kms_does_not_have_is_refused(template: Path) -> None:
+    template.write_text(
+        template.read_text() + "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: RSA_2048}}\n"
+    )
+    with pytest.raises(TemplateError, match="Key"), serve(template):
+        pass
+
+
+def test_a_taken_port_is_an_error_of_the_operating_system(template: Path) -> None:
+    with serve(template) as app:
+        port = int(app.url("").rpartition(":")[2])
+        with pytest.raises(OSError) as caught, serve(template, port=port):  # noqa: PT011 - the code is asserted
+            pass
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_nothing_is_left_running_when_the_block_ends(template: Path) -> None:
+    source = template.parent / "one/app.py"
+    source.write_text(
+        "import os, subprocess, time\n"
+        "def handler(event, context):\n"
+        "    child = subprocess.Popen(['sleep', '600'])\n"
+        "    print(os.getpid(), child.pid)\n"
+        "    time.sleep(600)\n"
+    )
+    template.write_text(
+        template.read_text().replace("Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
+    )
+    log: list[str] = []
+    with ThreadPoolExecutor() as workers:
+        with serve(template, log=log.append) as app:
+            call = workers.submit(app.invoke, "One", {})
+            wait_until(lambda: bool(log))
+        with pytest.raises(FunctionFailed):
+            call.result(10)
+    processes = [int(word) for word in log[0].split()[1:]]
+    assert len(processes) == 2
+    wait_until(lambda: not any(is_running(pid) for pid in processes))
+
+
+def test_concurrent_requests_each_have_a_process(running: Running) -> None:
+    app = running.app
+    with ThreadPoolExecutor(3) as workers:
+        pids = set(workers.map(lambda _: http(app.url("/odd/nap")).json()["pid"], range(3)))
+    assert len(pids) == 3
+
+
+def test_an_interpreter_can_be_chosen(template: Path) -> None:
+    with pytest.raises(FileNotFoundError), serve(template, python=os.fspath(template.parent / "no-python")):
+        pass
+
+
+def test_an_unknown_function_is_a_key_error(running: Running) -> None:
+    with pytest.raises(KeyError):
+        running.app.invoke("Nobody", {})

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.gateway import Gateway
+from mcp_roundtrip.local.model import Request, Route
+from support.throwaway import Running
+from support.throwaway import http as request
+
+INTERNAL = {"message": "Internal Server Error"}
+
+
+@pytest.fixture
+def released() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_request_reaches_its_function_as_an_event(running: Running) -> None:
+    headers = {"Content-Type": "application/json", "Mcp-Method": "tools/list", "Cookie": "a=1"}
+    response = request(running.app.url("/echo?x=1"), method="POST", body=b'{"id": 1}', headers=headers)
+    event = response.json()["event"]
+    assert (event["version"], event["routeKey"], event["rawPath"]) == ("2.0", "ANY /echo", "/echo")
+    assert (event["body"], event["isBase64Encoded"]) == ('{"id": 1}', False)
+    assert event["headers"]["mcp-method"] == "tools/list"
+    assert event["cookies"] == ["a=1"]
+    assert response.headers["apigw-requestid"] == event["requestContext"]["requestId"]
+    assert any(line.startswith("POST /echo?x=1 tools/list 200 ") for line in running.log)
+
+
+def test_a_greedy_route_passes_the_rest_of_the_path(running: Running) -> None:
+    event = request(running.app.url("/echo/a/b%20c")).json()["event"]
+    assert (event["pathParameters"], event["rawPath"]) == ({"proxy": "a/b c"}, "/echo/a/b c")
+
+
+def test_a_chunked_body_arrives_whole_on_a_connection_that_stays_open(running: Running) -> None:
+    connection = http.client.HTTPConnection(running.app.url("").removeprefix("http://"))
+    for _ in range(2):
+        connection.request("PUT", "/echo", body=iter([b"ab", b"c"]), headers={"Content-Type": "text/plain"})
+        assert json.loads(connection.getresponse().read())["event"]["body"] == "abc"
+    connection.close()
+
+
+def test_what_has_no_route_is_not_found(running: Running) -> None:
+    response = request(running.app.url("/nowhere"))
+    assert (response.status, response.json()) == (404, {"message": "Not Found"})
+    assert request(running.app.url("/echo/x"), method="POST", body=b"x").status == 404
+
+
+@pytest.mark.parametrize("path", ["/odd/raise", "/odd/malformed", "/broken"])
+def test_a_failure_does_not_show_its_reason_to_the_client(running: Running, path: str) -> None:
+    response = request(running.app.url(path))
+    assert (response.status, response.json()) == (500, INTERNAL)
+
+
+@pytest.mark.parametrize("size", [10 * 1024 * 1024 + 1, 6 * 1024 * 1024])
+def test_a_body_beyond_the_limits_is_refused(running: Running, size: int) -> None:
+    response = request(
+        running.app.url("/echo"), method="POST", body=b"x" * size, headers={"Content-Type": "text/plain"}
+    )
+    assert response.status == 413
+
+
+def test_a_function_that_outlasts_the_integration_limit_is_a_503(released: threading.Event) -> None:
+    def invoke(function: str, payload: bytes) -> Outcome:
+        released.wait(10)
+        return Outcome(b"{}")
+
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, timeout_s=0.05)
+    reply = gateway.respond(Request("GET", "/x", ()))
+    assert (reply.status, json.loads(reply.body)) == (503, {"message": "Service Unavailable"})
+    released.set()
+    gateway.close()
+
+
+def test_a_client_cannot_write_control_characters_to_the_log() -> None:
+    log: list[str] = []
+    gateway = Gateway(lambda: [], lambda function, payload: Outcome(b"{}"), log.append)
+    gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
+    gateway.close()
+    assert log[0].startswith("GET /x ?[2Jtools/call 404 ")

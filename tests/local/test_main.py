@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mcp_roundtrip.local.__main__ import banner
+from support.throwaway import Running, http, write_application
+
+TEMPLATE = """
+    Parameters: {AuthMode: {Type: String}, Other: {Type: String, Default: x}}
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Environment: {Variables: {MODE: !Ref AuthMode, OTHER: !Ref Other}}
+          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+    """
+SOURCE = (
+    "import os\ndef handler(event, context):\n    return {'mode': os.environ['MODE'], 'pid': os.getpid()}\n"
+)
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "mcp_roundtrip.local",
+        "--template",
+        os.fspath(folder / "template.yaml"),
+        *arguments,
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        answer = http(url).json()
+        assert answer["mode"] == "none"
+        process.send_signal(number)
+        output = process.stdout.read()
+        assert process.wait(10) == 0
+    assert "AuthMode=none" in output
+    assert re.search(r"GET /mcp - 200 [\d.]+ ms", output)
+    with pytest.raises(ProcessLookupError):
+        os.kill(answer["pid"], 0)
+
+
+def test_a_busy_port_is_named_and_ends_with_2(tmp_path: Path) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(command(tmp_path, "--port", port), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert port in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--parameter", "Nobody=1"], ["--parameter", "nonsense"]])
+def test_a_wrong_parameter_ends_with_2(tmp_path: Path, arguments: list[str]) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_banner_says_how_a_client_connects(running: Running) -> None:
+    text = banner(running.app, {}, fresh=True)
+    assert f'"url": "{running.app.url("/echo")}"' in text
+    assert '"type": "http"' in text
+    assert "AuthMode" not in text

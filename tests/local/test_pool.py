@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mcp_roundtrip.local.environment import Environment, process_variables
+from mcp_roundtrip.local.model import Function
+from mcp_roundtrip.local.pool import Pool
+from support.throwaway import write_application
+
+SOURCE = """
+    import os, time
+    def handler(event, context):
+        time.sleep(event)
+        return os.getpid()
+    """
+
+
+@pytest.fixture
+def launched() -> list[Environment]:
+    return []
+
+
+@pytest.fixture
+def started() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def pool_of(
+    tmp_path: Path, launched: list[Environment], started: threading.Event
+) -> Iterator[Callable[[int], Pool]]:
+    write_application(tmp_path, "", {"app.py": SOURCE})
+    function = Function("F", "app.handler", tmp_path, (), {}, 30, 128)
+    pools: list[Pool] = []
+
+    def launch() -> Environment:
+        variables = process_variables(function, {}, "3.13")
+        launched.append(Environment(function, variables, python=sys.executable, log=lambda line: None))
+        started.set()
+        return launched[-1]
+
+    def make(limit: int) -> Pool:
+        pools.append(Pool(launch, limit=limit))
+        return pools[-1]
+
+    yield make
+    for pool in pools:
+        pool.close()
+
+
+def test_beyond_the_limit_invocations_wait_for_a_process(
+    pool_of: Callable[[int], Pool], launched: list[Environment]
+) -> None:
+    pool = pool_of(1)
+    with ThreadPoolExecutor(4) as workers:
+        outcomes = list(workers.map(lambda _: pool.invoke(b"0.02", function_arn="arn"), range(4)))
+    assert len({json.loads(outcome.payload) for outcome in outcomes}) == len(launched) == 1
+
+
+def test_a_retired_pool_lets_what_is_under_way_finish(
+    pool_of: Callable[[int], Pool], launched: list[Environment], started: threading.Event
+) -> None:
+    pool = pool_of(2)
+    with ThreadPoolExecutor() as workers:
+        call = workers.submit(pool.invoke, b"0.3", function_arn="arn")
+        assert started.wait(10)
+        pool.retire()
+        assert not call.result(10).failed
+    assert not launched[0].alive
+
+
+def test_a_closed_pool_ends_what_is_under_way_and_starts_nothing(
+    pool_of: Callable[[int], Pool], launched: list[Environment], started: threading.Event
+) -> None:
+    pool = pool_of(1)
+    with ThreadPoolExecutor() as workers:
+        calls = [workers.submit(pool.invoke, b"20", function_arn="arn") for _ in range(3)]
+        assert started.wait(10)
+        pool.close()
+        assert all(call.result(10).failed for call in calls)
+    assert len(launched) == 1
+    assert not launched[0].alive

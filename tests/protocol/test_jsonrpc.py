@@ -1,0 +1,100 @@
+"""Envelopes: what is one JSON-RPC message, and what each other thing is answered with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.protocol.jsonrpc import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    InvalidEnvelope,
+    Notification,
+    Request,
+    error,
+    http_status,
+    read,
+    result,
+)
+
+
+def test_a_request_is_read() -> None:
+    body = '{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1}}'
+    assert read(body) == Request("a", "tools/list", {"x": 1})
+
+
+def test_params_may_be_absent() -> None:
+    assert read(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == Request(0, "m", {})
+
+
+def test_a_message_without_id_is_a_notification() -> None:
+    assert read('{"jsonrpc":"2.0","method":"notifications/x"}') == Notification("notifications/x")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "{", "NaN", '{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}', b"\xff\xfe", "[" * 500 + "]" * 500],
+)
+def test_what_is_not_json_is_a_parse_error_without_id(body: str | bytes) -> None:
+    with pytest.raises(InvalidEnvelope) as refused:
+        read(body)
+    assert (refused.value.code, refused.value.id) == (PARSE_ERROR, None)
+
+
+@pytest.mark.parametrize(
+    ("message", "id_in_reply"),
+    [
+        ([], None),
+        ([{"jsonrpc": "2.0", "id": 1, "method": "m"}], None),
+        ("text", None),
+        (7, None),
+        (None, None),
+        ({}, None),
+        ({"jsonrpc": "2.0", "id": None, "method": "m"}, None),
+        ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None),
+        ({"jsonrpc": "2.0", "id": True, "method": "m"}, None),
+        ({"jsonrpc": "2.0", "id": {}, "method": "m"}, None),
+        ({"jsonrpc": "1.0", "id": 7, "method": "m"}, 7),
+        ({"id": 7, "method": "m"}, 7),
+        ({"jsonrpc": "2.0", "id": 7}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "method": ""}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "method": 3}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "result": {}}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}, 7),
+        ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": []}, "x"),
+        ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": None}, "x"),
+    ],
+)
+def test_other_shapes_are_invalid_requests_that_echo_a_readable_id(message: Any, id_in_reply: Any) -> None:
+    with pytest.raises(InvalidEnvelope) as refused:
+        read(json.dumps(message))
+    assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)
+
+
+def test_an_error_without_a_readable_id_has_no_id_member() -> None:
+    assert "id" not in error(None, ProtocolError(PARSE_ERROR, "m"))
+    assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
+
+
+def test_data_is_present_only_where_there_is_some() -> None:
+    assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
+    assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
+
+
+def test_a_result_response_echoes_the_id() -> None:
+    assert result("a", {"x": 1}) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(-32700, 400), (-32600, 400), (-32601, 404), (-32602, 400), (-32603, 200), (-32020, 400), (-32021, 400),
+     (-32022, 400), (1234, 200)],
+)  # fmt: skip
+def test_each_code_has_its_http_status(code: int, status: int) -> None:
+    assert http_status(ProtocolError(code, "m")) == status
+
+
+def test_an_error_may_bring_a_status_of_its_own() -> None:
+    assert http_status(ProtocolError(-32600, "m", http_status=413)) == 413

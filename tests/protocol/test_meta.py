@@ -1,0 +1,115 @@
+"""The ladder: which rung answers first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp_roundtrip.protocol.jsonrpc import Notification
+from mcp_roundtrip.protocol.meta import ClientMeta, Rejection, Route, classify, unknown_method
+from support.messages import META, call, headers, message
+
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+def run(body: dict[str, Any], **changes: str | None) -> Route | Notification | Rejection:
+    return classify(headers(body, **changes), json.dumps(body))
+
+
+def code(outcome: Route | Notification | Rejection) -> int:
+    assert isinstance(outcome, Rejection), outcome
+    return outcome.failure.code
+
+
+def without(name: str) -> dict[str, Any]:
+    return {member: value for member, value in META.items() if member != name}
+
+
+def test_a_good_request_becomes_a_route_with_all_the_client_said() -> None:
+    route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
+    assert isinstance(route, Route)
+    assert (route.id, route.method) == ("x", "tools/list")
+    assert route.meta == ClientMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
+
+
+def test_client_info_is_optional() -> None:
+    assert isinstance(run(message("tools/list", meta=without(CLIENT))), Route)
+
+
+def test_a_notification_skips_the_header_and_meta_rungs() -> None:
+    assert classify({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}') == Notification(
+        "notifications/cancelled"
+    )
+
+
+@pytest.mark.parametrize("meta", [None, without(VERSION), without(CAPABILITIES), {}, "x", [], 7])
+def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any) -> None:
+    outcome = run(message("server/discover", id=101, meta=meta))
+    assert code(outcome) == -32602
+    assert isinstance(outcome, Rejection)
+    assert outcome.id == 101
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {VERSION: 7},
+        {VERSION: None},
+        {CAPABILITIES: []},
+        {CAPABILITIES: None},
+        {CLIENT: "me"},
+        {"progressToken": 1.5},
+        {"progressToken": True},
+        {"progressToken": None},
+        {LOG_LEVEL: "loud"},
+        {LOG_LEVEL: 3},
+    ],
+)
+def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> None:
+    assert code(run(message("tools/list", meta={**META, **change}))) == -32602
+
+
+def test_headers_are_compared_before_the_version_is_judged() -> None:
+    assert code(run(message("server/discover", meta={**META, VERSION: "v999.0.0"}))) == -32020
+
+
+def test_an_unsupported_version_names_the_supported_ones() -> None:
+    outcome = run(message("server/discover", meta={**META, VERSION: "v999"}), mcp_protocol_version="v999")
+    assert code(outcome) == -32022
+    assert isinstance(outcome, Rejection)
+    assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "v999"}
+
+
+def test_a_legacy_initialize_learns_the_supported_versions() -> None:
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+    outcome = classify({}, json.dumps(body))
+    assert code(outcome) == -32022
+    assert isinstance(outcome, Rejection)
+    assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
+    assert "2026-07-28" in outcome.failure.message
+
+
+def test_a_legacy_request_with_its_version_header_learns_them_too() -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    outcome = classify({"mcp-protocol-version": "2025-11-25"}, json.dumps(body))
+    assert code(outcome) == -32022
+
+
+def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_versions() -> None:
+    assert isinstance(run(message("initialize")), Route)
+    failure = unknown_method("initialize")
+    assert failure.code == -32601
+    assert "2026-07-28" in failure.message
+
+
+def test_the_header_rung_comes_before_meta() -> None:
+    assert code(run(message("server/discover", meta=None), mcp_method=None)) == -32020
+
+
+@pytest.mark.parametrize("name", [7, None, ["x"], {}])
+def test_a_name_of_the_wrong_type_is_no_header_mismatch(name: Any) -> None:
+    assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), Route)

@@ -1,0 +1,415 @@
+"""Form elicitation: the restricted schema, and answers read back."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+from uuid import UUID
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.schema.forms import Form
+from mcp_types import ElicitRequestFormParams
+from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
+from typing_extensions import TypedDict
+
+SECRET = "hunter2-hunter2"
+
+# On a fresh machine Hypothesis first builds its Unicode tables, and pydantic its validators.
+law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+Titled = Annotated[Literal["#f00"], Field(title="Red")] | Annotated[Literal["#00f"], Field(title="Blue")]
+
+
+class Everything(BaseModel):
+    """Every kind of field a form can show."""
+
+    name: str = Field(min_length=3, max_length=50, pattern="^[a-z]+$", title="Your name")
+    email: Annotated[str, Field(json_schema_extra={"format": "email"})]
+    site: AnyUrl
+    day: date
+    moment: datetime
+    vcpus: int = Field(4, ge=1, le=16, description="Virtual CPUs", examples=[2])
+    above: int = Field(gt=0, lt=10, multiple_of=3)
+    share: float = Field(0.5, gt=0, le=1)
+    price: Decimal = Field(Decimal("9.99"), ge=0, max_digits=6)
+    sure: bool = False
+    color: Color = Color.RED
+    mode: Literal["a", "b"]
+    only: Literal["one"] = "one"
+    titled: Titled = "#f00"
+    colors: list[Color] = Field([Color.BLUE], min_length=1, max_length=2)
+    modes: set[Literal["a", "b", "c"]] = {"c", "a"}
+    shades: list[Titled]
+    nickname: str | None = None
+    shade: Optional[Color] = None  # noqa: UP045 - the older spelling must work too
+    identity: UUID
+    wait: timedelta
+
+
+def official():
+    """ElicitRequestFormParams of the official schema, every definition closed to members it lacks."""
+    schema = json.loads((Path(__file__).parent / "elicit_request_form_params.json").read_text())
+    for definition in schema["$defs"].values():
+        if "properties" in definition and "requestedSchema" not in definition["properties"]:
+            definition["additionalProperties"] = False
+    params = schema["$defs"]["ElicitRequestFormParams"]["properties"]["requestedSchema"]
+    params["additionalProperties"] = False
+    return jsonschema.Draft202012Validator(schema)
+
+
+def requested(model):
+    schema = Form.of(model).requested_schema
+    params = {"mode": "form", "message": "?", "requestedSchema": schema}
+    official().validate(params)
+    ElicitRequestFormParams.model_validate(params)
+    return schema
+
+
+def prop(annotation):
+    return requested(annotation)["properties"]["value"]
+
+
+def refused(model, content):
+    with pytest.raises(InvalidAnswer) as caught:
+        Form.of(model).parse(content)
+    assert caught.value.__suppress_context__ or not isinstance(content, dict)
+    return caught.value.reason.splitlines()
+
+
+# The schema
+
+
+def test_every_kind_of_field_has_its_restricted_form():
+    assert requested(Everything)["properties"] == {
+        "name": {"type": "string", "title": "Your name", "minLength": 3, "maxLength": 50},
+        "email": {"type": "string", "format": "email"},
+        "site": {"type": "string", "format": "uri", "minLength": 1},
+        "day": {"type": "string", "format": "date"},
+        "moment": {"type": "string", "format": "date-time"},
+        "vcpus": {
+            "type": "integer",
+            "description": "Virtual CPUs",
+            "minimum": 1,
+            "maximum": 16,
+            "default": 4,
+        },
+        "above": {"type": "integer", "minimum": 1, "maximum": 9},
+        "share": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
+        "price": {"type": "number", "minimum": 0, "default": 9.99},
+        "sure": {"type": "boolean", "default": False},
+        "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "only": {"type": "string", "enum": ["one"], "default": "one"},
+        "titled": {
+            "type": "string",
+            "oneOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f", "title": "Blue"}],
+            "default": "#f00",
+        },
+        "colors": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["red", "blue"]},
+            "minItems": 1,
+            "maxItems": 2,
+            "default": ["blue"],
+        },
+        "modes": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["a", "b", "c"]},
+            "default": ["a", "c"],
+        },
+        "shades": {
+            "type": "array",
+            "items": {"anyOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f", "title": "Blue"}]},
+        },
+        "nickname": {"type": "string"},
+        "shade": {"type": "string", "enum": ["red", "blue"]},
+        "identity": {"type": "string"},
+        "wait": {"type": "string"},
+    }
+
+
+def test_fields_with_a_default_are_not_required():
+    assert requested(Everything)["required"] == [
+        "name",
+        "email",
+        "site",
+        "day",
+        "moment",
+        "above",
+        "mode",
+        "shades",
+        "identity",
+        "wait",
+    ]
+
+
+def test_an_object_of_defaults_requires_nothing():
+    class Defaults(BaseModel):
+        a: int = 1
+
+    assert requested(Defaults) == {
+        "type": "object",
+        "properties": {"a": {"type": "integer", "default": 1}},
+    }
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.0
+
+
+class Row(TypedDict):
+    name: str
+
+
+def test_dataclasses_and_typed_dicts_are_forms_too():
+    assert requested(Point)["required"] == ["x"]
+    assert Form.of(Point).parse({"x": 1}) == Point(1)
+    assert requested(Row)["properties"] == {"name": {"type": "string"}}
+    assert Form.of(Row).parse({"name": "a"}) == {"name": "a"}
+
+
+def test_the_schema_is_the_same_in_every_process():
+    program = (
+        "import json\n"
+        "from typing import Literal\n"
+        "from pydantic import BaseModel\n"
+        "from mcp_roundtrip.schema.forms import Form\n"
+        "class M(BaseModel):\n"
+        "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
+        "print(json.dumps(Form.of(M).requested_schema))\n"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(runs) == 1
+
+
+def test_a_form_is_built_once_per_type():
+    assert Form.of(Everything) is Form.of(Everything)
+    assert Form.of(bool) is Form.of(bool)
+
+
+# One field
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema", "answer", "value"),
+    [
+        (bool, {"type": "boolean"}, True, True),
+        (str, {"type": "string"}, "a", "a"),
+        (int, {"type": "integer"}, 3, 3),
+        (float, {"type": "number"}, 3, 3.0),
+        (date, {"type": "string", "format": "date"}, "2026-07-28", date(2026, 7, 28)),
+        (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
+        (
+            list[Color],
+            {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+            ["red"],
+            [Color.RED],
+        ),
+        (
+            Annotated[int, Field(ge=1, description="How many")],
+            {"type": "integer", "minimum": 1, "description": "How many"},
+            3,
+            3,
+        ),
+        (RootModel[int], {"type": "integer"}, 3, RootModel[int](3)),
+    ],
+)
+def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, value):
+    assert requested(annotation) == {
+        "type": "object",
+        "properties": {"value": schema},
+        "required": ["value"],
+    }
+    parsed = Form.of(annotation).parse({"value": answer})
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_an_optional_single_field_may_be_left_out():
+    assert "required" not in requested(str | None)
+    assert Form.of(str | None).parse({}) is None
+    assert Form.of(str | None).parse({"value": None}) is None
+    assert Form.of(str | None).parse({"value": "a"}) == "a"
+
+
+# What a form cannot show
+
+
+def model(annotation):
+    return type("Model", (BaseModel,), {"__annotations__": {"wrong": annotation}})
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Point,
+        list[Point],
+        list[str],
+        list[int],
+        list[list[Color]],
+        tuple[Color, Color],
+        dict[str, int],
+        int | str,
+        Color | int,
+        Level,
+        Literal[1, 2],
+        Any,
+        None,
+        bytes | int,
+    ],
+)
+def test_a_field_a_form_cannot_show_is_refused_by_name(annotation):
+    with pytest.raises(DefinitionError, match="'wrong'"):
+        Form.of(model(annotation))
+    with pytest.raises(DefinitionError, match="'value'"):
+        Form.of(annotation if annotation is not Point else list[Point])
+
+
+def test_a_secret_is_refused_because_forms_must_not_ask_for_one():
+    with pytest.raises(DefinitionError, match="URL mode"):
+        Form.of(model(SecretStr))
+
+
+def test_a_type_pydantic_does_not_know_is_refused():
+    class Opaque: ...
+
+    with pytest.raises(DefinitionError):
+        Form.of(Opaque)
+
+
+# Answers
+
+ANSWER = {
+    "name": "abc",
+    "email": "a@example.com",
+    "site": "https://example.com",
+    "day": "2026-07-28",
+    "moment": "2026-07-28T10:00:00Z",
+    "above": 3,
+    "price": 1.25,
+    "mode": "a",
+    "shades": ["#00f", "#f00"],
+    "identity": "00000000-0000-0000-0000-000000000001",
+    "wait": "PT5M",
+}
+
+
+def test_an_answer_becomes_the_model():
+    parsed = Form.of(Everything).parse(ANSWER)
+    assert isinstance(parsed, Everything)
+    assert parsed.day == date(2026, 7, 28)
+    assert parsed.price == Decimal("1.25")
+    assert parsed.colors == [Color.BLUE]
+    assert parsed.wait == timedelta(minutes=5)
+
+
+def test_the_answer_is_left_as_it_was():
+    before = copy.deepcopy(ANSWER)
+    Form.of(Everything).parse(ANSWER)
+    assert before == ANSWER
+
+
+def test_what_the_schema_cannot_say_is_still_enforced():
+    wrong = {"name": "ABC", "above": 4, "share": 0, "price": 1234567, "identity": "x", "modes": ["d"]}
+    places = [line.partition(":")[0] for line in refused(Everything, ANSWER | wrong)]
+    assert places == ["name", "above", "share", "price", "modes[0]", "identity"]
+
+
+def test_a_reason_never_quotes_the_answer():
+    lines = refused(Everything, dict.fromkeys(Everything.model_fields, SECRET))
+    assert len(lines) > 10
+    assert "hunter" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize("content", [None, [], "a", 1, True])
+def test_content_that_is_no_object_is_refused(content):
+    assert refused(bool, content)
+
+
+def test_a_lone_surrogate_is_an_invalid_answer_and_no_crash():
+    assert refused(str, {"value": "\ud800"})
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), object()])
+def test_content_that_is_not_json_is_an_invalid_answer(value):
+    assert refused(float, {"value": value})
+
+
+def test_members_nobody_asked_for_are_ignored():
+    assert Form.of(bool).parse({"value": True, "other": 1}) is True
+
+
+def test_the_authors_own_checks_speak_in_the_reason():
+    class Window(BaseModel):
+        first: int
+        last: int
+
+        @field_validator("first")
+        @classmethod
+        def even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("must be even")
+            return value
+
+        @model_validator(mode="after")
+        def ordered(self):
+            if self.first > self.last:
+                raise ValueError("first must not be after last")
+            return self
+
+    assert refused(Window, {"first": 1, "last": 2}) == ["first: must be even"]
+    assert refused(Window, {"first": 4, "last": 2}) == ["answer: first must not be after last"]
+
+
+@law
+@given(
+    st.dictionaries(
+        st.sampled_from([*Everything.model_fields, "other"]),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False)
+        | st.text()
+        | st.lists(st.text()),
+    )
+)
+def test_any_content_is_a_value_or_an_invalid_answer(content):
+    try:
+        parsed = Form.of(Everything).parse(content)
+    except InvalidAnswer:
+        return
+    assert isinstance(parsed, Everything)

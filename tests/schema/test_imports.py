@@ -1,0 +1,41 @@
+"""Cold starts: what importing a part of `schema` may bring along."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import mcp_roundtrip
+import pytest
+
+PACKAGE = Path(mcp_roundtrip.__file__).parent
+MODULES = ["signature", "raw", "output", "content", "forms", "values"]
+HEAVY = [
+    "asyncio",
+    "concurrent.futures",
+    "email",
+    "http",
+    "importlib.metadata",  # pydantic looks for plugins when it builds its first validator
+    "jsonschema",
+    "mcp_roundtrip.schema.generate",
+    "mcp_roundtrip.schema.restricted",
+    "pydantic.root_model",
+    "referencing",
+    "ssl",
+]
+
+# The package's own __init__ brings the engine and the server: a bare parent shows this part alone.
+PROGRAM = """
+import sys, types
+parent = types.ModuleType("mcp_roundtrip")
+parent.__path__ = [{package!r}]
+sys.modules["mcp_roundtrip"] = parent
+import mcp_roundtrip.schema.{module}
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_pydantic_at_most_and_builds_nothing(module):
+    program = PROGRAM.format(package=str(PACKAGE), module=module, heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

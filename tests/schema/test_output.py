@@ -1,0 +1,234 @@
+"""What a tool returns: outputSchema, content and structuredContent."""
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Any, Optional, Union
+
+import jsonschema
+import pytest
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.content import Image, Text
+from mcp_roundtrip.schema.output import MISSING, Output
+from mcp_types import CallToolResult, Tool
+from pydantic import BaseModel, ConfigDict, Field, computed_field
+from typing_extensions import TypedDict
+
+PIXEL = Image(b"\x89PNG", "image/png")
+SECRET = "hunter2-hunter2"
+
+
+class Database(BaseModel):
+    id: str = Field(max_length=8)
+    price: Decimal = Decimal("1.50")
+    created: date = Field(date(2026, 7, 28), alias="createdOn")
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        return f"db {self.id}"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Row(TypedDict):
+    name: str
+
+
+def returning(annotation):
+    def tool(): ...
+
+    tool.__annotations__["return"] = annotation
+    return Output.of(tool)
+
+
+def unannotated():
+    def tool(): ...
+
+    return Output.of(tool)
+
+
+# outputSchema
+
+UNSTRUCTURED = [
+    Any,
+    object,
+    None,
+    str,
+    str | None,
+    Optional[str],  # noqa: UP045 - the older spelling must work too
+    Text,
+    Text | Image | None,
+    Union[Text, str],  # noqa: UP007 - the older spelling must work too
+    list[Image],
+    list[Text | str],
+    tuple[Text, Image],
+    tuple[Image, ...],
+    list[Image] | str,
+    Annotated[str, "a note"],
+]
+
+
+@pytest.mark.parametrize("annotation", UNSTRUCTURED)
+def test_content_and_the_unknown_have_no_output_schema(annotation):
+    assert returning(annotation).json_schema() is None
+
+
+def test_a_function_without_annotation_has_no_output_schema():
+    assert unannotated().json_schema() is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Database, Database(id="a", createdOn=date(2026, 1, 1))),
+        (Database, {"id": "a"}),
+        (Database | None, None),
+        (list[Database], []),
+        (list[str], ["a"]),
+        (dict[str, int], {"a": 1}),
+        (Point, Point(1)),
+        (Row, {"name": "a"}),
+        (int, 3),
+        (bool, False),
+        (float, 1),
+        (int | str, "a"),
+        (date, date(2026, 7, 28)),
+        (tuple[int, str], (1, "a")),
+        (Decimal, Decimal("1.10")),
+        (list[Any], [1, {"a": None}]),
+    ],
+)
+def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
+    output = returning(annotation)
+    schema = output.json_schema()
+    content, structured = output.dump(value)
+    jsonschema.validate(structured, schema, cls=jsonschema.Draft202012Validator)
+    assert [json.loads(block["text"]) for block in content] == [structured]
+    CallToolResult.model_validate({"content": content, "structuredContent": structured})
+    Tool(name="t", input_schema={"type": "object"}, output_schema=schema)
+
+
+def test_the_output_schema_describes_what_is_written():
+    schema = returning(Database).json_schema()
+    assert next(iter(schema)) == "type"
+    assert "title" not in schema
+    assert set(schema["properties"]) == {"id", "price", "createdOn", "label"}
+    assert set(schema["required"]) >= {"id", "label"}
+    assert not any("title" in member for member in schema["properties"].values())
+
+
+@pytest.mark.parametrize(
+    "annotation", [Database | Text, dict[str, Image], list[Text | int], list[list[Text]]]
+)
+def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(annotation)
+
+
+class Opaque: ...
+
+
+def test_a_return_type_without_json_form_is_refused_by_name():
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(Opaque).json_schema()
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(Opaque).dump(Opaque())
+
+
+# content and structuredContent
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(str | None), returning(Any)])
+def test_text_is_one_block_and_nothing_is_none(output):
+    assert output.dump("hi") == ([{"type": "text", "text": "hi"}], MISSING)
+    assert output.dump(None) == ([], MISSING)
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[Text | Image | str])])
+def test_blocks_are_written_in_order(output):
+    assert output.dump(PIXEL) == ([PIXEL.to_wire()], MISSING)
+    expected = [{"type": "text", "text": "a"}, PIXEL.to_wire(), {"type": "text", "text": "b"}]
+    assert output.dump(["a", PIXEL, Text("b")]) == (expected, MISSING)
+    assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], MISSING)
+
+
+def test_a_list_declared_as_content_is_content_even_without_a_block():
+    output = returning(list[Text | str])
+    assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], MISSING)
+    assert output.dump([]) == ([], MISSING)
+
+
+@pytest.mark.parametrize("value", [["a", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
+def test_data_nobody_typed_is_structured(value):
+    content, structured = unannotated().dump(value)
+    assert structured == value
+    assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"))}]
+
+
+def test_untyped_models_and_dates_are_written_as_json():
+    _, structured = unannotated().dump({"when": date(2026, 7, 28), "point": Point(1)})
+    assert structured == {"when": "2026-07-28", "point": {"x": 1}}
+
+
+def test_none_is_a_structured_null_where_an_output_schema_demands_a_result():
+    assert returning(Database | None).dump(None) == ([{"type": "text", "text": "null"}], None)
+
+
+def test_the_text_keeps_characters_the_model_can_read():
+    content, _ = returning(list[str]).dump(["Zürich"])
+    assert content[0]["text"] == '["Zürich"]'
+
+
+def test_a_subclass_is_written_as_the_declared_type():
+    class Special(Point): ...
+
+    assert returning(Point).dump(Special(1))[1] == {"x": 1}
+
+
+def test_members_are_accepted_by_name_or_alias_and_written_by_alias():
+    for member in ("created", "createdOn"):
+        _, structured = returning(Database).dump({"id": "a", member: "2026-01-01"})
+        assert structured["createdOn"] == "2026-01-01"
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    numbers: list[int]
+
+
+def test_a_value_that_does_not_fit_is_refused_by_place_and_never_quoted():
+    with pytest.raises(UsageError) as caught:
+        returning(Strict).dump({"numbers": [1, SECRET], "other": SECRET})
+    first, *places = str(caught.value).splitlines()
+    assert "tool" in first
+    assert "Strict" in first
+    assert [place.partition(": ")[0] for place in places] == ["result.numbers[1]", "result.other"]
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_model_changed_into_something_invalid_is_refused_and_never_quoted():
+    broken = Strict(numbers=[])
+    broken.numbers = SECRET
+    with pytest.raises(UsageError) as caught:
+        returning(Strict).dump(broken)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("annotation", [str, Text, None, list[Image]])
+def test_a_value_that_is_no_content_is_refused_where_content_is_declared(annotation):
+    with pytest.raises(UsageError, match="tool"):
+        returning(annotation).dump({"a": SECRET})
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[float]), returning(float)])
+def test_what_json_cannot_hold_is_refused(output):
+    for value in ([math.nan], math.inf, [math.inf], [object()]):
+        with pytest.raises(UsageError):
+            output.dump(value)

@@ -1,0 +1,234 @@
+"""Tools that bring their own JSON Schema."""
+
+import sys
+
+import pytest
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.raw import MAX_DEPTH, MAX_SUBSCHEMAS, RawArguments
+from mcp_types import Tool
+
+
+class Context: ...
+
+
+def tool(ctx: Context, arguments: dict):
+    """Do it."""
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "size": {"$ref": "#/$defs/size"},
+        "color": {"enum": ["red", "blue"]},
+        "nested": {"type": "object", "required": ["a", "b"]},
+        "never": False,
+    },
+    "patternProperties": {"^x-": {"type": "string"}},
+    "required": ["size"],
+    "additionalProperties": False,
+    "$defs": {"size": {"type": "integer", "minimum": 1, "maximum": 16}},
+    "x-vendor": [1, None],
+}
+SECRET = "hunter2-hunter2"
+
+
+def raw(schema, function=tool):
+    return RawArguments.of(function, (Context,), schema)
+
+
+def refusal(schema, arguments):
+    with pytest.raises(ArgumentsError) as caught:
+        raw(schema).validate(arguments)
+    return str(caught.value).splitlines()
+
+
+# Registration
+
+
+def test_the_schema_is_returned_as_it_was_given():
+    assert raw(SCHEMA).json_schema() == SCHEMA
+    assert list(raw(SCHEMA).json_schema()) == list(SCHEMA)
+    Tool(name="t", input_schema=raw(SCHEMA).json_schema())
+
+
+def test_the_function_is_described_as_with_a_typed_signature():
+    found = raw(SCHEMA)
+    assert (found.context_parameter, found.is_async, found.description) == ("ctx", False, "Do it.")
+
+
+def test_the_parameter_may_have_any_name_and_no_annotation():
+    def other(anything): ...
+
+    assert raw(SCHEMA, other).validate({"size": 1}) == {"anything": {"size": 1}}
+
+
+def none(ctx: Context): ...
+def two(a, b): ...
+
+
+@pytest.mark.parametrize("function", [none, two])
+def test_a_function_takes_the_arguments_as_exactly_one_parameter(function):
+    with pytest.raises(DefinitionError, match=function.__name__):
+        raw(SCHEMA, function)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": ["object"]}, {"properties": {}}])
+def test_a_root_that_is_no_object_schema_is_refused(schema):
+    with pytest.raises(DefinitionError):
+        raw(schema)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": "http://169.254.169.254/latest"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "other.json#/$defs/a"},
+        {"$ref": "//example.com/a"},
+        {"$ref": ""},
+        {"$ref": 1},
+        {"$dynamicRef": "https://example.com/schema.json#node"},
+    ],
+)
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda ref: {"properties": {"a": ref}},
+        lambda ref: {"$defs": {"unused": {"anyOf": [True, ref]}}},
+        lambda ref: {"x-unknown": {"deep": [[ref]]}},
+        lambda ref: {"dependentSchemas": {"const": {"not": ref}}},
+        lambda ref: ref,
+    ],
+)
+def test_a_reference_that_leaves_the_document_is_refused_wherever_it_stands(reference, place):
+    with pytest.raises(DefinitionError, match=r"leaves the document"):
+        raw({"type": "object", **place(reference)})
+
+
+def test_what_only_looks_like_a_reference_is_accepted():
+    schema = {
+        "type": "object",
+        "properties": {"$ref": {"type": "string"}, "b": {"const": {"$ref": "https://example.com"}}},
+    }
+    assert raw(schema).validate({"$ref": "x", "b": {"$ref": "https://example.com"}})
+
+
+def test_a_schema_nested_too_deeply_is_refused():
+    schema: dict = {"type": "object"}
+    for _ in range(MAX_DEPTH + 1):
+        schema = {"type": "object", "not": schema}
+    with pytest.raises(DefinitionError, match="deeper"):
+        raw(schema)
+
+
+def test_a_schema_that_contains_itself_is_refused():
+    circle: list = []
+    circle.append({"allOf": circle})
+    with pytest.raises(DefinitionError, match="deeper"):
+        raw({"type": "object", "allOf": circle})
+
+
+def test_a_schema_with_too_many_subschemas_is_refused():
+    with pytest.raises(DefinitionError, match="more than"):
+        raw({"type": "object", "anyOf": [{} for _ in range(MAX_SUBSCHEMAS)]})
+
+
+@pytest.mark.parametrize("dialect", ["https://example.com/dialect", 7, "draft-07"])
+def test_an_unknown_dialect_is_refused(dialect):
+    with pytest.raises(DefinitionError, match="not supported"):
+        raw({"$schema": dialect, "type": "object"})
+
+
+def test_the_declared_dialect_is_honoured():
+    # Draft 7 ignores what stands beside $ref, 2020-12 does not.
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/a", "maximum": 1}},
+        "definitions": {"a": {"type": "integer"}},
+    }
+    assert raw({"$schema": "http://json-schema.org/draft-07/schema#", **schema}).validate({"a": 5})
+    assert refusal(schema, {"a": 5}) == ["arguments.a: Input does not satisfy maximum: 1"]
+
+
+def test_without_jsonschema_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    with pytest.raises(DefinitionError, match=r"pip install mcp-roundtrip\[schema\]"):
+        raw(SCHEMA)
+
+
+# Validation
+
+
+def test_the_arguments_reach_the_function_as_one_dict():
+    assert raw(SCHEMA).validate({"size": 3, "x-a": "b"}) == {"arguments": {"size": 3, "x-a": "b"}}
+
+
+def test_every_problem_is_one_line_with_its_place():
+    arguments = {"size": 17, "color": "green", "nested": {}, "never": 1, "x-a": 2, "y": 1, "z": 2}
+    assert sorted(refusal(SCHEMA, arguments)) == [
+        'arguments.color: Input does not satisfy enum: ["red", "blue"]',
+        "arguments.nested.a: Field required",
+        "arguments.nested.b: Field required",
+        "arguments.size: Input does not satisfy maximum: 16",
+        "arguments.x-a: Input should be of type string",
+        "arguments.y: unknown argument",
+        "arguments.z: unknown argument",
+        "arguments: Input is not allowed",  # jsonschema does not say which member met `false`
+    ]
+
+
+def test_a_refusal_never_quotes_what_was_sent():
+    keywords = [
+        {"type": "integer"},
+        {"enum": ["a"]},
+        {"const": "a"},
+        {"maxLength": 1},
+        {"pattern": "^a$"},
+        {"not": {}},
+        {"oneOf": [{"type": "integer"}, {"type": "null"}]},
+    ]
+    schema = {"type": "object", "properties": {f"p{n}": k for n, k in enumerate(keywords)}}
+    lines = refusal(schema, dict.fromkeys(schema["properties"], SECRET))
+    assert len(lines) == len(keywords)
+    assert "hunter" not in "\n".join(lines)
+
+
+def test_a_thousand_problems_do_not_become_a_thousand_lines():
+    schema = {"type": "object", "properties": {"a": {"items": {"type": "integer"}}}}
+    assert len(refusal(schema, {"a": ["x"] * 1000})) < 30
+
+
+def test_a_long_rule_is_named_but_not_repeated():
+    schema = {"type": "object", "properties": {"a": {"enum": [str(n) for n in range(1000)]}}}
+    assert refusal(schema, {"a": "x"}) == ["arguments.a: Input does not satisfy enum"]
+
+
+def test_an_invalid_schema_is_refused_at_first_use():
+    found = raw({"type": "object", "properties": {"a": {"type": "text"}}})
+    with pytest.raises(DefinitionError, match=r"input_schema\.properties\.a\.type"):
+        found.validate({})
+
+
+def test_a_reference_to_nowhere_is_refused_instead_of_accepting_everything():
+    found = raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}})
+    with pytest.raises(DefinitionError, match="absent"):
+        found.validate({"a": 1})
+
+
+def test_a_remote_reference_hidden_in_a_value_is_never_fetched():
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/properties/b/const"},
+            "b": {"const": {"$ref": "http://127.0.0.1:9/x"}},
+        },
+    }
+    with pytest.raises(DefinitionError, match="cannot resolve"):
+        raw(schema).validate({"a": 1})
+
+
+def test_an_endless_reference_is_refused():
+    found = raw({"type": "object", "$ref": "#"})
+    with pytest.raises(DefinitionError, match="recurses"):
+        found.validate({})

@@ -1,0 +1,456 @@
+"""`tools/call`, round by round, as a client sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.errors import KeyServiceError, SettingsError
+from mcp_roundtrip.server.calls import INVALID_STATE
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.testing import DECLINE, FakeClock, Player
+from mcp_roundtrip.testing.environment import make_ports
+from support.messages import META, headers, http_event, message
+
+server = Server("test")
+
+
+@server.tool
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool
+def greet(ctx: Context) -> str:
+    """Ask for a name and greet it."""
+    return f"Hello, {ctx.elicit('name', 'What is your name?', str)}!"
+
+
+@server.tool
+def two_rounds(ctx: Context) -> str:
+    one = ctx.elicit("one", "1?", str)
+    return one + ctx.elicit("two", "2?", str)
+
+
+@server.tool(requires=("sampling",))
+def needs_sampling() -> str:
+    return "sampled"
+
+
+@server.tool
+def raises(kind: str) -> str:
+    match kind:
+        case "tool error":
+            raise ToolError("No such city: Atlantis")
+        case "protocol error":
+            raise ProtocolError(-32602, "Not that one", {"hint": 1})
+        case "grouped":
+            raise ExceptionGroup("branches", [ExceptionGroup("inner", [ToolError("from a branch")])])
+        case _:
+            raise RuntimeError("secret /var/task/internals.py")
+
+
+@server.tool
+def forever(ctx: Context) -> None:
+    ctx.elicit_url("never", "Sign in", "https://x.test", done=lambda: False)
+
+
+@server.tool
+def reports(ctx: Context) -> str:
+    ctx.progress(1, 2)
+    ctx.log("info", "half way")
+    return "done"
+
+
+@server.tool
+async def in_parallel(ctx: AsyncContext) -> list[str]:
+    async def ask(branch: AsyncContext) -> str:
+        return await branch.elicit("q", "?", str)
+
+    return list((await ctx.gather({"a": ask, "b": ask})).values())
+
+
+@server.tool
+async def asynchronous_without_context(n: int) -> int:
+    return n + 1
+
+
+@server.tool
+def content() -> list[Text]:
+    return [Text("a"), Text("b")]
+
+
+def player(**options: Any) -> Player:
+    return Player(server, **options)
+
+
+# -- results --------------------------------------------------------------------------------------------
+
+
+def test_a_result_says_that_it_is_complete_and_who_answered() -> None:
+    result = player().call("add", {"a": 2}).result
+    assert result == {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": "3"}],
+        "structuredContent": 3,
+        "isError": False,
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1.0.0"}},
+    }
+
+
+def test_content_blocks_are_content_without_structure() -> None:
+    result = player().call("content").result
+    assert [block["text"] for block in result["content"]] == ["a", "b"]
+    assert "structuredContent" not in result
+
+
+def test_arguments_may_be_absent_or_null() -> None:
+    for given in ({}, {"arguments": None}):
+        assert player().request("tools/call", name="content", **given)["result"]["isError"] is False
+
+
+def test_an_asynchronous_tool_answers_like_any_other() -> None:
+    assert player().call("asynchronous_without_context", {"n": 1}).structured == 2
+
+
+# -- rounds ---------------------------------------------------------------------------------------------
+
+
+def test_a_question_ends_the_round_and_its_answer_the_call() -> None:
+    asked = player().call("greet")
+    assert asked.result["resultType"] == "input_required"
+    assert asked.asked.keys() == {"name"}
+    assert asked.state
+    assert asked.answer(name="Ada").text == "Hello, Ada!"
+
+
+def test_every_round_has_a_state_of_its_own() -> None:
+    first = player().call("two_rounds")
+    second = first.answer(one="a")
+    assert first.state != second.state
+    assert second.answer(two="b").text == "ab"
+
+
+def test_branches_of_an_asynchronous_tool_share_a_round() -> None:
+    asked = player().call("in_parallel")
+    assert asked.asked.keys() == {"a/q", "b/q"}
+    assert asked.respond(
+        {key: {"action": "accept", "content": {"value": key}} for key in asked.asked}
+    ).structured == ["a/q", "b/q"]
+
+
+def test_a_refused_question_nobody_handles_is_an_error_the_model_can_read() -> None:
+    refused = player().call("greet").answer(name=DECLINE)
+    assert refused.failed
+    assert "name" in refused.text
+
+
+def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
+    rounds = [player().call("forever")]
+    while not rounds[-1].failed:
+        rounds.append(rounds[-1].respond({"never": {"action": "accept"}}))
+        assert len(rounds) < 20
+    assert len(rounds) == 10
+    assert rounds[-1].result["resultType"] == "complete"
+
+
+def test_the_number_of_rounds_is_a_setting() -> None:
+    asked = player(ports={"max_rounds": 1}).call("two_rounds")
+    assert asked.answer(one="a").failed
+
+
+# -- what the author raises -----------------------------------------------------------------------------
+
+
+def test_a_tool_error_reaches_the_model_as_it_is() -> None:
+    failed = player().call("raises", {"kind": "tool error"})
+    assert failed.failed
+    assert failed.text == "No such city: Atlantis"
+
+
+def test_a_tool_error_inside_groups_is_found() -> None:
+    assert player().call("raises", {"kind": "grouped"}).text == "from a branch"
+
+
+def test_any_other_exception_says_nothing_but_where_to_look() -> None:
+    playing = player()
+    failed = playing.call("raises", {"kind": "bug"})
+    assert failed.failed
+    assert "secret" not in failed.text
+    assert "test" in failed.text  # the correlation id
+    ((event, error),) = playing.observer.failures
+    assert (event, type(error)) == ("tool_raised", RuntimeError)
+
+
+def test_a_protocol_error_is_the_response() -> None:
+    failed = player().call("raises", {"kind": "protocol error"})
+    assert failed.error == {"code": -32602, "message": "Not that one", "data": {"hint": 1}}
+    assert failed.status == 400
+
+
+def test_a_result_that_is_not_what_the_tool_promised_is_a_failed_tool() -> None:
+    other = Server("other")
+
+    @other.tool
+    def lies() -> int:
+        return "no number"  # type: ignore[return-value]  # the lie under test
+
+    playing = Player(other)
+    assert playing.call("lies").failed
+    assert playing.observer.failures[0][0] == "tool_raised"
+
+
+def test_drift_names_the_key_to_the_caller_and_in_the_log() -> None:
+    def build(message: str) -> Server:
+        built = Server("build")
+
+        @built.tool
+        def tool(ctx: Context) -> str:
+            ctx.elicit("which", message, str)
+            ctx.step("effect", int)
+            return ctx.elicit("more", "More?", str)
+
+        return built
+
+    builds = [build("Which?"), build("Which?"), build("Which one?")]
+    playing = Player(lambda: builds.pop(0))
+    drifted = playing.call("tool").answer(which="a").answer(more="b")
+    assert drifted.error["code"] == -32603
+    assert "'which'" in drifted.error["message"]
+    assert "message" in drifted.error["message"]
+    ((event, error),) = playing.observer.failures
+    assert event == "drift"
+    assert isinstance(error, Drift)
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"a": "many"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
+)
+def test_arguments_that_fail_their_schema_are_an_error_the_model_can_read(arguments: Any) -> None:
+    failed = player().call("add", arguments)
+    assert failed.failed
+    assert failed.status == 200
+
+
+def test_a_schema_error_does_not_repeat_the_argument() -> None:
+    assert "hunter2" not in player().call("add", {"a": "hunter2"}).text
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": None},
+        {"name": 7},
+        {"name": "unknown"},
+        {"name": ""},
+        {"name": "add", "arguments": []},
+        {"name": "add", "arguments": "x"},
+        {"name": "greet", "inputResponses": None},
+        {"name": "greet", "inputResponses": []},
+        {"name": "greet", "inputResponses": "x"},
+        {"name": "greet", "requestState": None},
+        {"name": "greet", "requestState": 7},
+        {"name": "greet", "requestState": {}},
+    ],
+)
+def test_params_of_the_wrong_shape_are_invalid_params(params: dict[str, Any]) -> None:
+    body = message("tools/call", **params)
+    answer = Server("x", ports=lambda: make_ports())
+    answer.tools.update(server.tools)
+    mirrored = headers(body, mcp_name=params["name"] if isinstance(params.get("name"), str) else "x")
+    response = answer.lambda_handler(http_event(body, headers=mirrored), None)
+    assert response["statusCode"] == 400
+    assert '"code":-32602' in response["body"]
+
+
+def test_a_tools_own_needs_are_checked_before_it_runs() -> None:
+    refused = player(capabilities={}).call("needs_sampling")
+    assert refused.error["code"] == -32021
+    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert refused.status == 400
+
+
+def test_a_question_the_client_cannot_be_asked_is_refused_with_what_is_missing() -> None:
+    refused = player(capabilities={"elicitation": {"url": {}}}).call("greet")
+    assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+# -- state ----------------------------------------------------------------------------------------------
+
+
+def refused_states(playing: Player, *tokens: Any) -> list[dict[str, Any]]:
+    return [
+        dict(
+            playing.send("greet", {}, {"name": {"action": "accept", "content": {"value": "x"}}}, token).error
+        )
+        for token in tokens
+    ]
+
+
+def test_every_state_that_is_refused_gets_the_same_answer() -> None:
+    playing = player()
+    state = playing.call("greet").state
+    assert state is not None
+    foreign = player().call("greet").state
+    other_tool = playing.call("two_rounds").state
+    errors = refused_states(
+        playing,
+        "",
+        "x",
+        state + "-TAMPERED",
+        state[:-2],
+        state[:100],
+        "a.b.c",
+        foreign,
+        other_tool,
+        "x" * 300_000,
+    )
+    assert errors == [{"code": -32602, "message": INVALID_STATE}] * len(errors)
+    reasons = [fields["reason"] for event, fields in playing.observer.events if event == "state_refused"]
+    assert len(reasons) == len(errors)
+
+
+def test_a_state_is_good_for_its_ttl_and_not_longer() -> None:
+    clock = FakeClock()
+    asked = player(clock=clock).call("greet")
+    clock.advance(599)
+    assert asked.answer(name="Ada").text == "Hello, Ada!"
+    clock.advance(2)
+    assert asked.answer(name="Ada").error["message"] == INVALID_STATE
+
+
+def test_a_flow_ends_however_often_its_state_is_renewed() -> None:
+    clock = FakeClock()
+    asked = player(clock=clock, ports={"max_rounds": 100}).call("two_rounds")
+    for _ in range(6):
+        clock.advance(590)
+        asked = asked.respond()
+        assert asked.asked
+    clock.advance(590)
+    assert asked.respond().error["message"] == INVALID_STATE
+
+
+def test_a_state_is_bound_to_the_arguments() -> None:
+    other = Server("other")
+
+    @other.tool
+    def confirm(ctx: Context, amount: float) -> float:
+        ctx.elicit("ok", f"Pay {amount:g}?", bool)
+        return amount
+
+    playing = Player(other)
+    state = playing.call("confirm", {"amount": 2}).state
+    yes = {"ok": {"action": "accept", "content": {"value": True}}}
+    assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE
+    assert playing.send("confirm", {"amount": "2"}, yes, state).error["message"] == INVALID_STATE
+    assert playing.send("confirm", {"amount": 2.0}, yes, state).structured == 2
+
+
+def test_a_state_is_bound_to_the_principal() -> None:
+    def authorizer(subject: str) -> dict[str, Any]:
+        return {"jwt": {"claims": {"iss": "https://idp.test", "sub": subject}}}
+
+    auth = {"auth": Authenticator(AuthMode.JWT)}
+    alice = player(authorizer=authorizer("alice"), ports=auth)
+    bob = player(authorizer=authorizer("bob"), ports=auth, key=alice.key, clock=alice.clock)
+    anonymous = player(key=alice.key, clock=alice.clock)
+    state = alice.call("greet").state
+    for stranger in (bob, anonymous):
+        assert refused_states(stranger, state)[0]["message"] == INVALID_STATE
+    assert refused_states(alice, anonymous.call("greet").state)[0]["message"] == INVALID_STATE
+    given = {"name": {"action": "accept", "content": {"value": "A"}}}
+    assert alice.send("greet", {}, given, state).text == "Hello, A!"
+
+
+class FailingStates:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def seal(self, *args: Any, **kwargs: Any) -> str:
+        raise self.error
+
+    def open(self, *args: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [KeyServiceError("ThrottlingException"), SettingsError("MCP_STATE_KEY_ARN", "is not set")]
+)
+@pytest.mark.parametrize("state", [None, "x"])
+def test_a_key_service_that_fails_is_an_internal_error_that_names_only_the_log(
+    error: Exception, state: str | None
+) -> None:
+    playing = player()
+    ports = make_ports(states=lambda: FailingStates(error), observer=playing.observer)
+    failing = Server("failing", ports=lambda: ports)
+    failing.tools.update(server.tools)
+    body: dict[str, Any] = {"name": "greet", "_meta": META} | (
+        {} if state is None else {"requestState": state}
+    )
+    answer = failing.lambda_handler({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": body}, None)
+    assert answer["error"]["code"] == -32603
+    assert "Throttling" not in answer["error"]["message"]
+    assert "MCP_" not in answer["error"]["message"]
+    assert playing.observer.failures[0][1] is error
+
+
+def test_a_journal_too_large_for_a_state_is_an_internal_error() -> None:
+    other = Server("other")
+
+    @other.tool
+    def hoards(ctx: Context) -> None:
+        ctx.step("large", lambda: "x" * 100_000)
+        ctx.elicit("q", "?", bool)
+
+    playing = Player(other)
+    assert playing.call("hoards").error["code"] == -32603
+    assert "use a task" in str(playing.observer.failures[0][1])
+
+
+# -- notifications --------------------------------------------------------------------------------------
+
+
+def test_notifications_come_before_the_response_on_one_stream() -> None:
+    played = player(log_level="info").call("reports")
+    assert [notification["method"] for notification in played.notifications] == [
+        "notifications/progress",
+        "notifications/message",
+    ]
+    assert played.text == "done"
+
+
+def test_without_a_log_level_no_log_message_is_sent() -> None:
+    played = player().call("reports")
+    assert [notification["method"] for notification in played.notifications] == ["notifications/progress"]
+
+
+# -- time -----------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_is_an_input_required_result_with_a_state_alone() -> None:
+    other = Server("other")
+
+    @other.tool
+    def works(ctx: Context) -> list[str]:
+        return [ctx.step(name, str.upper, name) for name in ("a", "b")]
+
+    playing = Player(other, remaining_ms=0)
+    shed = playing.send("works", {}, None, None)
+    assert shed.result["resultType"] == "input_required"
+    assert "inputRequests" not in shed.result
+    assert shed.respond().structured == ["A", "B"]
+
+
+def test_a_state_is_good_in_every_environment_with_the_key() -> None:
+    key, clock = LocalKey.generate(), FakeClock()
+
+    state = player(key=key, clock=clock).call("greet").state
+    given = {"name": {"action": "accept", "content": {"value": "Ada"}}}
+    assert player(key=key, clock=clock).send("greet", {}, given, state).text == "Hello, Ada!"

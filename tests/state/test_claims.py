@@ -1,0 +1,74 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.state.claims import Limits, OpenState, build, check, principal_digest, request_digest
+from support.tokens import BINDING, NOW
+
+LIMITS = Limits()
+
+
+def built(binding=BINDING, *, now=NOW, first_issued_at=None, jti="id", limits=LIMITS):
+    return build(
+        binding, {"a": 1}, round_number=2, first_issued_at=first_issued_at, now=now, jti=jti, limits=limits
+    )
+
+
+def test_the_claims_are_these():
+    assert built() == {
+        "iss": "stack",
+        "aud": "https://mcp.example/mcp",
+        "sub": principal_digest("id", BINDING.principal),
+        "iat": NOW,
+        "nbf": NOW,
+        "exp": NOW + 600,
+        "jti": "id",
+        "rq": request_digest(BINDING),
+        "rnd": 2,
+        "oiat": NOW,
+        "st": {"a": 1},
+    }
+
+
+def test_times_are_whole_seconds():
+    assert built(now=NOW + 0.999)["iat"] == NOW
+
+
+def test_the_digests_stay_what_they_are():
+    # A change here makes every token in flight worthless at the next deployment.
+    assert request_digest(BINDING) == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
+    assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
+
+
+@given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 1, exclude_max=True))
+def test_what_is_built_is_accepted_at_once_and_until_it_ends(now, offset):
+    claims = built(now=now + offset, first_issued_at=NOW)
+    expected = OpenState({"a": 1}, 2, NOW)
+    assert check(claims, BINDING, now=now + offset, limits=LIMITS) == expected
+    assert check(claims, BINDING, now=claims["exp"] - 0.001, limits=LIMITS) == expected
+    with pytest.raises(StateRejected):
+        check(claims, BINDING, now=claims["exp"], limits=LIMITS)
+
+
+@given(st.lists(st.integers(1, 600), min_size=1, max_size=30))
+def test_no_sequence_of_rounds_outlives_the_flow(waits):
+    now, first = NOW, None
+    for wait in waits:
+        if now >= NOW + 3600:
+            with pytest.raises(StateRejected):
+                built(now=now, first_issued_at=first)
+            return
+        claims = built(now=now, first_issued_at=first)
+        assert claims["exp"] <= NOW + 3600
+        first, now = claims["oiat"], now + wait
+
+
+def test_the_separation_of_name_and_method_is_part_of_the_digest():
+    one = replace(BINDING, method="ab", name="c")
+    assert request_digest(one) != request_digest(replace(BINDING, method="a", name="bc"))
+
+
+def test_the_separation_of_salt_and_principal_is_part_of_the_digest():
+    assert principal_digest("ab", "c") != principal_digest("a", "bc")

@@ -1,0 +1,144 @@
+"""The signed form, with PyJWT and joserfc as oracles in both directions."""
+
+import json
+import subprocess
+import sys
+import time
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import utils
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import strategies as st
+from joserfc import jws as joserfc_jws
+from joserfc.jwk import ECKey
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import StateRejected, StateTooLarge
+from mcp_roundtrip.state import jws
+from mcp_roundtrip.state.keys import P256_ORDER, raw_signature
+from support.tokens import (
+    BINDING,
+    KEY,
+    NOW,
+    PRIVATE,
+    b64,
+    claims_of,
+    codec,
+    header_of,
+    sealed,
+    unb64,
+    with_signature,
+)
+
+PEM = PRIVATE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+HEADER = {"alg": "ES256", "kid": KEY.kid, "typ": "mcp-rs+jwt"}
+
+
+def lower_s(token):
+    """The same token with the lower s: the libraries mint either."""
+    raw = unb64(token.rpartition(".")[2])
+    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+    return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
+
+
+def minted_by_pyjwt(claims):
+    return lower_s(jwt.encode(claims, PRIVATE, "ES256", headers=HEADER))
+
+
+def minted_by_joserfc(claims):
+    return lower_s(joserfc_jws.serialize_compact(HEADER, json.dumps(claims), ECKey.import_key(PEM)))
+
+
+def test_pyjwt_accepts_what_is_minted_here():
+    token = sealed({"a": 1}, now=time.time())
+    claims = jwt.decode(
+        token,
+        PRIVATE.public_key(),
+        ["ES256"],
+        audience=BINDING.audience,
+        issuer=BINDING.issuer,
+        options={"require": ["exp", "iat", "nbf", "iss", "aud", "sub", "jti"]},
+    )
+    assert claims == claims_of(token)
+
+
+def test_joserfc_accepts_what_is_minted_here():
+    token = sealed({"a": 1})
+    read = joserfc_jws.deserialize_compact(token, ECKey.import_key(PEM), ["ES256"])
+    assert json.loads(read.payload) == claims_of(token)
+    assert read.headers() == HEADER
+
+
+@pytest.mark.parametrize("mint", [minted_by_pyjwt, minted_by_joserfc])
+def test_what_the_libraries_mint_with_the_right_members_is_accepted(mint):
+    claims = claims_of(sealed({"a": 1}))
+    assert codec().open(BINDING, mint(claims)).payload == {"a": 1}
+
+
+@pytest.mark.parametrize("mint", [minted_by_pyjwt, minted_by_joserfc])
+@given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=4))
+def test_every_set_of_claims_is_read_as_the_libraries_wrote_it(mint, claims):
+    claims = {"iss": "x"} | claims | {"exp": NOW}
+    claims = {name: value for name, value in claims.items() if name not in {"iat", "nbf", "aud"}}
+    claims["iss"] = "x"
+    assert jws.verify(mint(claims), "mcp-rs+jwt", KEY, max_length=10_000) == claims
+
+
+@given(st.binary(min_size=1))
+def test_every_signature_has_the_lower_s(message):
+    assert int.from_bytes(KEY.sign(message)[32:], "big") <= P256_ORDER // 2
+
+
+def test_a_minted_header_holds_exactly_alg_kid_and_typ():
+    assert header_of(sealed()) == HEADER
+
+
+def test_minting_leaves_the_algorithms_of_pyjwt_alone():
+    sealed()
+    claims = jwt.decode(jwt.encode({"a": 1}, PRIVATE, "ES256"), PRIVATE.public_key(), algorithms=["ES256"])
+    assert claims == {"a": 1}
+
+
+@given(st.dictionaries(st.text(), st.text(), max_size=3))
+def test_the_length_is_known_before_signing(claims):
+    token = jws.mint(KEY, "t+jwt", claims, max_length=100_000)
+    with pytest.raises(StateTooLarge) as refused:
+        jws.mint(KEY, "t+jwt", claims, max_length=len(token) - 1)
+    assert refused.value.size == len(token)
+    assert jws.verify(token, "t+jwt", KEY, max_length=len(token)) == claims
+
+
+def test_one_type_of_token_is_not_accepted_as_another():
+    token = jws.mint(KEY, "one+jwt", {}, max_length=1000)
+    with pytest.raises(StateRejected) as refused:
+        jws.verify(token, "other+jwt", KEY, max_length=1000)
+    assert refused.value.reason == "header"
+
+
+def test_what_pyjwt_lets_pass_is_refused_here():
+    """PyJWT is no substitute for the strict verifier: each of these is a second spelling to it."""
+    good = sealed(1, now=time.time())
+    raw = unb64(good.rpartition(".")[2])
+    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+    twin = with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
+    duplicate = minted_raw(compact(claims_of(good))[:-1] + ',"rnd":9}')
+    for spelling in (good + "==", twin, duplicate):
+        assert jwt.decode(spelling, PRIVATE.public_key(), ["ES256"], audience=BINDING.audience)
+        with pytest.raises(StateRejected):
+            codec(time.time()).open(BINDING, spelling)
+
+
+def minted_raw(payload):
+    signing_input = f"{b64(compact(HEADER).encode())}.{b64(payload.encode())}"
+    return f"{signing_input}.{b64(KEY.sign(signing_input.encode()))}"
+
+
+def test_importing_the_state_part_loads_neither_jwt_nor_cryptography():
+    code = (
+        "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.links\n"
+        "heavy = {'jwt', 'cryptography', 'boto3'}\n"
+        "print(*heavy & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

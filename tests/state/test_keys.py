@@ -1,0 +1,87 @@
+import hashlib
+from base64 import urlsafe_b64encode
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys, kid_of, raw_signature
+
+ONE = ec.generate_private_key(ec.SECP256R1())
+SCALARS = st.integers(1, P256_ORDER - 1)
+
+
+def test_a_kid_is_a_digest_of_the_public_key():
+    spki = ONE.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    assert kid_of(ONE.public_key()) == urlsafe_b64encode(hashlib.sha256(spki).digest()[:12]).decode()
+    assert LocalKey(ONE).kid == kid_of(ONE.public_key())
+
+
+def test_different_keys_have_different_kids():
+    assert LocalKey.generate().kid != LocalKey.generate().kid
+
+
+@given(SCALARS, SCALARS)
+def test_a_raw_signature_is_r_and_the_lower_s(r, s):
+    raw = raw_signature(utils.encode_dss_signature(r, s))
+    lower = int.from_bytes(raw[32:], "big")
+    assert len(raw) == 64
+    assert int.from_bytes(raw[:32], "big") == r
+    assert lower in (s, P256_ORDER - s)
+    assert lower <= P256_ORDER // 2
+
+
+@given(SCALARS, SCALARS)
+def test_a_signature_and_its_twin_have_one_raw_form(r, s):
+    twins = (utils.encode_dss_signature(r, value) for value in (s, P256_ORDER - s))
+    assert len({raw_signature(der) for der in twins}) == 1
+
+
+@pytest.mark.parametrize(
+    "der",
+    [
+        b"",
+        b"not DER",
+        bytes(64),
+        utils.encode_dss_signature(0, 1),
+        utils.encode_dss_signature(1, 0),
+        utils.encode_dss_signature(P256_ORDER, 1),
+        utils.encode_dss_signature(1, P256_ORDER),
+        utils.encode_dss_signature(1 << 256, 1),
+    ],
+)
+def test_what_is_no_signature_on_p256_is_refused(der):
+    with pytest.raises(ValueError, match=r"asn1|order"):
+        raw_signature(der)
+
+
+@given(st.binary())
+def test_a_local_key_signs_what_its_public_key_verifies(message):
+    key = LocalKey(ONE)
+    raw = key.sign(message)
+    der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+    public = key.find(key.kid)
+    assert public is not None
+    public.verify(der, message, ec.ECDSA(hashes.SHA256()))
+
+
+def test_a_local_key_trusts_itself_alone():
+    assert LocalKey(ONE).find(LocalKey.generate().kid) is None
+
+
+def test_pinned_keys_are_found_by_their_kid_and_nothing_else_is():
+    other = ec.generate_private_key(ec.SECP256R1()).public_key()
+    keys = PinnedKeys([ONE.public_key(), other])
+    assert keys.find(kid_of(ONE.public_key())) == ONE.public_key()
+    assert keys.find(kid_of(other)) == other
+    assert keys.find("") is None
+
+
+def test_a_key_on_another_curve_is_refused():
+    p384 = ec.generate_private_key(ec.SECP384R1())
+    with pytest.raises(ValueError, match="P-256"):
+        LocalKey(p384)
+    with pytest.raises(ValueError, match="P-256"):
+        PinnedKeys([p384.public_key()])

@@ -1,0 +1,134 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_roundtrip.errors import KeyServiceError, StateRejected, UsageError
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.links import Link, open_link, sign_link
+from support.tokens import (
+    ALICE,
+    BINDING,
+    KEY,
+    NOW,
+    claims_of,
+    sealed,
+    token_id,
+    with_claims,
+    with_header,
+    without_claim,
+)
+
+MALLORY = ALICE.replace("alice", "mallory")
+
+
+def link(*, principal=ALICE, key="connect", flow_id="f-1", expires_at=NOW + 600, now=NOW, signer=KEY):
+    return sign_link(
+        signer,
+        issuer="stack",
+        audience="https://mcp.example/mcp",
+        principal=principal,
+        key=key,
+        flow_id=flow_id,
+        expires_at=expires_at,
+        clock=lambda: now,
+        token_id=token_id,
+    )
+
+
+def opened(token, *, principal=ALICE, issuer="stack", audience="https://mcp.example/mcp", now=NOW, keys=KEY):
+    return open_link(token, keys, issuer=issuer, audience=audience, principal=principal, clock=lambda: now)
+
+
+def refusal(token, **where):
+    with pytest.raises(StateRejected) as refused:
+        opened(token, **where)
+    return refused.value.reason
+
+
+def test_the_user_a_link_was_made_for_opens_it():
+    assert opened(link()) == Link("connect", "f-1", NOW + 600)
+
+
+@pytest.mark.parametrize("visitor", [MALLORY, "", None])
+def test_nobody_else_opens_a_link(visitor):
+    assert refusal(link(), principal=visitor) == "wrong_principal"
+
+
+PLACES = {
+    "another deployment": ({"issuer": "other"}, "wrong_issuer"),
+    "another endpoint": ({"audience": "https://other.example/mcp"}, "wrong_audience"),
+    "at its end": ({"now": NOW + 600}, "expired"),
+    "before it was made": ({"now": NOW - 6}, "not_yet_valid"),
+    "without our key": ({"keys": LocalKey.generate()}, "unknown_key"),
+}
+
+
+@pytest.mark.parametrize(("where", "reason"), PLACES.values(), ids=PLACES)
+def test_a_link_is_refused_elsewhere_and_at_other_times(where, reason):
+    assert refusal(link(), **where) == reason
+
+
+FORGERIES = {
+    "a requestState": (sealed({"key": "connect"}), "header"),
+    "a requestState in a link's type": (with_header(sealed(), typ="mcp-link+jwt"), "claims"),
+    "another key": (with_claims(link(), key=5), "claims"),
+    "no principal": (without_claim(link(), "sub"), "claims"),
+    "a further claim": (with_claims(link(), st={}), "claims"),
+    "padding": (link() + "=", "malformed"),
+    "none": (None, "not_a_string"),
+    "too long": ("A" * 12_289, "too_long"),
+}
+
+
+@pytest.mark.parametrize(("token", "reason"), FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_link_is_refused(token, reason):
+    assert refusal(token) == reason
+
+
+@given(st.text(max_size=256), st.text(max_size=256))
+def test_every_key_and_flow_id_fits_into_a_link(key, flow_id):
+    assert opened(link(key=key, flow_id=flow_id)) == Link(key, flow_id, NOW + 600)
+
+
+def test_the_longest_key_and_flow_id_fit_however_they_are_escaped():
+    assert opened(link(key="\U0010ffff" * 256, flow_id="\U0010ffff" * 256))
+
+
+def test_a_link_holds_no_personal_data_and_needs_no_escaping():
+    token = link()
+    assert "alice" not in json.dumps(claims_of(token))
+    assert set(token) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"principal": None},
+        {"principal": ""},
+        {"expires_at": NOW},
+        {"key": "x" * 257},
+        {"flow_id": "x" * 257},
+    ],
+)
+def test_a_link_that_protects_nobody_is_not_made(wrong):
+    with pytest.raises(UsageError):
+        link(**wrong)
+
+
+def test_an_unforeseen_error_refuses_a_link_and_a_failing_key_service_does_not():
+    class Broken:
+        def __init__(self, error):
+            self.error = error
+
+        def find(self, kid):
+            raise self.error
+
+    assert refusal(link(), keys=Broken(LookupError())) == "unexpected_LookupError"
+    with pytest.raises(KeyServiceError):
+        opened(link(), keys=Broken(KeyServiceError("timeout")))
+
+
+def test_a_link_binds_the_issuer_and_audience_of_the_call():
+    claims = claims_of(link())
+    assert (claims["iss"], claims["aud"]) == (BINDING.issuer, BINDING.audience)

@@ -1,0 +1,83 @@
+"""JSON-RPC bodies and HTTP headers as a conforming client sends them, and ways to get them wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.protocol import headers as mirrored
+from mcp_roundtrip.protocol.methods import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
+    PROTOCOL_VERSION,
+)
+
+META: Mapping[str, Any] = {
+    META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+    META_CLIENT_INFO: {"name": "test-client", "version": "1"},
+    META_CLIENT_CAPABILITIES: {"elicitation": {}, "sampling": {}, "roots": {}},
+}
+
+
+def message(method: str, *, id: Any = 1, meta: Any = META, **params: Any) -> dict[str, Any]:  # noqa: A002
+    """A request; `meta=None` leaves `_meta` out."""
+    members = params if meta is None else {**params, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": members}
+
+
+def call(name: str, arguments: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+    """A `tools/call`."""
+    return message("tools/call", name=name, arguments=arguments or {}, **params)
+
+
+def headers(body: Mapping[str, Any], **changes: str | None) -> dict[str, str]:
+    """The headers that mirror a body; `changes` (underscores for hyphens) replace or, with None, remove."""
+    method = body["method"]
+    values: dict[str, str | None] = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": PROTOCOL_VERSION,
+        "mcp-method": method,
+    }
+    name = body.get("params", {}).get(NAME_PARAMETER.get(method, ""))
+    if isinstance(name, str):
+        values["mcp-name"] = mirrored.encode(name)
+    values |= {header.replace("_", "-"): value for header, value in changes.items()}
+    return {header: value for header, value in values.items() if value is not None}
+
+
+def http_event(
+    body: Any,
+    *,
+    method: str = "POST",
+    headers: Mapping[str, str] | None = None,
+    authorizer: Mapping[str, Any] | None = None,
+    base64: bool = False,
+) -> dict[str, Any]:
+    """An API Gateway HTTP API event, payload 2.0. `body` is text as it is, anything else becomes JSON."""
+    given = _headers(body) if headers is None else headers
+    context: dict[str, Any] = {
+        "http": {"method": method, "path": "/mcp", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
+        "requestId": "test-request",
+        "routeKey": "$default",
+        "stage": "$default",
+    }
+    if authorizer is not None:
+        context["authorizer"] = authorizer
+    return {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": "/mcp",
+        "rawQueryString": "",
+        "headers": dict(given),
+        "requestContext": context,
+        "body": body if isinstance(body, str) else json.dumps(body),
+        "isBase64Encoded": base64,
+    }
+
+
+def _headers(body: Any) -> dict[str, str]:
+    return headers(body) if isinstance(body, dict) and "method" in body else {}

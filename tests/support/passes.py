@@ -1,0 +1,73 @@
+"""Passes over a body without server or token: the journal travels as JSON, as it does inside a state."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.engine.context import CallInfo, Context
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.reports import Reports
+from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.testing.clock import FakeClock
+
+EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+
+
+@dataclass(slots=True)
+class Passes:
+    """Runs a body pass by pass. `journal` is what the next pass starts from; None before the first."""
+
+    body: Callable[[Context], Any]
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
+    clock: FakeClock = field(default_factory=FakeClock)
+    remaining_ms: float = 30_000
+    journal: Journal | None = None
+    info: CallInfo = field(default_factory=CallInfo)
+    run: Run | None = None
+    _random: Any = field(default_factory=lambda: itertools.count(1))
+
+    def make_run(self, inputs: Mapping[str, Any] | None = None) -> Run:
+        journal = self.journal
+        offered = dict(inputs or {})
+        if journal is not None:
+            journal = Journal.from_json(json.loads(json.dumps(journal.to_json())))
+            offered = {key: raw for key, raw in offered.items() if key in journal.asked} | dict(journal.held)
+        environment = Environment(
+            Budget(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
+            self.clock,
+            lambda size: next(self._random).to_bytes(size, "big"),
+            lambda key, run_id, expires_at: f"{key}.{run_id}.{expires_at}",
+        )
+        self.run = Run(
+            journal or Journal("run-1"),
+            offered,
+            resumed=journal is not None,
+            capabilities=self.capabilities,
+            environment=environment,
+            reports=Reports("token", "debug"),
+        )
+        return self.run
+
+    def __call__(self, **inputs: Any) -> Outcome:
+        """One pass with `inputResponses`."""
+        run = self.make_run(inputs)
+        outcome = replay(self.body, {"ctx": Context(run, self.info)}, run)
+        if isinstance(outcome, NeedsInput | Shed):
+            self.journal = outcome.journal
+        return outcome
+
+    def on(self, body: Callable[[Context], Any]) -> Passes:
+        """The same call on another build."""
+        return replace(self, body=body)
+
+
+def accept(value: Any = None, **content: Any) -> dict[str, Any]:
+    """An accepted form: fields by name, or the one field of a single-field form."""
+    return {"action": "accept", "content": content or {"value": value}}

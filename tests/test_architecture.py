@@ -1,0 +1,121 @@
+"""Dependencies go one way, and a plain call imports little."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import mcp_roundtrip
+import pytest
+
+PACKAGE = Path(mcp_roundtrip.__file__).parent
+
+MAY_IMPORT = {
+    "errors": set[str](),
+    "canonical": set[str](),
+    "principal": {"canonical"},
+    "http": set[str](),
+    "protocol": {"errors", "canonical"},
+    "schema": {"errors", "canonical"},
+    "engine": {"errors", "canonical", "principal", "protocol", "schema"},
+    "state": {"errors", "canonical"},
+    "auth": {"principal"},
+    "settings": {"errors", "canonical", "auth"},
+    "telemetry": set[str](),
+    "adapters": {"errors", "canonical", "http", "protocol"},
+    "aws": {"errors", "canonical", "state"},
+    "server": {"errors", "canonical", "principal", "http", "auth", "protocol", "schema", "engine", "state"},
+    "wiring": {"errors", "auth", "settings", "telemetry", "server", "state", "aws"},
+}
+"""Part -> the parts it may import. `local` and `testing` may import anything, and nothing imports them."""
+
+ENTRY_POINTS = {"server/app.py", "server/handler.py", "server/front_door.py"}
+"""Where the server meets the world: these also reach `wiring` and `adapters`."""
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            if node.module == "mcp_roundtrip":
+                yield from (f"mcp_roundtrip.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+        elif isinstance(node, ast.ImportFrom):
+            pytest.fail("relative imports hide the direction")
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def modules() -> list[Path]:
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def part(module: Path) -> str:
+    return module.parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("module", modules(), ids=str)
+def test_a_module_imports_only_what_its_part_may(module: Path) -> None:
+    own = part(module)
+    if own in ("local", "testing", "__init__"):
+        return
+    allowed = MAY_IMPORT[own] | {own}
+    if module.as_posix() in ENTRY_POINTS:
+        allowed |= {"wiring", "adapters"}
+    for name in imports(ast.parse((PACKAGE / module).read_text())):
+        if name.startswith("mcp_roundtrip."):
+            assert name.split(".")[1] in allowed, f"{module} imports {name}"
+        if name.split(".")[0] in ("boto3", "botocore"):
+            assert own == "aws", f"{module} imports {name}"
+        if own not in ("wiring", "aws"):
+            assert name != "os", f"{module} reads the environment"
+
+
+@pytest.mark.parametrize("module", modules(), ids=str)
+def test_a_module_holds_one_idea(module: Path) -> None:
+    assert len((PACKAGE / module).read_text().splitlines()) <= 330, module
+
+
+SLOW = {"asyncio", "boto3", "botocore.session", "jwt", "cryptography", "concurrent.futures", "ssl",
+        "email.message", "http.client", "urllib3", "jsonschema"}  # fmt: skip
+
+PLAIN_CALL = """
+import os, sys, json
+os.environ |= {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
+from mcp_roundtrip import Server, Context
+server = Server("plain")
+@server.tool
+def add(ctx: Context, a: int, b: int) -> int:
+    return a + b
+version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
+meta = {version: "2026-07-28", capabilities: {}}
+params = {"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta}
+answer = server.lambda_handler({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, None)
+assert answer["result"]["structuredContent"] == 3, answer
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_a_plain_call_imports_nothing_slow() -> None:
+    """40 ms for asyncio, 130 for boto3, 75 for PyJWT and cryptography: a cold start pays for what it uses."""
+    done = subprocess.run([sys.executable, "-c", PLAIN_CALL], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(done.stderr))
+    assert loaded & SLOW == set()
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(mcp_roundtrip.__all__) == {
+        "AsyncContext", "Audio", "Context", "DefinitionError", "Drift", "DuplicateKey", "Elicit", "ElicitUrl",
+        "ElicitationCancelled", "ElicitationDeclined", "EmbeddedResource", "FrontDoor", "Image", "InvalidKey",
+        "ListRoots", "McpRoundtripError", "MissingClientCapability", "NamespacedRequest", "Principal",
+        "ProtocolError", "ResourceLink", "Root", "Sample", "Sampled", "Server", "Suspend", "Text", "ToolError",
+        "UsageError",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", mcp_roundtrip.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(mcp_roundtrip, name).__doc__

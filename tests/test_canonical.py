@@ -1,0 +1,133 @@
+"""Laws of the canonical form, and what the strict reader refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_roundtrip.canonical import MAX_DEPTH, canonical, compact, digest, parse
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=20,
+)
+
+
+def as_javascript_writes_it(value: object) -> object:
+    """Integral floats lose their point, as JSON.stringify does it."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [as_javascript_writes_it(item) for item in value]
+    if isinstance(value, dict):
+        return {name: as_javascript_writes_it(value[name]) for name in reversed(value)}
+    return value
+
+
+@given(JSON)
+def test_reading_what_was_written_gives_the_same_value(value: object) -> None:
+    assert parse(canonical(value)) == value
+    assert parse(compact(value)) == value
+
+
+@given(JSON)
+def test_the_canonical_form_of_a_canonical_form_is_itself(value: object) -> None:
+    assert canonical(parse(canonical(value))) == canonical(value)
+
+
+@given(JSON)
+def test_the_canonical_form_survives_a_javascript_runtime(value: object) -> None:
+    assert canonical(as_javascript_writes_it(value)) == canonical(value)
+
+
+@given(JSON, JSON)
+def test_different_values_have_different_canonical_forms(one: object, other: object) -> None:
+    same_json = parse(canonical(one)) == parse(canonical(other)) and json.dumps(
+        parse(canonical(one)), sort_keys=True
+    ) == json.dumps(parse(canonical(other)), sort_keys=True)
+    assert (canonical(one) == canonical(other)) == same_json
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (9007199254740993, 9007199254740992),
+        (10**16, 10**16 + 1),
+        (2, "2"),
+        (True, 1),
+        (None, False),
+        ("é", "e\u0301"),
+        ([], {}),
+    ],
+)
+def test_values_that_look_alike_stay_apart(one: object, other: object) -> None:
+    assert canonical(one) != canonical(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(1.0, 1), (-0.0, 0), (1e20, 10**20), ({"a": 1, "b": 2}, {"b": 2, "a": 1})]
+)
+def test_spellings_of_one_value_agree(one: object, other: object) -> None:
+    assert canonical(one) == canonical(other)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), {1: "a"}, {"a": object()}])
+def test_what_json_cannot_hold_has_no_canonical_form(value: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        canonical(value)
+
+
+def test_a_lone_surrogate_can_be_digested() -> None:
+    assert digest("label", "\ud800") != digest("label", "\ud801")
+
+
+def test_a_digest_for_one_purpose_is_none_for_another() -> None:
+    assert digest("one", {}) != digest("other", {})
+
+
+def too_deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "nul",
+        '{"a": 1, "a": 2}',
+        '[{"a": {"b": 1, "b": 1}}]',
+        "NaN",
+        "[Infinity]",
+        "-Infinity",
+        "1e400",
+        "9" * 5000,
+        too_deep(MAX_DEPTH + 1),
+        too_deep(100_000),
+        b"\xff",
+        b'"\xc3\x28"',
+        '{"a": 1} trailing',
+    ],
+)
+def test_the_reader_refuses(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse(text)
+
+
+def test_the_reader_accepts_the_deepest_document_it_promises() -> None:
+    assert parse(too_deep(MAX_DEPTH)) is not None
+    assert parse("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH) is not None
+
+
+def test_many_shallow_objects_are_no_deep_document() -> None:
+    assert len(parse(json.dumps([{} for _ in range(1000)]))) == 1000
+
+
+def test_a_refusal_quotes_nothing_of_the_document() -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 - the text is the point, not its wording
+        parse('{"password": "hunter2", "password": "hunter3"}')
+    assert "hunter" not in str(refusal.value)
+    assert "password" not in str(refusal.value)

@@ -1,0 +1,105 @@
+"""The driver that tool authors use in their own tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.testing import CANCEL, DECLINE, NotReplayable, Player
+
+server = Server("x")
+RAN: list[str] = []
+
+
+@server.tool
+def provision(ctx: Context, name: str) -> list[object]:
+    size = ctx.elicit("size", f"How large should {name} be?", int)
+    made = ctx.step("create", lambda: RAN.append("create") or name.upper())
+    keep = ctx.elicit("keep", "Keep it?", bool)
+    return [size, made, keep]
+
+
+@server.tool
+def everything(ctx: Context) -> str:
+    said = ctx.sample("say", "Hi", max_tokens=5).text
+    roots = ctx.list_roots()
+    ctx.elicit_url("go", "Go", "https://x.test", done=lambda: True)
+    return f"{said} {len(roots)}"
+
+
+def test_a_call_is_played_in_two_lines() -> None:
+    RAN.clear()
+    done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
+    assert done.structured == [4, "DB", True]
+    assert RAN == ["create"]
+
+
+def test_a_call_can_be_played_round_by_round_and_its_journal_looked_at() -> None:
+    asked = Player(server).call("provision", {"name": "db"})
+    assert asked.question("size") == "How large should db be?"
+    confirm = asked.answer(size=4)
+    assert confirm.journal is not None
+    assert [entry.key for entry in confirm.journal.entries] == ["size", "create"]
+    assert confirm.answer(keep=False).structured == [4, "DB", False]
+
+
+def test_a_client_can_refuse() -> None:
+    for refusal in (DECLINE, CANCEL):
+        assert Player(server).call("provision", {"name": "db"}, size=refusal).failed
+
+
+def test_every_kind_of_question_can_be_answered() -> None:
+    sampled = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
+    played = Player(server).call("everything", say=sampled, roots={"roots": []}, go=None)
+    assert played.text == "Hello 0"
+
+
+def test_an_answer_is_given_once_so_a_question_that_comes_back_is_seen() -> None:
+    asked = Player(server).call("provision", {"name": "db"}, size="many")
+    assert "not accepted" in asked.question("size")
+
+
+def test_with_always_replay_every_step_gives_its_state_back() -> None:
+    RAN.clear()
+    playing = Player(server, always_replay=True)
+    assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
+    assert RAN == ["create"]
+    outcomes = [fields["outcome"] for event, fields in playing.observer.events if event == "answered"]
+    assert "checkpoint" in outcomes
+
+
+def test_always_replay_finds_a_tool_that_is_not_deterministic() -> None:
+    numbers = iter(range(100))
+    other = Server("other")
+
+    @other.tool
+    def fickle(ctx: Context) -> str:
+        return ctx.elicit("q", f"Question {next(numbers)}?", str)
+
+    with pytest.raises(NotReplayable):
+        Player(other, always_replay=True).call("fickle")
+
+
+MODULE = """
+from mcp_roundtrip import Context, Server
+server = Server("module")
+seen = []
+
+@server.tool
+def counts(ctx: Context) -> int:
+    seen.append(1)
+    ctx.elicit("q", "?", bool)
+    return len(seen)
+"""
+
+
+def test_a_module_is_loaded_anew_for_every_round(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(MODULE)
+    assert Player(path).call("counts", q=True).structured == 1
+
+
+def test_an_error_is_shown_where_a_result_was_expected() -> None:
+    with pytest.raises(AssertionError, match="-32602"):
+        _ = Player(server).call("unknown").result
