@@ -4,6 +4,7 @@ import marshal
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,20 +100,24 @@ def run(contender: Contender, calls: int) -> dict[str, Any]:
 def process(script: str, *arguments: str, given: Any = None) -> dict[str, Any]:
     """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun."""
     reader, writer = os.pipe()
-    started = perf_counter()
-    ended = subprocess.run(
-        [sys.executable, HERE / script, *arguments, str(writer)],
-        input=marshal.dumps(given),
-        stdout=subprocess.DEVNULL,  # where a function logs to
-        stderr=subprocess.PIPE,
-        pass_fds=[writer],
-        env=ENVIRONMENT,
-        check=False,
-    )
-    process_ms = (perf_counter() - started) * 1000
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
+    with os.fdopen(reader, "rb") as pipe, tempfile.TemporaryFile() as log:
+        started = perf_counter()
+        try:
+            ended = subprocess.run(
+                [sys.executable, HERE / script, *arguments, str(writer)],
+                input=marshal.dumps(given),
+                stdout=log,  # some contenders log there, the others to stderr: a file for all of them
+                stderr=log,
+                pass_fds=[writer],
+                env=ENVIRONMENT,
+                check=False,
+            )
+        finally:
+            os.close(writer)
+        process_ms = (perf_counter() - started) * 1000
         written = pipe.read()
-    if ended.returncode or not written:
-        raise DidNotRun(f"{script} {' '.join(arguments)} failed:\n{ended.stderr.decode()[-2000:]}")
+        if ended.returncode or not written:
+            log.seek(0)
+            said = log.read().decode(errors="replace")
+            raise DidNotRun(f"{script} {' '.join(arguments)} failed:\n{said[-2000:]}")
     return {**marshal.loads(written), "process_ms": process_ms}

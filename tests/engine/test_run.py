@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
@@ -101,10 +102,8 @@ def test_several_questions_share_a_round_and_come_back_in_order() -> None:
 def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -> None:
     def body(ctx: Context) -> str:
         ctx.step("one", int)
-        try:
+        with suppress(Exception):
             ctx.step("one", int)
-        except Exception:
-            pass
         return "went on"
 
     failure = error(Passes(body)())
@@ -274,10 +273,8 @@ def test_a_question_that_became_a_step_is_drift() -> None:
 
 def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
     def swallowing(ctx: Context) -> str:
-        try:
+        with suppress(Exception):
             ctx.elicit("x", "?", bool)
-        except Exception:
-            pass
         return "went on"
 
     call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
@@ -438,14 +435,10 @@ def test_a_run_that_was_suspended_stays_suspended_whatever_the_tool_does() -> No
     ran: list[str] = []
 
     def body(ctx: Context) -> str:
-        try:
+        with suppress(BaseException):
             ctx.elicit("q", "?", str)
-        except BaseException:
-            pass
-        try:
+        with suppress(BaseException):
             ctx.step("cleanup", lambda: ran.append("cleanup"))
-        except BaseException:
-            pass
         return "went on"
 
     assert asked(Passes(body)()).keys() == {"q"}

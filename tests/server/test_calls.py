@@ -337,6 +337,23 @@ def test_a_flow_ends_however_often_its_state_is_renewed() -> None:
     assert asked.respond().error["message"] == INVALID_STATE
 
 
+def test_a_flow_that_ends_while_the_tool_runs_is_an_error_the_model_can_read() -> None:
+    clock = FakeClock()
+    other = Server("other")
+
+    @other.tool
+    def slow(ctx: Context) -> None:
+        ctx.elicit("one", "1?", bool)
+        clock.advance(1)
+        ctx.elicit("two", "2?", bool)
+
+    asked = Player(other, clock=clock, ports={"max_rounds": 100}).call("slow")
+    while clock.now < FakeClock().now + 3_599:
+        clock.advance(min(590, FakeClock().now + 3_599 - clock.now))
+        asked = asked.respond() if clock.now < FakeClock().now + 3_599 else asked.answer(one=True)
+    assert asked.failed
+
+
 def test_a_state_is_bound_to_the_arguments() -> None:
     other = Server("other")
 

@@ -85,7 +85,8 @@ def _kms() -> Any:
 def _keys_for(key_arn: str, previous: tuple[str, ...]) -> tuple[Signer, PublicKeys]:
     from mcp_roundtrip.aws.kms import KmsPublicKeys, KmsSigner
 
-    return KmsSigner(_kms(), key_arn), KmsPublicKeys(_kms(), (key_arn, *previous), time.time)
+    keys = KmsPublicKeys(_kms(), (key_arn, *previous), time.time)
+    return KmsSigner(_kms(), key_arn, keys), keys
 
 
 def _keys(settings: Settings) -> tuple[Signer, PublicKeys]:
@@ -132,6 +133,7 @@ def _forwarder() -> Any:
 def _function(settings: Settings, owner: str) -> str:
     from mcp_roundtrip.errors import SettingsError
 
-    if owner not in settings.owners:
+    function = (settings.owners or {}).get(owner)
+    if function is None:
         raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}")
-    return settings.owners[owner]
+    return function

@@ -207,8 +207,9 @@ class Call:
                 round=this_round,
                 first_issued_at=None if opened is None else opened.first_issued_at,
             )
-        except StateRejected as rejected:
-            raise self._refused(rejected) from None
+        except StateRejected:  # opened in time, and the flow ended while the tool ran
+            text = "The call took too long for another round. Call the tool again."
+            return self._reply(results.tool_error(self.server_info, text), "flow_expired", round=this_round)
         except (KeyServiceError, StateTooLarge, SettingsError) as error:
             raise self._internal(error) from error
         return self._reply(

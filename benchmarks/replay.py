@@ -1,0 +1,135 @@
+"""What a replay costs, by the length of the journal: `replay.py PIPE`.
+
+Two kinds of steps, because their results come back in two ways: plain numbers as they are, models through
+pydantic. And two views of each: the engine alone, and the whole round around it (the event, the ladder,
+the state's signature, the answer), which ends with the tool's result.
+"""
+
+import json
+import marshal
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+
+import events
+from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcome import Done, NeedsInput
+from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.reports import Reports
+from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.settings import load
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.codec import RequestStateCodec
+from mcp_roundtrip.state.keys import LocalKey
+from probe import Context as LambdaContext
+from pydantic import BaseModel
+
+LENGTHS = (1, 10, 100, 1000)
+ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
+
+
+class Row(BaseModel):
+    """A result of the size that steps are meant to have."""
+
+    id: str
+    price: float
+
+
+def number(item: int) -> int:
+    return item
+
+
+def row(item: int) -> Row:
+    return Row(id=f"row-{item}", price=item / 4)
+
+
+key = LocalKey.generate()
+codec = RequestStateCodec(key, key, Limits(), time.time, lambda: secrets.token_hex(16))
+ports = replace(wiring.make_ports(load(os.environ)), states=lambda: codec)
+server = Server("bench", ports=lambda: ports)
+
+
+@server.tool
+def numbers(ctx: Context, steps: int) -> int:
+    """Steps that return a number, then a question."""
+    for item in range(steps):
+        ctx.step(f"step-{item}", number, item)
+    ctx.elicit("go", "Go on?", bool)
+    return steps
+
+
+@server.tool
+def models(ctx: Context, steps: int) -> int:
+    """Steps that return a model, then a question."""
+    for item in range(steps):
+        ctx.step(f"step-{item}", row, item)
+    ctx.elicit("go", "Go on?", bool)
+    return steps
+
+
+def engine(tool: Callable[..., int], steps: int) -> Callable[[], None]:
+    """A pass over a journal that holds all steps and the answer's question."""
+    asked = _pass(tool, steps, Journal("bench"), resumed=False)
+    assert isinstance(asked, NeedsInput), asked
+
+    def again() -> None:
+        assert _pass(tool, steps, asked.journal, resumed=True) == Done(steps)
+
+    return again
+
+
+def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bool) -> object:
+    environment = Environment(
+        Budget(sys.maxsize, lambda: 0), time.time, secrets.token_bytes, lambda *link: "unused"
+    )
+    offered = ANSWER if resumed else {}
+    run = Run(journal, offered, resumed, {"elicitation": {}}, environment, Reports())
+    return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
+
+
+def whole_round(tool: Callable[..., int], steps: int) -> Callable[[], None]:
+    """The last of the tool's two requests."""
+    name, context = tool.__name__, LambdaContext()
+    first = _result(server.lambda_handler(events.current(name, {"steps": steps}), context))
+    resumed = events.current(
+        name, {"steps": steps}, inputResponses=ANSWER, requestState=first["requestState"]
+    )
+    assert _result(server.lambda_handler(resumed, context))["structuredContent"] == steps
+    return lambda: server.lambda_handler(resumed, context)
+
+
+def _result(response: dict) -> dict:
+    return json.loads(response["body"])["result"]
+
+
+def cost_ms(call: Callable[[], None], steps: int) -> float:
+    """The median of as many calls as fit in a moment."""
+    samples = []
+    for _ in range(20 + 20_000 // (steps + 50)):
+        started = time.perf_counter()
+        call()
+        samples.append((time.perf_counter() - started) * 1000)
+    return median(samples[5:])
+
+
+def main(pipe: int) -> None:
+    figures = {
+        tool.__name__: {
+            view.__name__: [cost_ms(view(tool, steps), steps) for steps in LENGTHS]
+            for view in (engine, whole_round)
+        }
+        for tool in (numbers, models)
+    }
+    with os.fdopen(pipe, "wb") as out:
+        marshal.dump(figures, out)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

