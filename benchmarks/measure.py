@@ -12,7 +12,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import events
+import payloads
 from probe import RESIDENT_AFTER
 
 HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "AWS_LAMBDA_FUNCTION_NAME": "bench",
     "MCP_AUTH_MODE": "none",
     "MCP_ISSUER": "bench",
-    "MCP_AUDIENCE": f"https://{events.HOST}/mcp",
+    "MCP_AUDIENCE": f"https://{payloads.HOST}/mcp",
     "POWERTOOLS_LOG_LEVEL": "INFO",
 }
 
@@ -37,7 +37,7 @@ class DidNotRun(Exception):
     """A process failed, or its contender gave a wrong answer; the text says which and how."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as the object it is: a dict has no hash
 class Contender:
     """A module in `contenders/`, and the event its protocol wants."""
 
@@ -46,10 +46,10 @@ class Contender:
     event: Mapping[str, Any]
 
 
-OURS = Contender("ours", "mcp-roundtrip", events.current("add", ARGUMENTS))
-MCP = Contender("mcp_mangum", "mcp + Mangum", events.current("add", ARGUMENTS))
-AWSLABS = Contender("awslabs", "awslabs handler", events.legacy("add", ARGUMENTS))
-BARE = Contender("bare", "bare JSON", events.legacy("add", ARGUMENTS))
+OURS = Contender("ours", "mcp-roundtrip", payloads.current("add", ARGUMENTS))
+MCP = Contender("mcp_mangum", "mcp + Mangum", payloads.current("add", ARGUMENTS))
+AWSLABS = Contender("awslabs", "awslabs handler", payloads.legacy("add", ARGUMENTS))
+BARE = Contender("bare", "bare JSON", payloads.legacy("add", ARGUMENTS))
 CONTENDERS = (OURS, MCP, AWSLABS, BARE)
 
 
@@ -71,21 +71,23 @@ def figures(first_runs: int, warm_runs: int, warm_calls: int) -> dict[Contender,
     warm = in_turns(warm_runs, lambda contender: run(contender, SETTLED + warm_calls))
     return {
         contender: Figures(
-            median(sample["first_ms"] for sample in first[contender.module]),
-            median(sample["process_ms"] for sample in first[contender.module]),
-            median(ms for sample in warm[contender.module] for ms in sample["warm_ms"][SETTLED - 1 :]),
-            median(sample["peak_kib"] / 1024 for sample in warm[contender.module]),
+            median(sample["first_ms"] for sample in first[contender]),
+            median(sample["process_ms"] for sample in first[contender]),
+            median(ms for sample in warm[contender] for ms in sample["warm_ms"][SETTLED - 1 :]),
+            median(sample["peak_kib"] / 1024 for sample in warm[contender]),
         )
         for contender in CONTENDERS
     }
 
 
-def in_turns(runs: int, measured: Callable[[Contender], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """`runs` samples of each contender, by module; every other turn in the opposite order."""
-    samples: dict[str, list[dict[str, Any]]] = {contender.module: [] for contender in CONTENDERS}
+def in_turns(
+    runs: int, measured: Callable[[Contender], dict[str, Any]]
+) -> dict[Contender, list[dict[str, Any]]]:
+    """`runs` samples of each contender; every other turn in the opposite order."""
+    samples: dict[Contender, list[dict[str, Any]]] = {contender: [] for contender in CONTENDERS}
     for turn in range(runs):
         for contender in CONTENDERS if turn % 2 else reversed(CONTENDERS):
-            samples[contender.module].append(measured(contender))
+            samples[contender].append(measured(contender))
     return samples
 
 

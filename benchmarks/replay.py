@@ -1,4 +1,4 @@
-"""What a replay costs, by the length of the journal: `replay.py PIPE`.
+"""What a replay costs, by the length of the journal: `replay.py STEPS... PIPE`.
 
 Two kinds of steps, because their results come back in two ways: plain numbers as they are, models through
 pydantic. And two views of each: the engine alone, and the whole round around it (the event, the ladder,
@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
-import events
+import payloads
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import CallInfo
@@ -31,7 +32,6 @@ from mcp_roundtrip.state.keys import LocalKey
 from probe import Context as LambdaContext
 from pydantic import BaseModel
 
-LENGTHS = (1, 10, 100, 1000)
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
 
 
@@ -97,15 +97,15 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
 def whole_round(tool: Callable[..., int], steps: int) -> Callable[[], None]:
     """The last of the tool's two requests."""
     name, context = tool.__name__, LambdaContext()
-    first = _result(server.lambda_handler(events.current(name, {"steps": steps}), context))
-    resumed = events.current(
+    first = _result(server.lambda_handler(payloads.current(name, {"steps": steps}), context))
+    resumed = payloads.current(
         name, {"steps": steps}, inputResponses=ANSWER, requestState=first["requestState"]
     )
     assert _result(server.lambda_handler(resumed, context))["structuredContent"] == steps
     return lambda: server.lambda_handler(resumed, context)
 
 
-def _result(response: dict) -> dict:
+def _result(response: dict[str, Any]) -> dict[str, Any]:
     return json.loads(response["body"])["result"]
 
 
@@ -119,17 +119,18 @@ def cost_ms(call: Callable[[], None], steps: int) -> float:
     return median(samples[5:])
 
 
-def main(pipe: int) -> None:
+def main(lengths: list[int], pipe: int) -> None:
     figures = {
         tool.__name__: {
-            view.__name__: [cost_ms(view(tool, steps), steps) for steps in LENGTHS]
+            view.__name__: [cost_ms(view(tool, steps), steps) for steps in lengths]
             for view in (engine, whole_round)
         }
         for tool in (numbers, models)
     }
     with os.fdopen(pipe, "wb") as out:
-        marshal.dump(figures, out)
+        marshal.dump({"replays": figures}, out)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    *given, last = map(int, sys.argv[1:])
+    main(given, last)

@@ -11,29 +11,21 @@ class Target:
     title: str
     value: float
     limit: float
-    unit: str = ""
 
     def row(self) -> tuple[str, str, str, str]:
+        """Title, value, limit and verdict."""
         verdict = "PASS" if self.value <= self.limit else "FAIL"
-        return verdict, self.title, f"{self.value:.3f}{self.unit}", f"at most {self.limit:g}{self.unit}"
+        return self.title, f"{self.value:.3f}", f"{self.limit:g}", verdict
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A titled table; the first column is flush left, the others, being figures, flush right."""
-    lines = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = [
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
+    lines = [tuple(header), *map(tuple, rows)]
+    first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
+    aligned = ["  ".join([line[0].ljust(first), *map(str.rjust, line[1:], others)]) for line in lines]
     return "\n".join([title, aligned[0], "-" * len(aligned[0]), *aligned[1:], ""])
 
 
-def targets(title: str, judged: Sequence[Target]) -> str:
+def targets(judged: Iterable[Target]) -> str:
     """The targets, one a line."""
-    rows = [target.row() for target in judged]
-    width = max(len(row[1]) for row in rows)
-    return "\n".join([title, *(f"{v}  {t:<{width}}  {x:>10}  {limit}" for v, t, x, limit in rows)])
+    return table("Targets", ("", "value", "at most", ""), [target.row() for target in judged])

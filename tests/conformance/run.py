@@ -62,7 +62,7 @@ ANY_SERVER: Final = (
 _FIXTURE_TOOL: Final = "it calls a tool that only the conformance server has"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """A server the suite is run against. `record` names its figures in `expected.json`."""
 
@@ -148,9 +148,7 @@ def run(
                 continue
             checks = suite.run(scenario, app.url("/mcp"), results / scenario)
             at_least = expected.get(target.record, {}).get(scenario, 0)
-            rows.append(
-                judge(scenario, checks, excused=target.excused.get(scenario, {}), at_least=at_least)
-            )
+            rows.append(judge(scenario, checks, excused=target.excused.get(scenario, {}), at_least=at_least))
     return rows
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+Check = Mapping[str, Any]
+
+_HARMLESS: Final = ("SUCCESS", "SKIPPED", "INFO")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,50 +17,41 @@ class Row:
     """A scenario's counts, and whatever is wrong with them."""
 
     scenario: str
-    passed: int
-    failed: int
-    warnings: int
-    skipped: int
-    excused: int
-    problems: tuple[str, ...]
+    passed: int = 0
+    failed: int = 0
+    warnings: int = 0
+    skipped: int = 0
+    excused: int = 0
+    problems: tuple[str, ...] = ()
 
 
-def judge(
-    scenario: str,
-    checks: Sequence[Mapping[str, Any]],
-    *,
-    excused: Mapping[str, str],
-    at_least: int,
-) -> Row:
+def judge(scenario: str, checks: Sequence[Check], *, excused: Mapping[str, str], at_least: int) -> Row:
     """Judge a scenario's checks.
 
-    `excused` maps the id of a check that fails, or warns, for a good reason to that reason; one that does
-    neither any more is a problem, too. `at_least` is how many checks passed before.
+    `excused` maps the id of a check that fails or warns to the reason why it may; once it does neither, that
+    is a problem, too. `at_least` is how many checks have to pass.
     """
-    bad = [check for check in checks if check["status"] not in ("SUCCESS", "SKIPPED", "INFO")]
-    problems = [_described(check) for check in bad if check["id"] not in excused]
-    unused = excused.keys() - {check["id"] for check in bad}
-    problems += [f"{check_id} no longer needs its excuse" for check_id in sorted(unused)]
-    counted = Counter(check["status"] for check in checks if check["id"] not in excused)
     if not checks:
-        problems = ["no results"]
-    elif counted["SUCCESS"] < at_least:
-        problems.append(f"{counted['SUCCESS']} checks passed, {at_least} did before")
+        return Row(scenario, problems=("no results",))
+    bad = [check for check in checks if check["status"] not in _HARMLESS]
+    counted = [check for check in checks if check["id"] not in excused]
+    unexcused = [check for check in counted if check in bad]
+    statuses = Counter(check["status"] for check in counted)
+    unneeded = sorted(excused.keys() - {check["id"] for check in bad})
+    problems = [*map(_described, unexcused), *(f"{check} needs no excuse any more" for check in unneeded)]
+    if statuses["SUCCESS"] < at_least:
+        problems.append(f"{statuses['SUCCESS']} checks passed, expected are {at_least}")
     return Row(
         scenario,
-        passed=counted["SUCCESS"],
-        failed=len(bad) - len(checks_with(bad, excused)) - counted["WARNING"],
-        warnings=counted["WARNING"],
-        skipped=counted["SKIPPED"],
-        excused=len(checks_with(bad, excused)),
+        passed=statuses["SUCCESS"],
+        failed=len(unexcused) - statuses["WARNING"],
+        warnings=statuses["WARNING"],
+        skipped=statuses["SKIPPED"],
+        excused=len(bad) - len(unexcused),
         problems=tuple(problems),
     )
 
 
-def checks_with(checks: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> list[Mapping[str, Any]]:
-    return [check for check in checks if check["id"] in ids]
-
-
-def _described(check: Mapping[str, Any]) -> str:
+def _described(check: Check) -> str:
     message = check.get("errorMessage") or check.get("description") or ""
     return f"{check['status']} {check['id']}: {message}"

@@ -1,11 +1,15 @@
 """Every sample event, through the same handler that Lambda calls."""
 
 import json
-import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_roundtrip import wiring
+from mcp_roundtrip.local.catalog import load_module
+from mcp_roundtrip.local.sample_events import development_ports, invoker, live, main
+from mcp_roundtrip.local.samples import stable
 from support.sample_events import (
     EVENTS,
     LIVE,
@@ -17,11 +21,6 @@ from support.sample_events import (
     outcome,
     unlike_the_table,
 )
-
-from mcp_roundtrip import wiring
-from mcp_roundtrip.local.catalog import load_module
-from mcp_roundtrip.local.sample_events import development_ports, invoker, live, main
-from mcp_roundtrip.local.samples import stable
 
 FUNCTIONS = ROOT / "functions"
 WIRED = (wiring.ports, wiring._kms, wiring._keys_for)  # what a process keeps for its life
@@ -72,7 +71,7 @@ def test_events_made_with_the_development_key_are_good_wherever_that_key_is_conf
 
 
 def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
-    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
     assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 0
@@ -86,7 +85,7 @@ def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
 
 
 def test_the_command_says_what_a_function_answered_instead_of_asking(
-    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "jwt")
     assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 1
@@ -101,9 +100,3 @@ def test_a_live_event_of_one_deployment_is_refused_by_another(
     wiring.ports.cache_clear()
     monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
     assert outcome(invoke("weather", retry)).what == -32602
-
-
-def test_stable_events_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = stable()
-    monkeypatch.setattr(time, "time", lambda: 0.0)
-    assert stable() == before

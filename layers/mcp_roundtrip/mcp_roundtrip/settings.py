@@ -73,7 +73,7 @@ def _text(environment: Mapping[str, str], name: str) -> str | None:
 
 
 def _auth_mode(environment: Mapping[str, str]) -> AuthMode:
-    text = _text(environment, "AUTH_MODE")
+    text = _text(environment, "AUTH_MODE") or ""
     if text not in AuthMode.__members__.values():
         raise SettingsError("MCP_AUTH_MODE", f"must be one of {', '.join(AuthMode)}; there is no default")
     return AuthMode(text)

@@ -1,0 +1,98 @@
+import pytest
+from mcp_roundtrip.testing import CANCEL, DECLINE, Player, Round
+from support.functions import FUNCTIONS
+
+APP = FUNCTIONS / "work_items/app.py"
+DUPLICATE = {"resolution": "Duplicate"}
+
+
+@pytest.fixture
+def play() -> Player:
+    return Player(APP, always_replay=True)
+
+
+def resolve(play: Player, number: int = 4522, **fields: str) -> Round:
+    return play.call(
+        "update_work_item", {"workItemId": number, "fields": {"System.State": "Resolved", **fields}}
+    )
+
+
+def test_a_duplicate_is_linked_to_its_original(play: Player) -> None:
+    second = resolve(play).answer(resolution=DUPLICATE)
+    assert second.asked.keys() == {"duplicate_of"}
+    assert second.answer(duplicate_of={"duplicateOfId": 4301}).text == (
+        "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+    )
+
+
+@pytest.mark.parametrize("resolution", ["Fixed", "Won't Fix", "By Design"])
+def test_any_other_resolution_needs_no_second_question(play: Player, resolution: str) -> None:
+    done = resolve(play).answer(resolution={"resolution": resolution})
+    assert done.text == f"Bug #4522 resolved as {resolution}. State set to Resolved."
+
+
+def test_both_answers_may_come_with_the_first_request(play: Player) -> None:
+    answers = {
+        "resolution": {"action": "accept", "content": DUPLICATE},
+        "duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}},
+    }
+    arguments = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+    assert not play.send("update_work_item", arguments, answers, None).failed
+
+
+def test_other_fields_are_set_without_a_question(play: Player) -> None:
+    fields = {"System.State": "Active", "System.Title": "A title"}
+    done = play.call("update_work_item", {"workItemId": 4410, "fields": fields})
+    assert done.text == "Task #4410 updated. State set to Active and Title set to A title."
+
+
+def test_every_changed_field_is_reported_with_the_resolution(play: Player) -> None:
+    done = resolve(play, **{"System.Title": "A title"}).answer(resolution={"resolution": "Fixed"})
+    assert done.text == "Bug #4522 resolved as Fixed. State set to Resolved and Title set to A title."
+
+
+@pytest.mark.parametrize(
+    ("number", "fields"),
+    [
+        (1, {"System.State": "Resolved"}),
+        (4410, {"System.State": "Resolved"}),
+        (4522, {}),
+        (4522, {"System.Reason": "Because"}),
+        (4522, {"System.State": "Lost"}),
+        (4522, {"System.State": 1}),
+        ("bug", {"System.State": "Active"}),
+    ],
+)
+def test_an_update_that_cannot_be_made_is_a_tool_error(play: Player, number: object, fields: object) -> None:
+    assert play.call("update_work_item", {"workItemId": number, "fields": fields}).failed
+
+
+@pytest.mark.parametrize(("original", "named"), [(4522, "itself"), (4410, "Task"), (1, "4301")])
+def test_a_duplicate_of_what_is_no_other_bug_is_a_tool_error(play: Player, original: int, named: str) -> None:
+    done = resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of={"duplicateOfId": original})
+    assert done.failed
+    assert named in done.text
+
+
+@pytest.mark.parametrize("original", [4301.5, "the first one", None])
+def test_an_original_that_is_no_number_of_a_work_item_is_asked_again(play: Player, original: object) -> None:
+    second = resolve(play).answer(resolution=DUPLICATE)
+    again = second.answer(duplicate_of={"duplicateOfId": original})
+    assert again.asked.keys() == {"duplicate_of"}
+    assert not again.answer(duplicate_of={"duplicateOfId": 4301}).failed
+
+
+def test_a_resolution_that_was_not_offered_is_asked_again(play: Player) -> None:
+    assert resolve(play).answer(resolution={"resolution": "Forgotten"}).asked.keys() == {"resolution"}
+
+
+@pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
+def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, refusal: object) -> None:
+    assert resolve(play).answer(resolution=refusal).failed
+    assert resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of=refusal).failed
+
+
+def test_a_client_without_elicitation_is_told_what_is_missing_only_if_a_rule_applies() -> None:
+    play = Player(APP, capabilities={"sampling": {}})
+    assert resolve(play).error["code"] == -32021
+    assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed

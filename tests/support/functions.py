@@ -1,0 +1,5 @@
+"""The example functions."""
+
+from pathlib import Path
+
+FUNCTIONS = Path(__file__).parents[2] / "functions"
