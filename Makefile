@@ -49,6 +49,10 @@ bench: $(BENCH)/.peers  ## speed and memory beside the peers
 events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState
 	$(VENV)/bin/python -m mcp_roundtrip.local.sample_events
 
+.PHONY: catalog
+catalog: $(VENV)/.local  ## write the front door's catalog anew, after a tool's signature or docstring changed
+	$(VENV)/bin/python -m mcp_roundtrip.local.catalog
+
 .PHONY: build
 build: $(SAM)  ## sam build, bytecode included
 	$(SAM) build $(OVERRIDES)

@@ -3,8 +3,8 @@
     python tests/conformance/run.py [--record] [SCENARIO ...]
 
 Three servers: the one in `tests/conformance_server`, the same with a new process for every request, and the
-application of `template.yaml` behind its front door. Fails on any check that fails or warns without an excuse,
-on a scenario without results, and on fewer passes than `expected.json` records; `--record` rewrites that file.
+application of `template.yaml` behind its front door. Fails on a check that fails or warns without an excuse, on
+a scenario without results, and on fewer passes than `expected.json` says; `--record` rewrites that file.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mcp_roundtrip.local import serve
 from suite import Suite, install
 from verdict import Row, judge
-
-from mcp_roundtrip.local import serve
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = ROOT / ".cache" / "conformance"
@@ -112,7 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no scenario of this project: {', '.join(sorted(unknown))}")
     if options.record and options.scenarios:
         parser.error("--record needs all scenarios")
-    suite = install(CACHE)
+    try:
+        suite = install(CACHE)
+    except subprocess.SubprocessError as error:
+        print(f"error: the suite could not be installed: {error}", file=sys.stderr)
+        return 2
     expected = {} if options.record else json.loads(EXPECTED.read_bytes())
     rows = {target: run(target, suite, options.scenarios, expected) for target in TARGETS}
     report(rows)

@@ -1,4 +1,4 @@
-"""The server that the official conformance suite is run against: it fixes the names, the keys and the texts."""
+"""The server that the official conformance suite is run against; names, keys and texts are the suite's."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,94 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
-from support.functions import FUNCTIONS
-from support.throwaway import write_files
-
 from mcp_roundtrip.local.catalog import CatalogError, main, render
+from support.functions import FUNCTIONS
+
+TOOL = """
+    from mcp_roundtrip import Server
+
+    server = Server("any")
+
+    @server.tool
+    def {name}() -> str:
+        return ""
+    """
+
+
+def write(functions: Path, **sources: str) -> Path:
+    for owner, source in sources.items():
+        (functions / owner).mkdir(parents=True)
+        (functions / owner / "app.py").write_text(dedent(source))
+    return functions
+
+
+def test_the_shipped_catalog_is_fresh() -> None:
+    assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
+
+
+def test_every_process_renders_the_same_text() -> None:
+    program = (
+        "import sys; from pathlib import Path; from mcp_roundtrip.local.catalog import render;"
+        f"sys.stdout.write(render(Path({str(FUNCTIONS)!r})))"
+    )
+    rendered = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert rendered == {render(FUNCTIONS)}
+
+
+def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path: Path) -> None:
+    both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
+    functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
+    rows = json.loads(render(functions))["tools"]
+    assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
+        ("one", "z"),
+        ("one", "a"),
+        ("two", "b"),
+    ]
+
+
+def test_modules_without_a_server_and_the_front_door_itself_are_left_out(tmp_path: Path) -> None:
+    functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
+    assert json.loads(render(functions)) == {"tools": []}
+
+
+def test_a_tool_that_two_functions_register_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
+    with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
+        render(functions)
+    assert main(["--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
+    assert "'same'" in capsys.readouterr().err
+    assert not (tmp_path / "catalog.json").exists()
+
+
+def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
+    with pytest.raises(CatalogError, match="2 servers"):
+        render(functions)
+
+
+def test_a_stale_or_missing_catalog_fails_the_check_and_is_left_as_it_is(tmp_path: Path) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="a"))
+    catalog = tmp_path / "catalog.json"
+    command = ["--functions", str(functions), "--output", str(catalog)]
+    assert main([*command, "--check"]) == 1
+    assert not catalog.exists()
+    assert main(command) == 0
+    assert main([*command, "--check"]) == 0
+    catalog.write_text("{}")
+    assert main([*command, "--check"]) == 1
+    assert catalog.read_text() == "{}"

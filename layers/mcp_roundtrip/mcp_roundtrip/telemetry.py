@@ -1,29 +1,48 @@
-"""The observer that a deployment gets: one structured log line for each thing that happened."""
+"""The observer that a deployment gets: a structured log line for each thing that happened, and a metric for
+what somebody may want an alarm on."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from aws_lambda_powertools import Logger
+from aws_lambda_powertools import Logger, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
+
+NAMESPACE: Final = "mcp-roundtrip"
 
 WARNINGS: Final = frozenset({"state_refused", "unauthorized", "catalog_drift"})
-"""Events somebody may want an alarm on."""
+"""Expected events that are worth an alarm when they become many."""
 
 
 class LogObserver:
-    """Writes to the function's log through Powertools, which reads level and service from POWERTOOLS_*."""
+    """Writes through Powertools, which reads the level and the service's name from POWERTOOLS_*."""
 
     def __init__(self) -> None:
-        self._logger = Logger(utc=True)
+        self._logger = Logger(utc=True, location=None, serialize_stacktrace=False)
+
+    def begin(self, correlation_id: str) -> None:
+        """Put the invocation's id on every line that follows."""
+        self._logger.append_keys(correlation_id=correlation_id)
 
     def record(self, event: str, **fields: Any) -> None:
-        """INFO, or WARNING for the events that deserve it."""
-        log = self._logger.warning if event in WARNINGS else self._logger.info
-        log(event, extra=fields)
+        """INFO; WARNING and a metric for the events that deserve it."""
+        if event in WARNINGS:
+            self._logger.warning(event, extra=fields)
+            self._count(event, fields.get("reason"))
+        else:
+            self._logger.info(event, extra=fields)
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        """ERROR with the traceback."""
-        # `reason` and the like say what the message must not: they are for the log alone.
+        """ERROR with the traceback, and a metric."""
+        # `reason` says what the message must not: it is for the log alone.
         reason = getattr(error, "reason", None)
         extra = fields if reason is None else {**fields, "reason": reason}
         self._logger.error(event, extra=extra, exc_info=error)
+        self._count(event, reason)
+
+    def _count(self, event: str, reason: str | None) -> None:
+        """One count in CloudWatch's embedded metric format, by service and reason."""
+        with single_metric(event, MetricUnit.Count, 1, namespace=NAMESPACE) as metric:
+            metric.add_dimension("service", self._logger.service)
+            if reason is not None:
+                metric.add_dimension("reason", reason)

@@ -97,7 +97,8 @@ class Call:
         run = self._run(opened)
         outcome = self._pass(arguments, run)
         reply = self._conclude(outcome, opened)
-        return Reply(reply.result, tuple(run.reports.notifications), reply.fields)
+        fields = {**(reply.fields or {}), "flow": run.journal.run_id}
+        return Reply(reply.result, tuple(run.reports.notifications), fields)
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -217,7 +218,6 @@ class Call:
             "input_required" if requests else "checkpoint",
             round=this_round,
             asked=sorted(requests),
-            flow=journal.run_id,
         )
 
     def _failed(self, error: BaseException) -> Reply:
@@ -227,26 +227,23 @@ class Call:
         if isinstance(error, ProtocolError):
             raise error
         if isinstance(error, Drift):
-            self.ports.observer.failure("drift", error, tool=self.tool.name, **self._correlated())
+            self.ports.observer.failure("drift", error, tool=self.tool.name)
             raise ProtocolError(
                 INTERNAL_ERROR, f"The tool changed while this call was under way ({error}). Call it again."
             )
-        self.ports.observer.failure("tool_raised", error, tool=self.tool.name, **self._correlated())
+        self.ports.observer.failure("tool_raised", error, tool=self.tool.name)
         text = f"The tool failed. Quote {self.invocation.correlation_id} to its operator."
         return self._reply(results.tool_error(self.server_info, text), "tool_raised")
 
     def _reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
         return Reply(result, fields={"tool": self.tool.name, "outcome": outcome, **fields})
 
-    def _correlated(self) -> dict[str, Any]:
-        return {"correlation_id": self.invocation.correlation_id}
-
     def _refused(self, rejected: StateRejected) -> ProtocolError:
         self.ports.observer.record("state_refused", tool=self.tool.name, reason=rejected.reason)
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
     def _internal(self, error: Exception) -> ProtocolError:
-        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name, **self._correlated())
+        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name)
         return internal_error(self.invocation.correlation_id)
 
 

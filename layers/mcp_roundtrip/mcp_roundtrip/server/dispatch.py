@@ -8,7 +8,7 @@ know what it serves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.auth import Unauthorized
@@ -21,6 +21,7 @@ from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, Notification, Reques
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
 from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
+from mcp_roundtrip.server.forwarded import definition_digest
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.registry import Tool
 
@@ -66,7 +67,7 @@ class Endpoint:
         except ProtocolError as failure:
             return _failure(request_id, failure, ports)
         except Exception as error:
-            ports.observer.failure("internal_error", error, correlation_id=invocation.correlation_id)
+            ports.observer.failure("internal_error", error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
 
     def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
@@ -130,6 +131,7 @@ class ToolServer:
     instructions: str | None
     tools: Mapping[str, Tool]
     namespaced_requests: bool = False
+    digests: dict[str, str] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
@@ -149,6 +151,7 @@ class ToolServer:
     def _call(self, exchange: Exchange) -> Reply:
         inputs = Inputs.read(exchange.route.params)
         tool = self.tools[known_name(exchange.route, self.tools)]
+        self._compare_with_catalog(tool, exchange)
         return Call(
             tool,
             inputs,
@@ -159,6 +162,17 @@ class ToolServer:
             self.server_info,
             self.namespaced_requests,
         ).answer()
+
+    def _compare_with_catalog(self, tool: Tool, exchange: Exchange) -> None:
+        """Say so when the front door lists another definition than this function has: one of them is old."""
+        listed = exchange.invocation.forwarded.definition
+        if listed is not None and listed != self._digest(tool):
+            exchange.ports.observer.record("catalog_drift", tool=tool.name)
+
+    def _digest(self, tool: Tool) -> str:
+        if tool.name not in self.digests:  # the JSON Schemas behind it cost milliseconds
+            self.digests[tool.name] = definition_digest(tool.definition())
+        return self.digests[tool.name]
 
 
 def known_name(route: Route, names: Iterable[str]) -> str:

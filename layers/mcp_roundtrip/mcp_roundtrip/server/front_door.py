@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import digest, parse
+from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol import results
@@ -21,7 +21,8 @@ from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.app import server_info
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, known_name, list_tools
-from mcp_roundtrip.server.handler import FORWARDED_DEADLINE, FORWARDED_DIGEST, handle
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 
 
@@ -31,16 +32,6 @@ class Listed:
 
     owner: str
     definition: Mapping[str, Any]
-
-    @property
-    def digest(self) -> str:
-        """Tells two definitions of one tool apart."""
-        return definition_digest(self.definition)
-
-
-def definition_digest(definition: Mapping[str, Any]) -> str:
-    """What a forwarded call carries, and what the owner compares with its own definition."""
-    return digest("mcp-rs/v1/definition", definition, size=12)
 
 
 def read_catalog(text: str) -> dict[str, Listed]:
@@ -91,16 +82,12 @@ class FrontDoor:
         listed = self.catalog[known_name(exchange.route, self.catalog)]
         ports, invocation = exchange.ports, exchange.invocation
         remaining_ms = invocation.deadline_ms - ports.clock_ms()
-        custom = {
-            FORWARDED_DEADLINE: int(ports.clock() * 1000 + remaining_ms),
-            FORWARDED_DIGEST: listed.digest,
-        }
+        deadline_ms = int(ports.clock() * 1000 + remaining_ms)
+        custom = Forwarded(deadline_ms, definition_digest(listed.definition)).custom()
         try:
             raw = ports.forward(listed.owner, invocation.event or {}, custom)
         except OwnerFailed as error:
-            ports.observer.failure(
-                "owner_failed", error, owner=listed.owner, correlation_id=invocation.correlation_id
-            )
+            ports.observer.failure("owner_failed", error, owner=listed.owner)
             raise internal_error(invocation.correlation_id) from None
         ports.observer.record("forwarded", tool=listed.definition["name"], owner=listed.owner)
         return HttpResponse(200, raw=raw)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
 from mcp_roundtrip.state.links import Link
 
@@ -23,6 +24,9 @@ class States(Protocol):
 
 class Observer(Protocol):
     """Where the server says what happened. It is never told answers, arguments, tokens or states."""
+
+    def begin(self, correlation_id: str) -> None:
+        """What follows belongs to this invocation."""
 
     def record(self, event: str, **fields: Any) -> None:
         """Something expected happened."""
@@ -71,4 +75,4 @@ class Invocation:
     deadline_ms: float
     lambda_context: Any = None
     event: Mapping[str, Any] | None = None
-    forwarded: Mapping[str, Any] = field(default_factory=dict)
+    forwarded: Forwarded = field(default_factory=Forwarded)

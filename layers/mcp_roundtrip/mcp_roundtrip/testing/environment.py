@@ -28,6 +28,9 @@ class Remembered:
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
 
+    def begin(self, correlation_id: str) -> None:
+        """Nothing to remember: there is one invocation after the other."""
+
     def record(self, event: str, **fields: Any) -> None:
         self.events.append((event, fields))
 

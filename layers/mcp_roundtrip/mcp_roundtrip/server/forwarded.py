@@ -1,0 +1,45 @@
+"""What a front door sends along with a call, in the Lambda client context, and what its owner does with it.
+
+Only callers with lambda:InvokeFunction can set it, and they could write the whole event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import digest
+
+_DEADLINE: Final = "mcpDeadlineMs"
+_DEFINITION: Final = "mcpDefinition"
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """`deadline_ms` is when the front door stops waiting (epoch milliseconds), `definition` the digest of the
+    tool's definition in its catalog."""
+
+    deadline_ms: float | None = None
+    definition: str | None = None
+
+    @classmethod
+    def read(cls, lambda_context: Any) -> Forwarded:
+        """What came with an invocation; nothing for one that no front door forwarded."""
+        custom = getattr(getattr(lambda_context, "client_context", None), "custom", None)
+        if not isinstance(custom, Mapping):
+            return cls()
+        deadline, definition = custom.get(_DEADLINE), custom.get(_DEFINITION)
+        return cls(
+            deadline if isinstance(deadline, (int, float)) else None,
+            definition if isinstance(definition, str) else None,
+        )
+
+    def custom(self) -> dict[str, Any]:
+        """The client context's `custom` member."""
+        return {_DEADLINE: self.deadline_ms, _DEFINITION: self.definition}
+
+
+def definition_digest(definition: Mapping[str, Any]) -> str:
+    """Tells two definitions of one tool apart."""
+    return digest("mcp-rs/v1/definition", definition, size=12)

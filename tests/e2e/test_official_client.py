@@ -1,0 +1,178 @@
+"""The official Python client against template.yaml: every request over HTTP, every one to a new process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_roundtrip.local import LocalApp, serve
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+
+FRONT_DOOR = "/mcp"
+WEATHER = "/tools/weather"
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@dataclass
+class Served:
+    """The application, and what it logged."""
+
+    app: LocalApp
+    lines: list[str]
+
+    def requests(self, method: str = "", path: str = "/") -> int:
+        """How many requests were answered."""
+        return sum(line.startswith(f"POST {path}") and f" {method}" in line for line in self.lines)
+
+
+@pytest.fixture(scope="module")
+def application() -> Iterator[Served]:
+    lines: list[str] = []
+    with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lines.append) as app:
+        yield Served(app, lines)
+
+
+@pytest.fixture
+def served(application: Served) -> Served:
+    application.lines.clear()
+    return application
+
+
+@pytest.fixture(autouse=True)
+def a_process_of_its_own_for_every_request(served: Served) -> Iterator[None]:
+    before = served.app.processes_started
+    yield
+    # The front door passes a call on: that is a second function, and a second process.
+    invocations = served.requests() + served.requests("tools/call", FRONT_DOOR)
+    assert served.app.processes_started - before == invocations > 0
+
+
+@dataclass
+class Person:
+    """Answers what it is asked, in this order; remembers the questions."""
+
+    answers: list[types.ElicitResult]
+    asked: list[types.ElicitRequestParams] = field(default_factory=list)
+
+    async def __call__(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        self.asked.append(params)
+        return self.answers.pop(0)
+
+
+def accept(**content: Any) -> types.ElicitResult:
+    return types.ElicitResult(action="accept", content=content)
+
+
+def text(result: types.CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+async def test_discovery_and_the_list_come_from_the_front_door(served: Served) -> None:
+    async with Client(served.app.url(FRONT_DOOR)) as client:
+        tools = (await client.list_tools()).tools
+        assert client.protocol_version == "2026-07-28"
+        assert client.server_info is not None
+        assert client.server_info.name == "mcp-roundtrip-examples"
+    assert {tool.name for tool in tools} == {"get_weather", "update_work_item", "summarize"}
+    assert all(tool.description for tool in tools)
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
+async def test_weather_asks_which_place_is_meant(served: Served, path: str) -> None:
+    person = Person([accept(value="Hyderabad, Pakistan")])
+    async with Client(served.app.url(path), elicitation_callback=person) as client:
+        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+    assert not result.is_error
+    assert result.structured_content is not None
+    assert result.structured_content["place"] == "Hyderabad, Pakistan"
+    assert len(person.asked) == 1
+    assert served.requests("tools/call", path) == 2
+
+
+async def test_weather_asks_nothing_when_the_place_is_clear(served: Served) -> None:
+    async with Client(served.app.url(WEATHER)) as client:
+        result = await client.call_tool("get_weather", {"location": "Tokyo", "month": 1})
+    assert result.structured_content is not None
+    assert result.structured_content["place"] == "Tokyo, Japan"
+    assert served.requests("tools/call") == 1
+
+
+async def test_work_items_asks_two_questions_over_three_requests(served: Served) -> None:
+    person = Person([accept(resolution="Duplicate"), accept(duplicateOfId=4301)])
+    async with Client(served.app.url(FRONT_DOOR), elicitation_callback=person) as client:
+        result = await client.call_tool(
+            "update_work_item", {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+        )
+    assert text(result) == (
+        "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+    )
+    assert len(person.asked) == 2
+    assert served.requests("tools/call") == 3
+
+
+DOCUMENT = {
+    "text": "The engine weaves algebraic patterns. The loom weaves flowers and leaves.",
+    "uri": "file:///home/ada/engine/notes.md",
+}
+
+
+async def test_summarize_uses_the_clients_model_and_roots_in_one_round(served: Served) -> None:
+    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        content = types.TextContent(type="text", text="Patterns and flowers.")
+        return types.CreateMessageResult(role="assistant", content=content, model="the-clients-model")
+
+    async def list_roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri="file:///home/ada/engine", name="Engine")])
+
+    async with Client(
+        served.app.url(FRONT_DOOR), sampling_callback=sample, list_roots_callback=list_roots
+    ) as client:
+        result = await client.call_tool("summarize", DOCUMENT)
+    assert result.structured_content == {
+        "summary": "Patterns and flowers.",
+        "model": "the-clients-model",
+        "project": "Engine",
+    }
+    assert served.requests("tools/call") == 2
+
+
+async def test_summarize_does_without_a_client_that_can_be_asked(served: Served) -> None:
+    async with Client(served.app.url(FRONT_DOOR)) as client:
+        result = await client.call_tool("summarize", DOCUMENT)
+    assert result.structured_content is not None
+    assert result.structured_content["model"] == "sumbasic"
+    assert served.requests("tools/call") == 1
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_the_model_is_told_when_the_user_does_not_answer(served: Served, action: Any) -> None:
+    person = Person([types.ElicitResult(action=action)])
+    async with Client(served.app.url(WEATHER), elicitation_callback=person) as client:
+        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+    assert result.is_error
+    assert "place" in text(result)
+    assert served.requests("tools/call") == 2
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
+async def test_a_client_that_cannot_be_asked_is_told_which_capability_is_missing(
+    served: Served, path: str
+) -> None:
+    async with Client(served.app.url(path)) as client:
+        with pytest.raises(MCPError) as refused:
+            await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+    assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+    assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}

@@ -1,0 +1,138 @@
+import json
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.local.catalog import load_module, servers
+from mcp_roundtrip.local.samples import DUPLICATE, HYDERABAD, RESOLVE, call, message, post
+from mcp_roundtrip.server.front_door import definition_digest
+from mcp_roundtrip.server.handler import FORWARDED_DEADLINE, FORWARDED_DIGEST, handle
+from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.testing import FakeClock, make_ports
+from mcp_roundtrip.testing.environment import Remembered
+from support.functions import FUNCTIONS
+
+Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
+OWNERS = servers(FUNCTIONS)
+
+
+class Deployment:
+    """The front door and its owners in this process; what it forwarded is in `forwarded`."""
+
+    def __init__(self, forward: Forward | None = None) -> None:
+        self.clock = FakeClock()
+        self.observer = Remembered()
+        self.forwarded: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
+        self.ports: Ports = make_ports(
+            clock=self.clock, observer=self.observer, forward=forward or self._forward
+        )
+        self.front_door = load_module(FUNCTIONS / "front_door/app.py").front_door
+
+    def send(self, event: Mapping[str, Any]) -> Any:
+        context = SimpleNamespace(aws_request_id="quoted", get_remaining_time_in_millis=lambda: 20_000)
+        return handle(self.front_door.endpoint, event, context, lambda: self.ports)
+
+    def result(self, event: Mapping[str, Any]) -> Any:
+        return self.send(event)["result"]
+
+    def _forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+        self.forwarded.append((owner, event, custom))
+        context = SimpleNamespace(
+            aws_request_id="owner",
+            get_remaining_time_in_millis=lambda: 25_000,
+            client_context=SimpleNamespace(custom=custom),
+        )
+        return handle(OWNERS[owner].endpoint, event, context, lambda: self.ports)
+
+
+def test_the_list_is_what_the_owners_list_themselves() -> None:
+    deployment = Deployment()
+    listed = {tool["name"]: tool for tool in deployment.result(message("tools/list"))["tools"]}
+    own = {
+        tool["name"]: tool
+        for server in OWNERS.values()
+        for tool in handle(server.endpoint, message("tools/list"), None, lambda: deployment.ports)["result"][
+            "tools"
+        ]
+    }
+    assert listed == own
+    assert listed.keys() == {"get_weather", "summarize", "update_work_item"}
+
+
+def test_discovery_presents_one_server() -> None:
+    deployment = Deployment()
+    result = deployment.result(message("server/discover"))
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"
+    assert result["instructions"]
+    assert deployment.forwarded == []
+
+
+def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
+    deployment = Deployment()
+    event = post("/mcp", call("get_weather", {"location": "Tokyo", "month": 1}))
+    response = deployment.send(event)
+    assert response["statusCode"] == 200
+    assert json.loads(response["body"])["result"]["structuredContent"]["place"] == "Tokyo, Japan"
+    [(owner, forwarded, custom)] = deployment.forwarded
+    assert (owner, forwarded) == ("weather", event)
+    assert custom == {
+        FORWARDED_DEADLINE: int((deployment.clock() + 19) * 1000),
+        FORWARDED_DIGEST: definition_digest(OWNERS["weather"].tools["get_weather"].definition()),
+    }
+
+
+def test_a_dialogue_passes_through_round_by_round() -> None:
+    deployment = Deployment()
+    first = deployment.result(call("update_work_item", RESOLVE))
+    second = deployment.result(
+        call("update_work_item", RESOLVE, inputResponses=DUPLICATE, requestState=first["requestState"])
+    )
+    original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
+    third = deployment.result(
+        call("update_work_item", RESOLVE, inputResponses=original, requestState=second["requestState"])
+    )
+    assert not third["isError"]
+    assert [owner for owner, _, _ in deployment.forwarded] == ["work_items"] * 3
+
+
+def test_an_owners_refusal_keeps_its_status() -> None:
+    deployment = Deployment()
+    response = deployment.send(post("/mcp", call("get_weather", HYDERABAD, capabilities={})))
+    assert response["statusCode"] == 400
+    assert json.loads(response["body"])["error"]["code"] == -32021
+
+
+def test_a_state_of_one_tool_is_refused_by_another() -> None:
+    deployment = Deployment()
+    asked = deployment.result(call("get_weather", HYDERABAD))
+    moved = call("update_work_item", RESOLVE, requestState=asked["requestState"])
+    assert deployment.send(moved)["error"]["code"] == -32602
+
+
+def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
+    deployment = Deployment()
+    assert deployment.send(call("no_such_tool", {}))["error"]["code"] == -32602
+    assert deployment.forwarded == []
+
+
+def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alone() -> None:
+    def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+        raise OwnerFailed("FunctionError Unhandled")
+
+    deployment = Deployment(fails)
+    response = deployment.send(post("/mcp", call("get_weather", HYDERABAD)))
+    error = json.loads(response["body"])["error"]
+    assert (response["statusCode"], error["code"]) == (200, -32603)
+    assert "quoted" in error["message"]
+    assert "FunctionError" not in response["body"]
+    [(event, failure)] = deployment.observer.failures
+    assert event == "owner_failed"
+    assert isinstance(failure, OwnerFailed)
+
+
+@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "tasks/get"])
+def test_methods_it_does_not_have_are_not_found(method: str) -> None:
+    params = {"taskId": "none"} if method == "tasks/get" else {}
+    assert Deployment().send(message(method, **params))["error"]["code"] == -32601

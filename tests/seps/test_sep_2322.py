@@ -1,0 +1,290 @@
+"""SEP-2322 (Multi Round-Trip Requests), section by section."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_roundtrip import Context, Elicit, Server
+from mcp_roundtrip.local.samples import WORK_ITEMS, message, post
+from mcp_roundtrip.testing import FakeClock, Player, Round
+from pydantic import BaseModel
+from support.functions import FUNCTIONS
+from support.sample_events import environment
+
+SUPPORT = Path(__file__).parents[1] / "support"
+NAME = {"name": "octocat"}
+
+
+class Login(BaseModel):
+    name: str
+
+
+# -- Use Case 1: Rolling Upgrades -----------------------------------------------------------------------
+
+
+def build(*logins: str) -> Server:
+    """A build of the tool that asks for these logins, all in one round."""
+    server = Server("logins")
+
+    @server.tool
+    def sign_in(ctx: Context) -> list[str]:
+        answers = ctx.ask(
+            *(Elicit(f"{login}_login", f"Please provide your {login} username", Login) for login in logins)
+        )
+        return [answer.name for answer in answers]
+
+    return server
+
+
+@pytest.fixture
+def builds() -> tuple[Player, Player]:
+    """The old and the new version behind one load balancer: they share the key, and nothing else."""
+    old = Player(lambda: build("github", "google"))
+    new = Player(lambda: build("github", "microsoft"), key=old.key, clock=old.clock)
+    return old, new
+
+
+def on(player: Player, asked: Round, **names: str) -> Round:
+    """The client's retry with these logins, answered by `player`."""
+    responses = {key: {"action": "accept", "content": {"name": name}} for key, name in names.items()}
+    return player.send(asked.name, asked.arguments, responses, asked.state)
+
+
+def test_an_answer_given_to_the_old_build_counts_in_the_new_one(builds: tuple[Player, Player]) -> None:
+    old, new = builds
+    first = old.call("sign_in")
+    assert first.asked.keys() == {"github_login", "google_login"}
+    second = on(new, first, github_login="octocat", google_login="g")
+    assert second.asked.keys() == {"microsoft_login"}
+    assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
+
+
+def test_builds_may_alternate_and_nothing_is_asked_twice(builds: tuple[Player, Player]) -> None:
+    old, new = builds
+    first = old.call("sign_in")
+    second = on(new, first, github_login="octocat", google_login="g")
+    assert on(old, second).structured == ["octocat", "g"]
+    assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
+
+
+def test_a_rollback_asks_only_for_what_the_old_build_still_misses(builds: tuple[Player, Player]) -> None:
+    old, new = builds
+    first = new.call("sign_in")
+    second = on(old, first, github_login="octocat", microsoft_login="m")
+    assert second.asked.keys() == {"google_login"}
+    third = on(new, second, google_login="g")
+    assert third.structured == ["octocat", "m"]
+
+
+def test_a_question_that_changed_is_asked_anew() -> None:
+    old = Player(lambda: build("github"))
+    asked = old.call("sign_in")
+
+    def changed() -> Server:
+        server = Server("logins")
+
+        @server.tool
+        def sign_in(ctx: Context) -> list[str]:
+            return [ctx.elicit("github_login", "Who are you on GitHub now?", Login).name]
+
+        return server
+
+    again = on(Player(changed, key=old.key, clock=old.clock), asked, github_login="octocat")
+    assert again.question("github_login") == "Who are you on GitHub now?"
+
+
+# -- Use Case 2: Load Shedding --------------------------------------------------------------------------
+
+
+def test_a_server_short_of_time_hands_its_work_to_the_next_one() -> None:
+    ran: list[str] = []
+
+    def compute(part: str) -> str:
+        ran.append(part)
+        return part.upper()
+
+    def heavy() -> Server:
+        server = Server("heavy")
+
+        @server.tool
+        def report(ctx: Context) -> list[str]:
+            return [ctx.step(part, compute, part) for part in ("a", "b", "c")]
+
+        return server
+
+    clock = FakeClock()
+    busy = Player(heavy, clock=clock, remaining_ms=0)
+    first = busy.send("report", {}, None, None)
+    assert first.result["resultType"] == "input_required"
+    assert "inputRequests" not in first.result
+    assert ran == ["a"]
+    idle = Player(heavy, clock=clock, key=busy.key)
+    done = idle.send("report", {}, None, first.state)
+    assert done.structured == ["A", "B", "C"]
+    assert ran == ["a", "b", "c"]
+
+
+def test_a_checkpoint_can_be_asked_for() -> None:
+    def cautious() -> Server:
+        server = Server("cautious")
+
+        @server.tool
+        def report(ctx: Context) -> str:
+            found = ctx.step("search", lambda: "found")
+            ctx.checkpoint(needs_ms=20_000)
+            return found
+
+        return server
+
+    short = Player(cautious, remaining_ms=10_000)
+    first = short.send("report", {}, None, None)
+    assert "inputRequests" not in first.result
+    assert first.respond().text == "found"
+
+
+# -- Guidance for Error Handling ------------------------------------------------------------------------
+
+NOT_REQUESTED = {
+    "not_requested_info": {
+        "action": "accept",
+        "content": {"not_requested_param_name": "Information the server did not request"},
+    }
+}
+
+
+@pytest.fixture
+def weather() -> Player:
+    server = Server("weather")
+
+    @server.tool
+    def get_weather(ctx: Context, location: str) -> str:
+        login = ctx.elicit("github_login", "Please provide your GitHub username", Login)
+        return f"{login.name}: {location}"
+
+    return Player(server)
+
+
+def test_missing_information_is_requested_again_and_the_unexpected_ignored(weather: Player) -> None:
+    expected = {
+        "github_login": {
+            "method": "elicitation/create",
+            "params": {
+                "mode": "form",
+                "message": "Please provide your GitHub username",
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}},
+                    "required": ["name"],
+                },
+            },
+        }
+    }
+    arguments = {"location": "New York"}
+    first = weather.send("get_weather", arguments, NOT_REQUESTED, None)
+    assert first.asked == expected
+    second = first.respond(NOT_REQUESTED)
+    assert second.asked == expected
+    assert second.answer(github_login=NAME).text == "octocat: New York"
+
+
+def test_unexpected_information_beside_the_expected_is_ignored(weather: Player) -> None:
+    asked = weather.call("get_weather", {"location": "New York"})
+    responses = {**NOT_REQUESTED, "github_login": {"action": "accept", "content": {**NAME, "extra": 1}}}
+    assert asked.respond(responses).text == "octocat: New York"
+
+
+@pytest.mark.parametrize("responses", [[], "text", 1, None])
+def test_responses_that_are_no_object_are_a_protocol_error(weather: Player, responses: Any) -> None:
+    asked = weather.request("tools/call", name="get_weather", arguments={}, inputResponses=responses)
+    assert asked["error"]["code"] == -32602
+
+
+# -- Real-World Example for Ephemeral Workflow ----------------------------------------------------------
+
+DIALOGUE = json.loads(Path(__file__).with_name("azure_devops_dialogue.json").read_text("utf-8"))
+QUESTIONS, ANSWERS = DIALOGUE[::2], DIALOGUE[1::2]
+
+REVISED = {
+    'Server("work_items")': 'Server("work_items", version="2.0.0")',
+    '    if resolution != "Duplicate":\n': (
+        '    if resolution == "Fixed":\n'
+        '        ctx.elicit("fixed_in", "Which build has the fix?", str)\n'
+        '    if resolution != "Duplicate":\n'
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def variables() -> Iterator[dict[str, str]]:
+    with environment() as variables:
+        yield variables
+
+
+@pytest.fixture(scope="module")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The build as it is, and one that has learned to ask for more."""
+    folder = tmp_path_factory.mktemp("revised") / "work_items"
+    shutil.copytree(FUNCTIONS / "work_items", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (folder / "app.py").read_text("utf-8")
+    for old, new in REVISED.items():
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    (folder / "app.py").write_text(source, "utf-8")
+    return {"1.0.0": FUNCTIONS / "work_items/app.py", "2.0.0": folder / "app.py"}
+
+
+def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+    """The answer of a new process that runs `app`."""
+    body = message("tools/call", number=request["id"], **request["params"])
+    done = subprocess.run(
+        [sys.executable, str(SUPPORT / "one_request.py"), str(app)],
+        input=json.dumps(post(WORK_ITEMS, body)),
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    response = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(response["body"])
+    return answer
+
+
+def essence(value: Any) -> Any:
+    """Without what the SEP leaves out or cannot know: `_meta`, the token, and the default mode."""
+    if isinstance(value, dict):
+        return {
+            name: essence(member)
+            for name, member in value.items()
+            if name not in ("_meta", "requestState", "mode")
+        }
+    return [essence(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("order", "echo"),
+    [
+        (("1.0.0", "2.0.0", "1.0.0"), "as in the SEP"),
+        (("2.0.0", "1.0.0", "2.0.0"), "as in the SEP"),
+        (("1.0.0", "2.0.0", "1.0.0"), "every requestState"),
+    ],
+)
+def test_the_azure_devops_dialogue(
+    order: tuple[str, ...], echo: str, apps: dict[str, Path], variables: dict[str, str]
+) -> None:
+    state = None
+    for version, question, expected in zip(order, QUESTIONS, ANSWERS, strict=True):
+        params = {name: value for name, value in question["params"].items() if name != "requestState"}
+        if state is not None and (echo == "every requestState" or "requestState" in question["params"]):
+            params["requestState"] = state
+        answer = in_a_process(apps[version], {**question, "params": params}, variables)
+        assert essence(answer) == essence(expected)
+        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["version"] == version
+        state = answer["result"].get("requestState")

@@ -1,0 +1,62 @@
+"""What travels with a forwarded call, and what the owner notices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from mcp_roundtrip import Server
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from support.messages import call
+
+
+@dataclass
+class ClientContext:
+    custom: Any = None
+
+
+@dataclass
+class LambdaContext:
+    client_context: Any = field(default_factory=ClientContext)
+    aws_request_id: str = "request-1"
+
+
+def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
+    sent = Forwarded(1_795_000_000_000, "digest")
+    assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        None,
+        object(),
+        LambdaContext(None),
+        LambdaContext(ClientContext(None)),
+        LambdaContext(ClientContext("x")),
+        LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7})),
+    ],
+)
+def test_anything_else_is_a_call_that_was_not_forwarded(context: Any) -> None:
+    assert Forwarded.read(context) == Forwarded()
+
+
+def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
+    observer = Remembered()
+    ports = make_ports(observer=observer)
+    server = Server("x", ports=lambda: ports)
+
+    @server.tool
+    def one() -> str:
+        return "x"
+
+    def drifted(definition: str | None) -> bool:
+        observer.events.clear()
+        server.lambda_handler(call("one"), LambdaContext(ClientContext(Forwarded(None, definition).custom())))
+        return any(event == "catalog_drift" for event, _ in observer.events)
+
+    assert not drifted(None)
+    assert not drifted(definition_digest(server.tools["one"].definition()))
+    assert drifted("another")
