@@ -8,7 +8,6 @@ SAM   := .venv-sam/bin/sam
 BENCH := .venv-bench
 
 SAM_CLI := aws-sam-cli==1.170.0
-PEERS   := mcp==2.3.0 mangum==0.22.0 awslabs.mcp-lambda-handler==0.1.15
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
@@ -35,6 +34,8 @@ test: $(VENV)/.dev $(SAM)  ## ruff, mypy and all tests
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	@# One function at a time: each has its folder on the path and calls its module `app`.
+	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 	$(VENV)/bin/pytest
 
 .PHONY: conformance
@@ -66,7 +67,7 @@ clean:  ## remove everything the other commands made, the virtual environments t
 	rm -rf $(VENV) .venv-sam $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
-# Set-up: a virtual environment once, its content whenever pyproject.toml or a pin above changed.
+# Set-up: a virtual environment once, its content whenever what it is made from changed.
 
 %/bin/python:
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
@@ -85,6 +86,6 @@ $(SAM): Makefile | .venv-sam/bin/python
 	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
 	touch $@
 
-$(BENCH)/.peers: pyproject.toml Makefile | $(BENCH)/bin/python
-	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' $(PEERS)
+$(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
+	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' --requirement benchmarks/requirements.txt
 	touch $@

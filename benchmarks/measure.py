@@ -48,9 +48,10 @@ class Contender:
 
 OURS = Contender("ours", "mcp-roundtrip", payloads.current("add", ARGUMENTS))
 MCP = Contender("mcp_mangum", "mcp + Mangum", payloads.current("add", ARGUMENTS))
+MCP_LEAN = Contender("mcp_lean", "the same without rich", payloads.current("add", ARGUMENTS))
 AWSLABS = Contender("awslabs", "awslabs handler", payloads.legacy("add", ARGUMENTS))
 BARE = Contender("bare", "bare JSON", payloads.legacy("add", ARGUMENTS))
-CONTENDERS = (OURS, MCP, AWSLABS, BARE)
+CONTENDERS = (OURS, MCP, MCP_LEAN, AWSLABS, BARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,9 @@ def in_turns(
 def run(contender: Contender, calls: int) -> dict[str, Any]:
     """One fresh process that answers `calls` calls. Raises DidNotRun."""
     found = process("probe.py", contender.module, str(calls), given=contender.event)
-    if TOTAL not in found["answer"]:
-        raise DidNotRun(f"{contender.title} answered {found['answer']}")
+    for body in found["bodies"]:
+        if TOTAL not in body:
+            raise DidNotRun(f"{contender.title} answered {body}")
     return found
 
 

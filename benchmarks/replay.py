@@ -16,6 +16,8 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from pydantic import BaseModel
+
 import payloads
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.engine.budget import Budget
@@ -30,7 +32,6 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey
 from probe import Context as LambdaContext
-from pydantic import BaseModel
 
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
 

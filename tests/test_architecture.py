@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import mcp_roundtrip
 import pytest
+
+import mcp_roundtrip
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
@@ -110,7 +111,7 @@ PUBLIC = """
 AsyncContext Audio Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
 ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpRoundtripError
 MissingClientCapability NamespacedRequest Principal ProtocolError ResourceLink Root Sample Sampled Server
-Suspend Text ToolError UsageError
+Suspend Text ToolError UsageError one_of
 """
 
 

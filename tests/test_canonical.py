@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.canonical import MAX_DEPTH, canonical, compact, digest, parse
 
 JSON = st.recursive(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
+
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.telemetry import LogObserver
 
@@ -23,7 +25,7 @@ class Lines:
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lines:
     # Powertools keeps one handler for each service name, on the stdout it saw first.
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{id(capsys)}")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
     return Lines(capsys)
 
 

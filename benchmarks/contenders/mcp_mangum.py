@@ -1,4 +1,4 @@
-"""The official SDK behind Mangum."""
+"""The official SDK behind Mangum, installed as its documentation says: `mcp[cli]`, which brings rich."""
 
 from mangum import Mangum
 from mcp.server.mcpserver import MCPServer

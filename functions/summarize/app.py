@@ -4,11 +4,10 @@ Both are asked in one round. A client without sampling gets an extractive summar
 project.
 """
 
-import re
-from collections import Counter
-
-from mcp_roundtrip import Context, ListRoots, Root, Sample, Sampled, Server, ToolError
 from pydantic import BaseModel, Field
+
+from extract import sumbasic
+from mcp_roundtrip import Context, ListRoots, Root, Sample, Sampled, Server, ToolError
 
 server = Server("summarize")
 
@@ -53,33 +52,6 @@ def project(uri: str, roots: tuple[Root, ...]) -> str | None:
     if innermost is None:
         return None
     return innermost.name or innermost.uri.rstrip("/").rpartition("/")[2]
-
-
-def sumbasic(text: str, limit: int) -> str:
-    """The `limit` sentences that cover the frequent words best, in their order.
-
-    SumBasic (Nenkova and Vanderwende 2005): take the sentence whose words are likeliest on average, then
-    square the probabilities of its words, so that the next one says something else.
-    """
-    sentences = [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if words(part)]
-    counts = Counter(word for sentence in sentences for word in words(sentence))
-    probability = {word: count / counts.total() for word, count in counts.items()}
-    chosen: set[int] = set()
-    while len(chosen) < min(limit, len(sentences)):
-        left = [number for number in range(len(sentences)) if number not in chosen]
-        best = max(left, key=lambda number: weight(words(sentences[number]), probability))
-        chosen.add(best)
-        probability |= {word: probability[word] ** 2 for word in set(words(sentences[best]))}
-    return " ".join(sentences[number] for number in sorted(chosen)) or text.strip()
-
-
-def words(sentence: str) -> list[str]:
-    """The words of four letters or more: shorter ones are mostly grammar."""
-    return re.findall(r"\w{4,}", sentence.casefold())
-
-
-def weight(words: list[str], probability: dict[str, float]) -> float:
-    return sum(probability[word] for word in words) / len(words)
 
 
 handler = server.lambda_handler

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.adapters import direct, http_api
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from support.messages import http_event, message

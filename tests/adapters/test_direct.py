@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.adapters import direct
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify

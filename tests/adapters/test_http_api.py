@@ -6,6 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.adapters import http_api
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpResponse

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from moto import mock_aws
+
 from mcp_roundtrip.aws.kms import (
     MAX_UNCONFIRMED_S,
     RETRY_S,
@@ -22,7 +24,6 @@ from mcp_roundtrip.aws.kms import (
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.local.kms import FakeKms
 from mcp_roundtrip.state.keys import LocalKey
-from moto import mock_aws
 from support import tokens
 from support.kms import client, running, signing_key
 from support.tokens import BINDING, NOW, codec, header_of, signed, unb64

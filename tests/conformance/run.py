@@ -3,8 +3,8 @@
     python tests/conformance/run.py [--record] [SCENARIO ...]
 
 Three servers: the one in `tests/conformance_server`, the same with a new process for every request, and the
-application of `template.yaml` behind its front door. Fails on a check that fails or warns without an excuse, on
-a scenario without results, and on fewer passes than `expected.json` says; `--record` rewrites that file.
+application of `template.yaml` behind its front door. Fails on a check that fails or warns without an excuse,
+on a scenario without results, on fewer passes than `expected.json` says; `--record` rewrites that file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip.local import serve
 from suite import Suite, install
 from verdict import Row, judge
+
+from mcp_roundtrip.local import serve
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = ROOT / ".cache" / "conformance"

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ _INSTALL_TIMEOUT_S: Final = 600
 _SCENARIO_TIMEOUT_S: Final = 90  # the suite itself gives a scenario 30 s
 
 Check = Mapping[str, Any]
+Command = list[str | Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Suite:
         """
         shutil.rmtree(results, ignore_errors=True)
         results.mkdir(parents=True)
-        command = [self.node, self.script, "server", "--url", url, "--scenario", scenario]
-        options = ["--spec-version", REVISION, "--output-dir", results]
+        command: Command = [self.node, self.script, "server", "--url", url, "--scenario", scenario]
+        options: Command = ["--spec-version", REVISION, "--output-dir", results]
         with (results / "output.txt").open("w") as output:
             try:
                 # Its exit status says nothing that the checks do not say.
@@ -65,15 +66,16 @@ def install(cache: Path) -> Suite:
     for folder in ("node", "suite"):
         shutil.rmtree(cache / folder, ignore_errors=True)
     (cache / "suite").mkdir(parents=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", cache / "node", NODE]
+    pip: Command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", NODE]
+    pip += ["--target", cache / "node"]
     _do(pip, cache)
-    npm = [suite.node, modules / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", "install"]
+    npm: Command = [suite.node, modules / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", "install"]
     quiet = ["--prefix", ".", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
     _do([*npm, *quiet, SUITE], cache / "suite")
     stamp.write_text(pins)
     return suite
 
 
-def _do(command: Sequence[str | Path], folder: Path) -> None:
+def _do(command: Command, folder: Path) -> None:
     print("$", *command, flush=True)
     subprocess.run(command, cwd=folder, check=True, timeout=_INSTALL_TIMEOUT_S)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from conformance.verdict import Row, judge
 
 

@@ -4,23 +4,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from mcp_roundtrip.testing import Player
 from mcp_roundtrip.testing.player import Round
-from pydantic import ValidationError
 from support.wire import assert_valid
 
 APP = Path(__file__).with_name("app.py")
 
+SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "test"}
 ANSWERS: dict[str, Any] = {
     "user_name": {"name": "Ada"},
     "step1": {"name": "Ada"},
     "step2": {"color": "blue"},
     "confirm": {"ok": True},
     "client_roots": {"roots": [{"uri": "file:///engine"}]},
-    **dict.fromkeys(
-        ("capital_question", "greeting"),
-        {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "test"},
-    ),
+    "capital_question": SAMPLED,
+    "greeting": SAMPLED,
 }
 
 

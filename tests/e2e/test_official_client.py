@@ -11,6 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
+
 from mcp_roundtrip.local import LocalApp, serve
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -135,7 +136,9 @@ async def test_summarize_uses_the_clients_model_and_roots_in_one_round(served: S
         return types.CreateMessageResult(role="assistant", content=content, model="the-clients-model")
 
     async def list_roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///home/ada/engine", name="Engine")])
+        return types.ListRootsResult.model_validate(
+            {"roots": [{"uri": "file:///home/ada/engine", "name": "Engine"}]}
+        )
 
     async with Client(
         served.app.url(FRONT_DOOR), sampling_callback=sample, list_roots_callback=list_roots

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.testing import DECLINE, Player
 from support.functions import FUNCTIONS
 from support.wire import assert_valid

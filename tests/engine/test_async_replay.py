@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ToolError
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Shed
 from support.async_passes import AsyncPasses

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import Context, Principal
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Done

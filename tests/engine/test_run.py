@@ -6,6 +6,8 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
+
 from mcp_roundtrip import (
     Context,
     Drift,
@@ -21,7 +23,6 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Shed
-from pydantic import BaseModel, Field
 from support.passes import Passes, accept
 
 

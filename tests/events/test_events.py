@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import wiring
-from mcp_roundtrip.local.catalog import load_module
 from mcp_roundtrip.local.sample_events import development_ports, invoker, live, main
 from mcp_roundtrip.local.samples import stable
+from mcp_roundtrip.testing import load_module
 from support.sample_events import (
     EVENTS,
     LIVE,

@@ -4,13 +4,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.errors import OwnerFailed
-from mcp_roundtrip.local.catalog import load_module, servers
+from mcp_roundtrip.local.catalog import servers
 from mcp_roundtrip.local.samples import DUPLICATE, HYDERABAD, RESOLVE, call, message, post
-from mcp_roundtrip.server.front_door import definition_digest
-from mcp_roundtrip.server.handler import FORWARDED_DEADLINE, FORWARDED_DIGEST, handle
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.testing import FakeClock, make_ports
+from mcp_roundtrip.testing import FakeClock, load_module, make_ports
 from mcp_roundtrip.testing.environment import Remembered
 from support.functions import FUNCTIONS
 
@@ -77,10 +78,19 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     assert json.loads(response["body"])["result"]["structuredContent"]["place"] == "Tokyo, Japan"
     [(owner, forwarded, custom)] = deployment.forwarded
     assert (owner, forwarded) == ("weather", event)
-    assert custom == {
-        FORWARDED_DEADLINE: int((deployment.clock() + 19) * 1000),
-        FORWARDED_DIGEST: definition_digest(OWNERS["weather"].tools["get_weather"].definition()),
-    }
+    definition = OWNERS["weather"].tools["get_weather"].definition()
+    sent = Forwarded(int((deployment.clock() + 19) * 1000), definition_digest(definition))
+    assert custom == sent.custom()
+
+
+def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_the_difference() -> None:
+    deployment = Deployment()
+    tokyo = call("get_weather", {"location": "Tokyo", "month": 1})
+    deployment.send(tokyo)
+    assert "catalog_drift" not in dict(deployment.observer.events)
+    [(owner, event, custom)] = deployment.forwarded
+    deployment._forward(owner, event, Forwarded(custom["mcpDeadlineMs"], "another").custom())
+    assert dict(deployment.observer.events)["catalog_drift"] == {"tool": "get_weather"}
 
 
 def test_a_dialogue_passes_through_round_by_round() -> None:

@@ -3,13 +3,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip import Root
-from mcp_roundtrip.local.catalog import load_module
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip.testing import Player, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "summarize/app.py"
 MODULE = load_module(APP)
+EXTRACT = load_module(FUNCTIONS / "summarize/extract.py")
 TEXT = (
     "Cats sleep most of the day. Sleeping cats dream, and dreaming cats twitch. Paint dries slowly. "
     "Most cats dream about other cats. The weather was dull."
@@ -92,23 +93,23 @@ def test_the_project_is_the_innermost_root_that_holds_the_document(uri: str, exp
 
 
 def test_an_extract_takes_what_the_text_is_mostly_about() -> None:
-    extract = MODULE.sumbasic(TEXT, 2)
+    extract = EXTRACT.sumbasic(TEXT, 2)
     assert "Paint" not in extract
     assert "weather" not in extract
 
 
 def test_an_extract_does_not_repeat_itself() -> None:
-    extract = MODULE.sumbasic("Whales sing songs. Whales sing songs. Divers hear songs.", 2)
+    extract = EXTRACT.sumbasic("Whales sing songs. Whales sing songs. Divers hear songs.", 2)
     assert extract == "Whales sing songs. Divers hear songs."
 
 
 def test_a_text_without_words_is_its_own_extract() -> None:
-    assert MODULE.sumbasic(" 1 2. 3! ", 3) == "1 2. 3!"
+    assert EXTRACT.sumbasic(" 1 2. 3! ", 3) == "1 2. 3!"
 
 
 @given(st.text(), st.integers(1, 5))
 def test_an_extract_is_made_of_the_texts_sentences_in_their_order(text: str, limit: int) -> None:
-    extract = MODULE.sumbasic(text, limit)
+    extract = EXTRACT.sumbasic(text, limit)
     position = 0
     for part in extract.split():
         position = text.index(part, position) + len(part)
@@ -116,4 +117,4 @@ def test_an_extract_is_made_of_the_texts_sentences_in_their_order(text: str, lim
 
 @given(st.lists(st.sampled_from(["Whales sing.", "Divers hear songs.", "Boats sail."]), min_size=1))
 def test_an_extract_has_no_more_sentences_than_asked_for(sentences: list[str]) -> None:
-    assert MODULE.sumbasic(" ".join(sentences), 2).count(".") == min(2, len(sentences))
+    assert EXTRACT.sumbasic(" ".join(sentences), 2).count(".") == min(2, len(sentences))

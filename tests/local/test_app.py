@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local import FunctionFailed, TemplateError, serve
 from support.throwaway import Running, http, write_application
 

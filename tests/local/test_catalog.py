@@ -5,6 +5,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
 from mcp_roundtrip.local.catalog import CatalogError, main, render
 from support.functions import FUNCTIONS
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local import FunctionFailed
 from mcp_roundtrip.local.environment import process_variables
 from mcp_roundtrip.local.model import Function

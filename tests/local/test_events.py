@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.local.events import MalformedResponse, to_event, to_reply
 from mcp_roundtrip.local.model import Request, Route
 

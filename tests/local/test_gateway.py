@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from mcp_roundtrip.local.environment import Outcome
 from mcp_roundtrip.local.gateway import Gateway
 from mcp_roundtrip.local.model import Request, Route

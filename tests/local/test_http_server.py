@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.model import Reply, Request
 

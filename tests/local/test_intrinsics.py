@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, resolve
 
 SCOPE = Scope(

@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_der_public_key,
 )
-from mcp_roundtrip.local.kms import FakeKms, KmsFault, serve
 from moto import mock_aws
+
+from mcp_roundtrip.local.kms import FakeKms, KmsFault, serve
 from support.kms import client, running, signing_key
 
 SIGN = {"SigningAlgorithm": "ECDSA_SHA_256"}

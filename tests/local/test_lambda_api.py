@@ -5,6 +5,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local.environment import Outcome
 from mcp_roundtrip.local.lambda_api import LambdaApi
 from mcp_roundtrip.local.model import Function, Reply, Request

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local.__main__ import banner
 from support.throwaway import Running, http, write_application
 

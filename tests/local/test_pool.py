@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local.environment import Environment, process_variables
 from mcp_roundtrip.local.model import Function
 from mcp_roundtrip.local.pool import Pool

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.local.model import Route
 from mcp_roundtrip.local.routing import match
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+
 from mcp_roundtrip.local.runtime_api import (
     MAX_RESPONSE,
     Invocation,

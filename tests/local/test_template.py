@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip.local.model import Application, Route, TemplateError
 from mcp_roundtrip.local.template import KmsKey, Template, parameters_without_default
 from support.throwaway import write_application

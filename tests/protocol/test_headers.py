@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.headers import check, decode, encode
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request

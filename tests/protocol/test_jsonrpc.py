@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.jsonrpc import (
     INVALID_REQUEST,

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.meta import ClientMeta, Rejection, Route, classify, unknown_method
 from support.messages import META, call, headers, message

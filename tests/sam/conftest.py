@@ -1,4 +1,5 @@
 import pytest
+
 from support.sam_build import SAM, Built, sam_build
 
 

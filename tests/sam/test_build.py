@@ -12,6 +12,7 @@ from types import CodeType
 
 import pytest
 import yaml
+
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
 
 LAYER = ROOT / "layers/mcp_roundtrip"

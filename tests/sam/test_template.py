@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from support.cloudformation import NO_VALUE, broken_rules, condition, evaluate, parameters_of
 from support.sam_build import ROOT, SAM, run
 

@@ -1,10 +1,11 @@
 """Content blocks on the wire, read back by the official models."""
 
 import pytest
-from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_types import ContentBlock
 from pydantic import TypeAdapter
+
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 
 BLOCKS = [
     (Text("hi"), {"type": "text", "text": "hi"}),

@@ -1,6 +1,7 @@
 """The three docstring styles, and what is left as prose."""
 
 import pytest
+
 from mcp_roundtrip.schema.docstring import parse
 
 GOOGLE = """Create a database.

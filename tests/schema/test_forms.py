@@ -17,11 +17,12 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.forms import Form
 from mcp_types import ElicitRequestFormParams
 from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
 from typing_extensions import TypedDict
+
+from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.schema.forms import Form
 
 SECRET = "hunter2-hunter2"
 

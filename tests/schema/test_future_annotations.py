@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import BaseModel
+
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import Arguments
 from mcp_roundtrip.schema.values import EMPTY, return_annotation
-from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from collections import OrderedDict

@@ -4,8 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mcp_roundtrip
 import pytest
+
+import mcp_roundtrip
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = ["signature", "raw", "output", "content", "forms", "values"]

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Optional, Union
 
 import jsonschema
 import pytest
-from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content import Image, Text
-from mcp_roundtrip.schema.output import MISSING, Output
 from mcp_types import CallToolResult, Tool
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
+
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.content import Image, Text
+from mcp_roundtrip.schema.output import MISSING, Output
 
 PIXEL = Image(b"\x89PNG", "image/png")
 SECRET = "hunter2-hunter2"

@@ -3,9 +3,10 @@
 import sys
 
 import pytest
+from mcp_types import Tool
+
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.raw import MAX_DEPTH, MAX_SUBSCHEMAS, RawArguments
-from mcp_types import Tool
 
 
 class Context: ...

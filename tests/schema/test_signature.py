@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal
 
 import jsonschema
 import pytest
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.signature import Arguments
 from mcp_types import Tool
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
+
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.signature import Arguments
 
 
 class Context: ...

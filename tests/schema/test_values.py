@@ -17,11 +17,12 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, computed_field
+from typing_extensions import TypedDict
+
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.values import EMPTY, dump, return_annotation, revive
-from pydantic import BaseModel, ConfigDict, Field, computed_field
-from typing_extensions import TypedDict
 
 SECRET = "hunter2-hunter2"
 

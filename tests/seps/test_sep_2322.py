@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.local.samples import WORK_ITEMS, message, post
 from mcp_roundtrip.testing import FakeClock, Player, Round
-from pydantic import BaseModel
 from support.functions import FUNCTIONS
 from support.sample_events import environment
 

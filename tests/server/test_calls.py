@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import KeyServiceError, SettingsError

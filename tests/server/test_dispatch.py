@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.server.dispatch import MAX_BODY

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import Server
 from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
 from mcp_roundtrip.testing.environment import Remembered, make_ports

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import SettingsError

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.claims import Limits, OpenState, build, check, principal_digest, request_digest
 from support.tokens import BINDING, NOW

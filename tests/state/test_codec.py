@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge
 from mcp_roundtrip.state.claims import Limits, OpenState
 from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys

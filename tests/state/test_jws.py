@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import ECKey
+
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import StateRejected, StateTooLarge
 from mcp_roundtrip.state import jws

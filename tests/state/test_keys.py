@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys, kid_of, raw_signature
 
 ONE = ec.generate_private_key(ec.SECP256R1())

@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcp_roundtrip.errors import KeyServiceError, StateRejected, UsageError
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Link, open_link, sign_link

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 import boto3
 from botocore.config import Config
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mypy_boto3_kms import KMSClient
+
+from mcp_roundtrip.local.kms import FakeKms, serve
 
 REGION = "us-east-1"
 

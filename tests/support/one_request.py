@@ -3,18 +3,15 @@
 The response is the last line of stdout; what stands before it is the function's log.
 """
 
-import importlib.util
 import json
 import sys
+from pathlib import Path
+
+from mcp_roundtrip.testing import load_module
 
 
 def main(path: str) -> None:
-    spec = importlib.util.spec_from_file_location("app", path)
-    assert spec is not None
-    assert spec.loader is not None
-    app = importlib.util.module_from_spec(spec)
-    sys.modules["app"] = app
-    spec.loader.exec_module(app)
+    app = load_module(Path(path))
     print(json.dumps(app.handler(json.load(sys.stdin), None)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer, raw_signature

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types
-from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, methods
+from pydantic import BaseModel
 
-_ERROR_DATA = {
+from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
+
+_ERROR_DATA: dict[int, type[BaseModel]] = {
     MISSING_REQUIRED_CLIENT_CAPABILITY: mcp_types.MissingRequiredClientCapabilityErrorData,
     UNSUPPORTED_PROTOCOL_VERSION: mcp_types.UnsupportedProtocolVersionErrorData,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.testing import CANCEL, DECLINE, NotReplayable, Player
 

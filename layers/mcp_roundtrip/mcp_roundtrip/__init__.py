@@ -26,6 +26,7 @@ from mcp_roundtrip.errors import (
     UsageError,
 )
 from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.schema.choices import one_of
 from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.front_door import FrontDoor
@@ -60,4 +61,5 @@ __all__ = [
     "Text",
     "ToolError",
     "UsageError",
+    "one_of",
 ]

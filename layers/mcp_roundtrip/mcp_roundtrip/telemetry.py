@@ -3,6 +3,7 @@ what somebody may want an alarm on."""
 
 from __future__ import annotations
 
+from json import JSONEncoder
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger, single_metric
@@ -13,12 +14,20 @@ NAMESPACE: Final = "mcp-roundtrip"
 WARNINGS: Final = frozenset({"state_refused", "unauthorized", "catalog_drift"})
 """Expected events that are worth an alarm when they become many."""
 
+_LINE: Final = JSONEncoder(separators=(",", ":"), default=str)
+
 
 class LogObserver:
     """Writes through Powertools, which reads the level and the service's name from POWERTOOLS_*."""
 
     def __init__(self) -> None:
-        self._logger = Logger(utc=True, location=None, serialize_stacktrace=False)
+        self._logger = Logger(
+            utc=True,
+            location=None,
+            serialize_stacktrace=False,
+            json_serializer=_LINE.encode,
+            json_deserializer=str,  # events are names: Powertools would try to read each as JSON
+        )
 
     def begin(self, correlation_id: str) -> None:
         """Put the invocation's id on every line that follows."""

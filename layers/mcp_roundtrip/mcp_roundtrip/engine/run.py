@@ -36,7 +36,7 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.protocol.capabilities import Path, missing
 
-RESERVED: Final = "~/"
+RESERVED: Final = frozenset("~/")
 """Characters authors may not use in keys: "/" ends a branch's prefix, "~" is kept for renamed questions."""
 
 inside_step: ContextVar[str | None] = ContextVar("mcp_roundtrip_inside_step", default=None)
@@ -99,7 +99,7 @@ class Run:
             raise Suspend
         if inside_step.get() is not None:
             raise self._fault(UsageError(f"step {inside_step.get()!r} used its context: steps do not nest"))
-        if not isinstance(key, str) or not key or any(character in RESERVED for character in key):
+        if not isinstance(key, str) or not key or not RESERVED.isdisjoint(key):
             raise self._fault(InvalidKey(key))
         if prefix + key in self._used:
             raise self._fault(DuplicateKey(prefix + key))

@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.testing.modules import load_module, servers_in
 
 FUNCTIONS = Path("functions")
 FRONT_DOOR = "front_door"
@@ -24,18 +23,6 @@ FRONT_DOOR = "front_door"
 
 class CatalogError(McpRoundtripError):
     """The functions cannot stand behind one front door; the message says which and why."""
-
-
-def load_module(path: Path) -> ModuleType:
-    """Execute a function's module under a name of its own, since all of them are called `app`."""
-    name = f"mcp_roundtrip_function_{path.parent.name}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
 
 
 def servers(functions: Path) -> dict[str, Server]:
@@ -51,10 +38,10 @@ def servers(functions: Path) -> dict[str, Server]:
 
 
 def _server(path: Path) -> Server | None:
-    held = {id(value): value for value in vars(load_module(path)).values() if isinstance(value, Server)}
+    held = servers_in(load_module(path))
     if len(held) > 1:
         raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
-    return next(iter(held.values()), None)
+    return held[0] if held else None
 
 
 def rows(servers: Mapping[str, Server]) -> Iterable[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.principal import Principal
@@ -12,7 +12,9 @@ from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import Registry
-from mcp_roundtrip.state.links import Link
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.links import Link
 
 
 class Server(Registry):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_roundtrip.auth import Authenticator
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
-from mcp_roundtrip.state.links import Link
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.links import Link
 
 
 class States(Protocol):

@@ -16,6 +16,17 @@ and nothing but `requestState` passes from one to the next.
 
 from mcp_roundtrip.testing.clock import FakeClock
 from mcp_roundtrip.testing.environment import Sealed, make_ports
+from mcp_roundtrip.testing.modules import load_module
 from mcp_roundtrip.testing.player import CANCEL, DECLINE, NotReplayable, Player, Round
 
-__all__ = ["CANCEL", "DECLINE", "FakeClock", "NotReplayable", "Player", "Round", "Sealed", "make_ports"]
+__all__ = [
+    "CANCEL",
+    "DECLINE",
+    "FakeClock",
+    "NotReplayable",
+    "Player",
+    "Round",
+    "Sealed",
+    "load_module",
+    "make_ports",
+]

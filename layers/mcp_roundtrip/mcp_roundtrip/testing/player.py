@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import secrets
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -29,6 +27,7 @@ from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.testing.clock import FakeClock
 from mcp_roundtrip.testing.environment import Remembered, Sealed, make_ports
+from mcp_roundtrip.testing.modules import load_module, servers_in
 
 EVERYTHING: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
@@ -243,13 +242,7 @@ def _server(source: Source) -> Server:
 
 def _load(path: Path) -> Server:
     """The server in a module, which is executed anew."""
-    spec = importlib.util.spec_from_file_location(f"mcp_roundtrip_played_{path.parent.name}", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    servers = [value for value in vars(module).values() if isinstance(value, Server)]
+    servers = servers_in(load_module(path))
     assert len(servers) == 1, f"{path} holds {len(servers)} servers"
     return servers[0]
 

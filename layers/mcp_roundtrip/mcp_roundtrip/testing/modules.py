@@ -1,0 +1,39 @@
+"""Loads a function's module as Lambda does, as often as one likes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from mcp_roundtrip.server.app import Server
+
+
+def load_module(path: Path) -> ModuleType:
+    """Execute a function's module anew, with its folder first on the import path, as on Lambda.
+
+    Modules beside it are executed anew, too. The module gets a name of its own, since every function's is
+    called `app`.
+    """
+    folder = path.resolve().parent
+    name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    for beside in folder.glob("*.py"):  # another function may have a module of that name, too
+        sys.modules.pop(beside.stem, None)
+    sys.modules[name] = module  # dataclasses look their module up there
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+    return module
+
+
+def servers_in(module: ModuleType) -> list[Server]:
+    """The servers a module holds, each once."""
+    held = {id(value): value for value in vars(module).values() if isinstance(value, Server)}
+    return list(held.values())

@@ -1,0 +1,56 @@
+"""What type checkers make of the public API: read by mypy, not run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from pydantic import BaseModel
+
+from mcp_roundtrip import AsyncContext, Context, Elicit, ListRoots, Root, Sample, Sampled, Server
+
+server = Server("typed")
+
+
+class Size(BaseModel):
+    vcpus: int
+
+
+def create(name: str, *, vcpus: int) -> list[str]:
+    return [name] * vcpus
+
+
+async def create_later(name: str) -> bytes:
+    return name.encode()
+
+
+@server.tool
+def synchronous(ctx: Context, name: str) -> int:
+    assert_type(ctx.elicit("a", "?", Size), Size)
+    assert_type(ctx.elicit("b", "?", bool), bool)
+    assert_type(ctx.elicit("c", "?", str, default="x"), str)
+    assert_type(ctx.sample("d", "?", max_tokens=1), Sampled)
+    assert_type(ctx.list_roots(), tuple[Root, ...])
+    assert_type(ctx.ask(Elicit("e", "?", Size), ListRoots("f")), tuple[Size, tuple[Root, ...]])
+    size, said, flag = ctx.ask(Elicit("g", "?", Size), Sample("h", "?", 1), Elicit("i", "?", bool))
+    assert_type(size, Size)
+    assert_type(said, Sampled)
+    assert_type(flag, bool)
+    assert_type(ctx.step("j", create, name, vcpus=2), list[str])
+    ctx.step("k", create, name, vcpus="two")  # type: ignore[arg-type]  # the step's own signature is checked
+    return 1
+
+
+@server.tool(title="Asynchronous")
+async def asynchronous(ctx: AsyncContext, name: str) -> int:
+    assert_type(await ctx.elicit("a", "?", Size), Size)
+    assert_type(await ctx.step("b", create_later, name), bytes)
+    assert_type(await ctx.step("c", create, name, vcpus=1), list[str])
+
+    async def branch(ctx: AsyncContext) -> int:
+        return 1
+
+    assert_type(await ctx.gather({"a": branch}), dict[str, int])
+    return 1
+
+
+assert_type(synchronous(Context.__new__(Context), "x"), int)
