@@ -37,7 +37,7 @@ def process(built: Built, function: str, variables: dict[str, str]) -> Iterator[
             stdout=subprocess.DEVNULL,
             text=True,
             pass_fds=[writer],
-            env=variables,
+            env={**variables, "PYTHONDONTWRITEBYTECODE": "1"},  # the build is shared, and read-only on Lambda
         ) as child,
     ):
         os.close(writer)
