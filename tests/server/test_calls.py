@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
 from mcp_roundtrip.auth import Authenticator, AuthMode
-from mcp_roundtrip.errors import KeyServiceError, SettingsError
+from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.testing import DECLINE, FakeClock, Player
@@ -429,7 +429,8 @@ def test_a_journal_too_large_for_a_state_is_an_internal_error() -> None:
 
     playing = Player(other)
     assert playing.call("hoards").error["code"] == -32603
-    assert "use a task" in str(playing.observer.failures[0][1])
+    ((event, error),) = playing.observer.failures
+    assert (event, type(error)) == ("state_too_large", StateTooLarge)
 
 
 # -- notifications --------------------------------------------------------------------------------------

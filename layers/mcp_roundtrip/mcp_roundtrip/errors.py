@@ -140,20 +140,18 @@ class Drift(McpRoundtripError):
         self.changed = changed
 
 
-class InvalidAnswer(McpRoundtripError):
+class _WithReason(McpRoundtripError):
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class InvalidAnswer(_WithReason):
     """An answer does not fit its question; `reason` is shown to whoever is asked again."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
-
-class StateRejected(McpRoundtripError):
+class StateRejected(_WithReason):
     """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class StateTooLarge(McpRoundtripError):
@@ -162,26 +160,18 @@ class StateTooLarge(McpRoundtripError):
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
             f"requestState would be {size} characters, the limit is {limit}: "
-            "return references from steps instead of large values, or use a task"
+            "let steps return references instead of large values"
         )
         self.size = size
         self.limit = limit
 
 
-class KeyServiceError(McpRoundtripError):
+class KeyServiceError(_WithReason):
     """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
-
-class OwnerFailed(McpRoundtripError):
+class OwnerFailed(_WithReason):
     """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class SettingsError(McpRoundtripError):

@@ -243,7 +243,8 @@ class Call:
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
     def _internal(self, error: Exception) -> ProtocolError:
-        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name)
+        event = "state_too_large" if isinstance(error, StateTooLarge) else "state_unavailable"
+        self.ports.observer.failure(event, error, tool=self.tool.name)
         return internal_error(self.invocation.correlation_id)
 
 
