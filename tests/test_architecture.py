@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "state": {"errors", "canonical"},
     "auth": {"principal"},
     "settings": {"errors", "canonical", "auth"},
-    "telemetry": set[str](),
+    "telemetry": {"errors"},
     "adapters": {"errors", "canonical", "http", "protocol"},
     "aws": {"errors", "canonical", "state"},
     "server": {"errors", "canonical", "principal", "http", "auth", "protocol", "schema", "engine", "state"},

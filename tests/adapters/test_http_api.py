@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters import http_api
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from support.messages import http_event
 
@@ -33,11 +32,13 @@ def test_a_base64_body_is_decoded_to_bytes() -> None:
 
 
 @pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
-def test_a_body_that_is_not_base64_is_refused(body: Any) -> None:
-    event = {**http_event("", base64=True), "body": body}
-    with pytest.raises(ProtocolError) as refused:
-        http_api.request(event)
-    assert refused.value.code == -32700
+def test_a_body_that_is_not_base64_is_no_body(body: Any) -> None:
+    assert http_api.request({**http_event("", base64=True), "body": body}).body is None
+
+
+@pytest.mark.parametrize("headers", [None, "x", [], 7, {7: "x"}, {"a": 7}, {"a": None, "origin": []}])
+def test_headers_of_other_types_are_none(headers: Any) -> None:
+    assert http_api.request({**http_event("{}"), "headers": headers}).headers == {}
 
 
 def test_the_response_has_the_members_that_api_gateway_takes() -> None:

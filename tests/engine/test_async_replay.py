@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ToolError
+from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Shed
 from support.async_passes import AsyncPasses
 from support.passes import accept
@@ -180,7 +180,7 @@ def test_the_failure_of_a_branch_is_the_failure_of_the_call() -> None:
     assert isinstance(outcome.error, BaseExceptionGroup)
 
 
-def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_freed_by_the_deadline() -> None:
+def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_not_waited_for_long() -> None:
     async def body(ctx: AsyncContext) -> Any:
         ready = asyncio.Event()
 
@@ -195,7 +195,7 @@ def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_freed_by_the_deadli
         _, waited = await asyncio.gather(sets(), waits())
         return waited
 
-    call = AsyncPasses(body, remaining_ms=0)
+    call = AsyncPasses(body)
     assert asked(call()) == {"q"}
     assert call(q=accept("x")) == Done("ready")
 
@@ -260,3 +260,92 @@ def test_journaled_values_are_awaited_and_stay(name: str) -> None:
     call.clock.advance(5)
     call()
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_nothing_a_tool_raises_gets_past_the_replay(kind: type[BaseException]) -> None:
+    async def body(ctx: AsyncContext) -> None:
+        raise kind
+
+    outcome = AsyncPasses(body)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, kind)
+
+
+def test_branches_that_queue_for_a_lock_are_asked_one_after_the_other() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        lock = asyncio.Lock()
+
+        async def ask(branch: AsyncContext) -> str:
+            async with lock:
+                return await branch.elicit("q", "?", str)
+
+        return await ctx.gather({"a": ask, "b": ask})
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"a/q"}
+    assert asked(call(**{"a/q": accept("1")})) == {"b/q"}
+    assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
+
+
+def test_a_task_that_a_step_started_is_the_steps_own_affair() -> None:
+    readers: list[asyncio.Task[None]] = []
+
+    async def connect() -> None:
+        readers.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
+
+    async def body(ctx: AsyncContext) -> str:
+        await ctx.step("connect", connect)
+        await ctx.elicit("q", "?", str)
+        return "done"
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"q"}
+    assert call(q=accept("x")) == Done("done")
+
+
+def test_the_question_of_a_branch_that_was_given_up_is_not_asked() -> None:
+    async def asks(ctx: AsyncContext) -> str:
+        return await ctx.elicit("q", "stale?", str)
+
+    async def fails(ctx: AsyncContext) -> str:
+        await asyncio.sleep(0.01)
+        raise ToolError("no")
+
+    async def body(ctx: AsyncContext) -> str:
+        try:
+            await ctx.gather({"a": asks, "b": fails})
+        except* ToolError:
+            pass
+        return await ctx.elicit("c", "?", str)
+
+    assert asked(AsyncPasses(body)()) == {"c"}
+
+
+def test_a_refusal_in_a_branch_names_the_branch() -> None:
+    async def asks(ctx: AsyncContext) -> str:
+        try:
+            return await ctx.elicit("q", "?", str)
+        except ElicitationDeclined as refusal:
+            return refusal.key
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": asks, "b": asks})
+
+    call = AsyncPasses(body)
+    call()
+    declined = {"action": "decline"}
+    assert call(**{"a/q": declined, "b/q": declined}) == Done({"a": "a/q", "b": "b/q"})
+
+
+def test_a_checkpoint_inside_a_step_is_refused() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        async def effect() -> None:
+            await ctx.checkpoint(needs_ms=1e9)
+
+        await ctx.step("first", int)
+        await ctx.step("second", effect)
+
+    outcome = AsyncPasses(body)()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, UsageError)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Principal
+from mcp_roundtrip import Context, Principal, UsageError
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes, accept
@@ -86,5 +86,51 @@ def test_without_a_token_and_a_level_nothing_is_sent() -> None:
 
 def test_an_unknown_log_level_is_the_authors_mistake() -> None:
     run = Passes(lambda ctx: None).make_run()
-    with pytest.raises(ValueError, match="loud"):
+    with pytest.raises(UsageError, match="loud"):
         Context(run, CallInfo()).log("loud", "x")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        lambda ctx: ctx.log("info", {"at": object()}),
+        lambda ctx: ctx.log("info", float("nan")),
+        lambda ctx: ctx.progress(float("nan")),
+        lambda ctx: ctx.progress("half"),
+        lambda ctx: ctx.progress(1, float("inf")),
+    ],
+)
+def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_it(report: Any) -> None:
+    for wanted in (True, False):
+        run = Passes(lambda ctx: None).make_run()
+        if not wanted:
+            run.reports.progress_token = run.reports.log_level = None
+        with pytest.raises(UsageError):
+            report(Context(run, CallInfo()))
+
+
+def test_a_report_is_what_it_was_when_it_was_made() -> None:
+    data = {"n": 1}
+
+    def body(ctx: Context) -> None:
+        ctx.log("info", data)
+        data["n"] = 2
+
+    call = Passes(body)
+    call()
+    assert reported(call) == [{"level": "info", "data": {"n": 1}}]
+
+
+def test_nothing_is_reported_twice_over_checkpoints() -> None:
+    def body(ctx: Context) -> None:
+        for number in range(4):
+            ctx.step(f"step {number}", int)
+            ctx.log("info", number)
+            ctx.progress(number + 1)
+
+    call = Passes(body, remaining_ms=0)
+    seen = []
+    while not isinstance(call(), Done):
+        seen += reported(call)
+    seen += reported(call)
+    assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]

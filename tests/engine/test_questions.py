@@ -58,6 +58,8 @@ def test_the_text_of_several_blocks_is_joined() -> None:
         [],
         {},
         {**CREATE_MESSAGE_RESULT, "role": 1},
+        {**CREATE_MESSAGE_RESULT, "role": "system"},
+        {**CREATE_MESSAGE_RESULT, "stopReason": {}},
         {**CREATE_MESSAGE_RESULT, "content": "Paris"},
         {**CREATE_MESSAGE_RESULT, "content": [{"no": "type"}]},
         {**CREATE_MESSAGE_RESULT, "content": {"type": "text"}},
@@ -81,7 +83,17 @@ def test_roots_come_back_typed() -> None:
     assert call(roots=answer) == Done((Root("file:///a", "A"), Root("file:///b")))
 
 
-@pytest.mark.parametrize("answer", [None, {}, {"roots": {}}, {"roots": [{}]}, {"roots": ["file:///"]}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        {},
+        {"roots": {}},
+        {"roots": [{}]},
+        {"roots": ["file:///"]},
+        {"roots": [{"uri": "file:///", "name": {}}]},
+    ],
+)
 def test_what_is_no_list_roots_result_is_asked_again(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.list_roots())
     call()
@@ -214,3 +226,29 @@ def test_the_engines_retry_reason_is_no_part_of_the_question() -> None:
     call(n=accept("many"))
     assert call.journal is not None
     assert call.journal.asked["n"] == Elicit("n", "Number?", int).fingerprint()
+
+
+@pytest.mark.parametrize("url", ["", "not a url", "/relative", "https://", "https://x.test/a b"])
+def test_only_an_absolute_url_is_sent(url: str) -> None:
+    outcome = Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, DefinitionError)
+
+
+def test_a_done_that_is_async_is_refused_instead_of_taken_for_true() -> None:
+    async def done() -> bool:
+        return False
+
+    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=done))
+    call()
+    outcome = call(u={"action": "accept"})
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, UsageError)
+
+
+def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
+    outcome = Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app#/pay"))()
+    assert isinstance(outcome, Done)
+    address, _, fragment = outcome.value.partition("#")
+    assert address.startswith("https://x.test/app?mcp_link=")
+    assert fragment == "/pay"

@@ -26,6 +26,8 @@ from mcp_roundtrip.protocol.capabilities import declares, missing, path
         ({"extensions": {"com.example/approval": {}}}, "extensions.com.example/approval", True),
         ({"extensions": {}}, "extensions.com.example/approval", False),
         ({"sampling": "yes"}, "sampling.tools", False),
+        ({"sampling": False}, "sampling", False),
+        ({"elicitation": {"form": False}}, "elicitation.form", False),
     ],
 )
 def test_declared(capabilities: dict[str, Any], name: str, declared: bool) -> None:

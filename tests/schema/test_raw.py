@@ -6,7 +6,8 @@ import pytest
 from mcp_types import Tool
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.raw import MAX_DEPTH, MAX_SUBSCHEMAS, RawArguments
+from mcp_roundtrip.schema.raw import RawArguments
+from mcp_roundtrip.schema.walk import MAX_DEPTH, MAX_SUBSCHEMAS
 
 
 class Context: ...

@@ -18,7 +18,7 @@ MAX_DEPTH = 64
 """How many levels of arrays and objects a document may have."""
 
 
-def parse(text: str | bytes | bytearray) -> Any:
+def parse(text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH) -> Any:
     """Read one JSON document as I-JSON (RFC 7493) asks: UTF-8, no duplicate members, no NaN or Infinity.
 
     Raises ValueError with a reason that quotes none of the document.
@@ -33,10 +33,10 @@ def parse(text: str | bytes | bytearray) -> Any:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise ValueError(f"nested deeper than {max_depth} levels") from None
     # A document without that many brackets cannot be too deep: the common case costs two counts, no walk.
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if text.count("[") + text.count("{") > max_depth and deeper_than(value, max_depth):
+        raise ValueError(f"nested deeper than {max_depth} levels")
     return value
 
 
@@ -80,8 +80,9 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def _deeper_than(value: Any, levels: int) -> bool:
-    containers = [value]
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether arrays and objects nest in more than `levels` levels."""
+    containers = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
         containers = [
             child
@@ -105,7 +106,7 @@ def _no_constant(name: str) -> None:
 
 def _integer(digits: str) -> int:
     # Python refuses to convert more than 4,300 digits, with a text that advises changing the interpreter.
-    if len(digits) > 4000:
+    if len(digits) > 4300:
         raise ValueError("a number has too many digits")
     return int(digits)
 

@@ -140,17 +140,19 @@ class Drift(McpRoundtripError):
         self.changed = changed
 
 
-class _WithReason(McpRoundtripError):
+class WithReason(McpRoundtripError):
+    """Base of those that have a `reason`."""
+
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class InvalidAnswer(_WithReason):
+class InvalidAnswer(WithReason):
     """An answer does not fit its question; `reason` is shown to whoever is asked again."""
 
 
-class StateRejected(_WithReason):
+class StateRejected(WithReason):
     """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
 
 
@@ -166,11 +168,11 @@ class StateTooLarge(McpRoundtripError):
         self.limit = limit
 
 
-class KeyServiceError(_WithReason):
+class KeyServiceError(WithReason):
     """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
 
 
-class OwnerFailed(_WithReason):
+class OwnerFailed(WithReason):
     """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
 
 

@@ -11,14 +11,14 @@ from typing import Any
 class HttpRequest:
     """One HTTP request, whichever event source delivered it.
 
-    `headers` has lower-case names; `body` is the raw body; `authorizer` is the event source's authorizer
-    context (nothing in it came from the caller unverified); `source_limit_ms` is how long the event source
-    waits for an answer.
+    `headers` has lower-case names; `body` is the raw body, None when the event's cannot be read;
+    `authorizer` is the event source's authorizer context (nothing in it came from the caller unverified);
+    `source_limit_ms` is how long the event source waits for an answer.
     """
 
     method: str
     headers: Mapping[str, str]
-    body: str | bytes
+    body: str | bytes | None
     authorizer: Mapping[str, Any] = field(default_factory=dict)
     source_limit_ms: int | None = None
 

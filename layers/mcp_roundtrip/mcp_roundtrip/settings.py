@@ -88,7 +88,7 @@ def _count(environment: Mapping[str, str], name: str, default: int) -> int:
     text = _text(environment, name)
     if text is None:
         return default
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise SettingsError(PREFIX + name, "must be a whole number of at least 1")
     return int(text)
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
+from mcp_roundtrip.errors import WithReason
+
 NAMESPACE: Final = "mcp-roundtrip"
 
 WARNINGS: Final = frozenset({"state_refused", "unauthorized", "catalog_drift"})
@@ -17,17 +19,26 @@ WARNINGS: Final = frozenset({"state_refused", "unauthorized", "catalog_drift"})
 _LINE: Final = JSONEncoder(separators=(",", ":"), default=str)
 
 
+def _logger(level: str | None = None) -> Logger:
+    return Logger(
+        level=level,
+        utc=True,
+        location=None,
+        serialize_stacktrace=False,
+        json_serializer=_LINE.encode,
+        json_deserializer=str,  # events are names: Powertools would try to read each as JSON
+    )
+
+
 class LogObserver:
     """Writes through Powertools, which reads the level and the service's name from POWERTOOLS_*."""
 
     def __init__(self) -> None:
-        self._logger = Logger(
-            utc=True,
-            location=None,
-            serialize_stacktrace=False,
-            json_serializer=_LINE.encode,
-            json_deserializer=str,  # events are names: Powertools would try to read each as JSON
-        )
+        try:
+            self._logger = _logger()
+        except ValueError as error:  # POWERTOOLS_LOG_LEVEL is no level: rather too many lines than no answer
+            self._logger = _logger("INFO")
+            self.failure("misconfigured", error)
 
     def begin(self, correlation_id: str) -> None:
         """Put the invocation's id on every line that follows."""
@@ -43,8 +54,8 @@ class LogObserver:
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
         """ERROR with the traceback, and a metric."""
-        # `reason` says what the message must not: it is for the log alone.
-        reason = getattr(error, "reason", None)
+        # Only our own: an author's exception may have a reason that says what no metric should.
+        reason = error.reason if isinstance(error, WithReason) else None
         extra = fields if reason is None else {**fields, "reason": reason}
         self._logger.error(event, extra=extra, exc_info=error)
         self._count(event, reason)

@@ -5,10 +5,11 @@ Such a caller holds `lambda:InvokeFunction`; nobody has said who it acts for, so
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
@@ -26,8 +27,14 @@ def matches(event: Mapping[str, Any]) -> bool:
 
 
 def request(event: Mapping[str, Any]) -> HttpRequest:
-    """The request an HTTP client would have sent: its headers mirror the body, so they cannot disagree."""
-    return HttpRequest(method="POST", headers=_mirror(event), body=compact(event))
+    """The request an HTTP client would have sent: its headers mirror the body, so they cannot disagree.
+
+    Its body is None for what neither JSON nor a header can carry: NaN, and a lone surrogate in a name.
+    """
+    try:
+        return HttpRequest(method="POST", headers=_mirror(event), body=compact(event))
+    except (ValueError, RecursionError):
+        return HttpRequest(method="POST", headers={}, body=None)
 
 
 def _mirror(event: Mapping[str, Any]) -> dict[str, str]:
@@ -45,4 +52,10 @@ def _mirror(event: Mapping[str, Any]) -> dict[str, str]:
 
 def response(answer: HttpResponse) -> Any:
     """The JSON-RPC response; None for a notification."""
-    return parse(answer.body) if answer.body else None
+    if not answer.body:
+        return None
+    message = json.loads(answer.body)
+    if "\\ud" not in answer.body:
+        return message
+    # The runtime writes UTF-8, which has no lone surrogates.
+    return json.loads(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"))

@@ -9,9 +9,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.jsonrpc import PARSE_ERROR
 
 SOURCE_LIMIT_MS: Final = 30_000
 """An HTTP API waits no longer for its integration."""
@@ -28,25 +26,35 @@ def matches(event: Mapping[str, Any]) -> bool:
 
 
 def request(event: Mapping[str, Any]) -> HttpRequest:
-    """Raises ProtocolError when a body that is said to be Base64 is not."""
+    """The request; its body is None when it is said to be Base64 and is not."""
     context = event["requestContext"]
+    headers, authorizer = event.get("headers"), context.get("authorizer")
     return HttpRequest(
         method=context["http"].get("method", ""),
-        headers={name.lower(): value for name, value in (event.get("headers") or {}).items()},
+        headers=_texts(headers) if isinstance(headers, Mapping) else {},
         body=_body(event),
-        authorizer=context.get("authorizer") or {},
+        authorizer=authorizer if isinstance(authorizer, Mapping) else {},
         source_limit_ms=SOURCE_LIMIT_MS,
     )
 
 
-def _body(event: Mapping[str, Any]) -> str | bytes:
+def _texts(headers: Mapping[Any, Any]) -> dict[str, str]:
+    """API Gateway sends text alone; whoever invokes the function directly may send anything."""
+    return {
+        name.lower(): value
+        for name, value in headers.items()
+        if isinstance(name, str) and isinstance(value, str)
+    }
+
+
+def _body(event: Mapping[str, Any]) -> str | bytes | None:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         return body if isinstance(body, str) else ""
     try:
         return b64decode(body, validate=True)
     except (ValueError, TypeError):
-        raise ProtocolError(PARSE_ERROR, "Parse error: the body is not Base64") from None
+        return None
 
 
 def response(answer: HttpResponse) -> dict[str, Any]:

@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class LambdaForwarder:
         try:
             response = self.client.invoke(
                 FunctionName=function,
-                Payload=compact(event).encode(),
+                Payload=_payload(event),
                 ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
             )
             payload = response["Payload"].read()
@@ -55,4 +56,18 @@ class LambdaForwarder:
             raise OwnerFailed(type(error).__name__) from None
         if "FunctionError" in response:
             raise OwnerFailed(f"FunctionError {response['FunctionError']}")
-        return parse(payload)
+        try:
+            answer = parse(payload)
+        except ValueError:
+            raise OwnerFailed("malformed_answer") from None
+        if not isinstance(answer, dict):
+            raise OwnerFailed("malformed_answer")
+        return answer
+
+
+def _payload(event: Mapping[str, Any]) -> bytes:
+    """UTF-8 as API Gateway sends it: escapes would triple some texts, and 6 MB is the limit."""
+    try:
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return compact(event).encode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.context import CallInfo, ContextBase
 from mcp_roundtrip.engine.effects import Step
 from mcp_roundtrip.engine.questions import (
@@ -112,9 +113,9 @@ class AsyncContext(ContextBase):
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
-        answers = self._run.ask(questions, self._prefix)
+        answers = ask(self._run, questions, self._prefix)
         if answers is None:
-            await self._branches.park()
+            await self._branches.park({self._prefix + question.key for question in questions})
         return tuple(answers)
 
     # -- effects ------------------------------------------------------------------------------------
@@ -131,6 +132,7 @@ class AsyncContext(ContextBase):
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]
+        step.check()
         await self.checkpoint()
         with self._branches.step_in_flight():
             token = inside_step.set(step.key)
@@ -145,7 +147,6 @@ class AsyncContext(ContextBase):
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""
         if self._run.wants_checkpoint(needs_ms):
-            self._run.shed = True
             await self._branches.park()
 
     async def now(self, key: str) -> datetime:
@@ -160,16 +161,14 @@ class AsyncContext(ContextBase):
         """See `Context.random`."""
         return effects.random(self._run, self._claim(key))
 
-    async def signed_link(self, key: str, url: str, *, ttl_ms: int = 600_000) -> str:
+    async def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """See `Context.signed_link`."""
         return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """See `Context.progress`."""
-        if not self._run.replaying:
-            self._run.reports.progress(done, total, message)
+        self._run.reports.progress(done, total, message, news=self._run.is_news())
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """See `Context.log`."""
-        if not self._run.replaying:
-            self._run.reports.log(level, data, logger)
+        self._run.reports.log(level, data, logger, news=self._run.is_news())

@@ -4,20 +4,19 @@ A question without an answer parks the coroutine that asked it and touches no ot
 the body returned, or when nothing can go on without the client: every task is parked or waits for tasks of
 its own that are, and no step is in flight. Only then are the parked tasks cancelled.
 
-A task that has started others is taken to be waiting for them. If it waits for something else meanwhile,
-outside a step, the pass may end under it: what is outside a step runs again anyway.
+A task that has started others is taken to be waiting for them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, suspended
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.run import Run, inside_step
 
 T = TypeVar("T")
 Task = asyncio.Task[Any]
@@ -25,6 +24,10 @@ Task = asyncio.Task[Any]
 SETTLING_PASSES: Final = 3
 """Turns of the event loop without news before a standstill is believed: callbacks queued by what just
 happened get to run, and to start what they were going to start."""
+
+GRACE_S: Final = 0.5
+"""How long a parked question is held back for siblings that wait for something else outside a step: for the
+network, or for the parked branch itself, by a lock or a queue. What is outside a step runs again anyway."""
 
 UNWINDING_S: Final = 1.0
 """How long cancelled tasks get for their `finally` blocks."""
@@ -43,6 +46,8 @@ class Branches:
     def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Task:
         """The event loop's task factory during the pass."""
         task: Task = asyncio.Task(coroutine, loop=loop, **options)
+        if inside_step.get() is not None:  # a step's own affair: a client's reader may outlive the pass
+            return task
         self._children[task] = []
         parent = asyncio.current_task(loop)
         if parent in self._children:
@@ -56,8 +61,8 @@ class Branches:
             tasks = {name: group.create_task(_awaited(work)) for name, work in branches.items()}
         return {name: task.result() for name, task in tasks.items()}
 
-    async def park(self) -> NoReturn:
-        """Wait for the end of the pass."""
+    async def park(self, questions: Collection[str] = ()) -> NoReturn:
+        """Wait for the end of the pass, with the questions of these keys pending."""
         task = asyncio.current_task()
         assert task is not None
         self._parked.add(task)
@@ -66,6 +71,9 @@ class Branches:
             await asyncio.get_running_loop().create_future()
         finally:
             self._parked.discard(task)
+            if not self.run.ended:  # a sibling failed and this branch is given up: its questions are moot
+                for key in questions:
+                    self.run.pending.pop(key, None)
         raise AssertionError("nothing resolves this future")
 
     @contextmanager
@@ -81,28 +89,25 @@ class Branches:
     async def until_over(self, body: Task) -> None:
         """Return when `body` is done or the pass stands still."""
         while not body.done():
-            await self._news_or_deadline()
+            quiet = not await self._news_within_grace()
             self._news.clear()
             for _ in range(SETTLING_PASSES):
                 await asyncio.sleep(0)
-            if not self._news.is_set() and (self._stands_still() or self._out_of_time()):
+            if not self._news.is_set() and not self._steps and (quiet or self._stands_still()):
                 return
 
-    async def _news_or_deadline(self) -> None:
-        """Wait for news. A branch that waits for a parked one in its own way is freed by the deadline."""
-        remaining_s = self.run.environment.budget.remaining_ms() / 1000
+    async def _news_within_grace(self) -> bool:
+        """Wait for news; for no longer than the grace where somebody is parked and no step is in flight."""
         try:
-            async with asyncio.timeout(remaining_s if self._parked else None):
+            async with asyncio.timeout(GRACE_S if self._parked and not self._steps else None):
                 await self._news.wait()
         except TimeoutError:
-            pass
-
-    def _out_of_time(self) -> bool:
-        return bool(self._parked) and self.run.environment.budget.remaining_ms() == 0 and not self._steps
+            return False
+        return True
 
     def _stands_still(self) -> bool:
         waiting = (task for task in self._children if not task.done())
-        return not self._steps and all(
+        return all(
             task in self._parked or any(not child.done() for child in self._children[task])
             for task in waiting
         )
@@ -129,7 +134,7 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     factory = loop.get_task_factory()
     loop.set_task_factory(branches.new_task)
     try:
-        task = loop.create_task(body(branches))
+        task = loop.create_task(_contained(body(branches)))
         await branches.until_over(task)
         finished = task.done()
         if not finished:
@@ -142,8 +147,18 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     return _finished(task) if finished else suspended(run)
 
 
+async def _contained(body: Coroutine[Any, Any, Any]) -> Done | Failed:
+    """The body's end. With SystemExit and its like asyncio would let the event loop die, too."""
+    try:
+        return Done(await body)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return Failed(error)
+
+
 def _finished(task: Task) -> Outcome:
     if task.cancelled():
         return Failed(asyncio.CancelledError())
-    error = task.exception()
-    return Done(task.result()) if error is None else Failed(error)
+    outcome: Done | Failed = task.result()
+    return outcome

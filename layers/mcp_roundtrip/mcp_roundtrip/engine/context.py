@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.effects import Step
 from mcp_roundtrip.engine.questions import (
     UNSET,
@@ -83,7 +84,7 @@ class ContextBase:
 
         The same over all rounds, retries and replays from the first state the client received.
         """
-        return effects.idempotency_key(self._run, self._prefix + name)
+        return effects.idempotency_key(self._run, self._prefix + self._run.valid(name))
 
     def _claim(self, key: str) -> str:
         return self._run.claim(key, self._prefix)
@@ -151,7 +152,7 @@ class Context(ContextBase):
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """Put several questions in one round; the answers come back in their order."""
-        answers = self._run.ask(questions, self._prefix)
+        answers = ask(self._run, questions, self._prefix)
         if answers is None:
             raise self._run.suspend()
         return tuple(answers)
@@ -162,6 +163,7 @@ class Context(ContextBase):
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]  # type: ignore[no-any-return]  # revived through the annotation that says T
+        step.check()
         self.checkpoint()
         token = inside_step.set(step.key)
         try:
@@ -176,7 +178,6 @@ class Context(ContextBase):
         Does so only after this round has journaled something, and not while replaying.
         """
         if self._run.wants_checkpoint(needs_ms):
-            self._run.shed = True
             raise self._run.suspend()
 
     def now(self, key: str) -> datetime:
@@ -191,7 +192,7 @@ class Context(ContextBase):
         """A random float in [0, 1); a replay sees the same."""
         return effects.random(self._run, self._claim(key))
 
-    def signed_link(self, key: str, url: str, *, ttl_ms: int = 600_000) -> str:
+    def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """`url` with a token bound to this call and its principal, for `elicit_url`.
 
         The page behind it checks the token with `Server.open_link` against its own signed-in user.
@@ -200,13 +201,11 @@ class Context(ContextBase):
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """`notifications/progress`, if the client asked for it; silent while replaying."""
-        if not self._run.replaying:
-            self._run.reports.progress(done, total, message)
+        self._run.reports.progress(done, total, message, news=self._run.is_news())
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """`notifications/message`, if the client asked for that level; silent while replaying.
 
-        Raises ValueError for a level that is not one of RFC 5424's.
+        Raises UsageError for a level that is not one of RFC 5424's, and for data that is not JSON.
         """
-        if not self._run.replaying:
-            self._run.reports.log(level, data, logger)
+        self._run.reports.log(level, data, logger, news=self._run.is_news())

@@ -9,9 +9,11 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.schema.values import dump, return_annotation, revive
+from mcp_roundtrip.errors import KeyServiceError, SettingsError, UsageError
+from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
 
 LINK_PARAMETER = "mcp_link"
 
@@ -26,19 +28,30 @@ class Step:
     def replayed(self, run: Run) -> tuple[Any] | None:
         """The recorded result in a 1-tuple (it may be None), revived through the return annotation."""
         entry = run.recorded(self.key, Kind.STEP)
-        return None if entry is None else (self._revive(run, entry.value),)
+        if entry is None:
+            return None
+        try:
+            return (revive(entry.value, return_annotation(self.function)),)
+        except ValueError:
+            problem = "its recorded result does not fit its return annotation any more"
+            raise run.drift(self.key, problem) from None
+
+    def check(self) -> None:
+        """Raise UsageError, before anything has run, for a return annotation no journal can carry."""
+        check(return_annotation(self.function))
 
     def settle(self, run: Run, value: Any) -> Any:
         """Journal a result, and return it as a replay will: dumped and revived."""
-        data = dump(value, return_annotation(self.function))
-        run.record(Entry(self.key, Kind.STEP, data))
-        return self._revive(run, data)
-
-    def _revive(self, run: Run, data: Any) -> Any:
+        annotation = return_annotation(self.function)
+        data = dump(value, annotation)
+        if deeper_than(data, MAX_DEPTH):
+            raise UsageError(f"step {self.key!r} returned a value nested deeper than {MAX_DEPTH} levels")
         try:
-            return revive(data, return_annotation(self.function))
-        except ValueError:
-            raise run.no_longer_fits(self.key) from None
+            result = revive(data, annotation)
+        except ValueError as error:
+            raise UsageError(f"step {self.key!r} returned what its annotation cannot read: {error}") from None
+        run.record(Entry(self.key, Kind.STEP, data))
+        return result
 
 
 def recall(run: Run, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
@@ -82,9 +95,13 @@ def signed_link(run: Run, key: str, url: str, ttl_ms: int) -> str:
     """`url` with a token in its query; journaled, so that the question that shows it does not change."""
 
     def link() -> str:
-        token = run.environment.sign_link(
-            key, run.journal.run_id, int(run.environment.clock() + ttl_ms / 1000)
-        )
-        return f"{url}{'&' if '?' in url else '?'}{LINK_PARAMETER}={token}"
+        expires_at = int(run.environment.clock() + ttl_ms / 1000)
+        try:
+            token = run.environment.sign_link(key, run.journal.run_id, expires_at)
+        except (KeyServiceError, SettingsError) as error:
+            raise run.fail(error) from error
+        address, hash_, fragment = url.partition("#")
+        separator = "&" if "?" in address else "?"
+        return f"{address}{separator}{LINK_PARAMETER}={token}{hash_}{fragment}"
 
     return str(recall(run, key, Kind.LINK, link))

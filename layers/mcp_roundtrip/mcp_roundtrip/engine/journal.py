@@ -67,13 +67,14 @@ class Journal:
 
     `run_id` names the call from the first state its client received. `asked` are the questions of the last
     round by key. `held` are answers to questions that the last pass did not reach: another build, in a
-    rolling upgrade, may reach them again.
+    rolling upgrade, may reach them again. `reported` counts the reports made since the last entry.
     """
 
     run_id: str
     entries: tuple[Entry, ...] = ()
     asked: Mapping[str, Fingerprint] = field(default_factory=lambda: MappingProxyType({}))
     held: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    reported: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, without the members that are empty."""
@@ -83,6 +84,7 @@ class Journal:
             "j": [_entry_to_json(entry) for entry in self.entries],
             "q": {key: [asked.message, asked.form] for key, asked in self.asked.items()},
             "h": dict(self.held),
+            "r": self.reported,
         }
         return {name: member for name, member in members.items() if member}
 
@@ -96,6 +98,7 @@ class Journal:
             entries=tuple(_entry_from_json(*row) for row in data.get("j", ())),
             asked={key: Fingerprint(*digests) for key, digests in data.get("q", {}).items()},
             held=data.get("h", {}),
+            reported=data.get("r", 0),
         )
 
 

@@ -6,11 +6,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import iscoroutine
 from typing import Any, Final, Generic, TypeVar
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Fingerprint
-from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, InvalidAnswer
+from mcp_roundtrip.errors import (
+    DefinitionError,
+    ElicitationCancelled,
+    ElicitationDeclined,
+    InvalidAnswer,
+    UsageError,
+)
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import Path
 from mcp_roundtrip.schema.forms import Form
@@ -121,6 +128,9 @@ class Elicit(_Elicitation[T]):
         return value
 
 
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
+
+
 @dataclass(frozen=True, slots=True)
 class ElicitUrl(_Elicitation[None]):
     """URL elicitation. `done` says whether the interaction behind the URL is complete."""
@@ -130,6 +140,10 @@ class ElicitUrl(_Elicitation[None]):
     url: str
     done: Callable[[], bool]
     default: Unset | None = UNSET
+
+    def __post_init__(self) -> None:
+        if not _URL.fullmatch(self.url):
+            raise DefinitionError("elicit_url needs an absolute URL")
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -144,7 +158,11 @@ class ElicitUrl(_Elicitation[None]):
         return {"action": raw["action"]}
 
     def confirm(self) -> None:
-        if not self.done():
+        finished = self.done()
+        if iscoroutine(finished):  # which is true for whoever only looks at it
+            finished.close()
+            raise UsageError("elicit_url needs a done() that is not async")
+        if not finished:
             raise NotDone
 
 
@@ -197,7 +215,7 @@ class Sample(Question[Sampled]):
         return needed
 
     def read(self, raw: Any) -> Sampled:
-        if not isinstance(raw, dict) or not isinstance(raw.get("role"), str):
+        if not isinstance(raw, dict) or raw.get("role") not in ("user", "assistant"):
             raise InvalidAnswer("not a CreateMessageResult: no role")
         content = raw.get("content")
         for block in content if isinstance(content, list) else [content]:
@@ -207,6 +225,8 @@ class Sample(Question[Sampled]):
                 raise InvalidAnswer("not a CreateMessageResult: a text block has no text")
         if not isinstance(raw.get("model"), str):
             raise InvalidAnswer("not a CreateMessageResult: no model")
+        if not isinstance(raw.get("stopReason", ""), str):
+            raise InvalidAnswer("not a CreateMessageResult: stopReason is no text")
         return Sampled(raw["role"], content, raw["model"], raw.get("stopReason"))
 
 
@@ -239,8 +259,11 @@ class ListRoots(Question[tuple[Root, ...]]):
         roots = raw.get("roots") if isinstance(raw, dict) else None
         if not isinstance(roots, list):
             raise InvalidAnswer("not a ListRootsResult: no roots")
-        if not all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
-            raise InvalidAnswer("not a ListRootsResult: a root has no uri")
+        for root in roots:
+            if not isinstance(root, dict) or not isinstance(root.get("uri"), str):
+                raise InvalidAnswer("not a ListRootsResult: a root has no uri")
+            if not isinstance(root.get("name", ""), str):
+                raise InvalidAnswer("not a ListRootsResult: a root's name is no text")
         return tuple(Root(root["uri"], root.get("name")) for root in roots)
 
 

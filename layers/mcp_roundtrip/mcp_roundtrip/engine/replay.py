@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, suspended
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import Suspend
 
 
 def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:
@@ -19,9 +18,7 @@ def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run)
     outcome: Outcome
     try:
         outcome = Done(function(**arguments))
-    except Suspend as suspension:
-        outcome = Failed(suspension)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # Suspend, and sys.exit and its like: nothing may end the environment
         outcome = Failed(error)
     if run.fault is not None:
         return Failed(run.fault)

@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol.jsonrpc import notification
 from mcp_roundtrip.protocol.methods import LOG_LEVELS
 
 
 @dataclass(slots=True)
 class Reports:
-    """Collects what the client asked for: nothing without a progress token, nothing below its log level."""
+    """Collects what the client asked for: nothing without a progress token, nothing below its log level.
+
+    What cannot be sent raises UsageError whether or not this client asked for it: a tool should not fail for
+    some clients alone. `news` is False for a report that an earlier pass has made.
+    """
 
     progress_token: str | int | None = None
     log_level: str | None = None
     notifications: list[dict[str, Any]] = field(default_factory=list)
     _progress: float | None = None
 
-    def progress(self, done: float, total: float | None, message: str | None) -> None:
+    def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
         """`notifications/progress`; a value that does not increase is dropped (patterns/progress)."""
-        if self.progress_token is None or (self._progress is not None and done <= self._progress):
+        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": _number(done)}
+        if total is not None:
+            params["total"] = _number(total)
+        if message is not None:
+            params["message"] = str(message)
+        if not news or self.progress_token is None or (self._progress is not None and done <= self._progress):
             return
         self._progress = done
-        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": done}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
         self.notifications.append(notification("notifications/progress", params))
 
-    def log(self, level: str, data: Any, logger: str | None) -> None:
-        """`notifications/message`; raises ValueError for a level RFC 5424 does not know."""
+    def log(self, level: str, data: Any, logger: str | None, *, news: bool) -> None:
+        """`notifications/message`."""
         if level not in LOG_LEVELS:
-            raise ValueError(f"{level!r} is no log level: use one of {', '.join(LOG_LEVELS)}")
-        if self.log_level is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(self.log_level):
-            return
-        params: dict[str, Any] = {"level": level, "data": data}
+            raise UsageError(f"{level!r} is no log level: use one of {', '.join(LOG_LEVELS)}")
+        params: dict[str, Any] = {"level": level, "data": _json(data)}
         if logger is not None:
-            params["logger"] = logger
-        self.notifications.append(notification("notifications/message", params))
+            params["logger"] = str(logger)
+        wanted = self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)
+        if news and wanted:
+            self.notifications.append(notification("notifications/message", params))
+
+
+def _number(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise UsageError("progress takes finite numbers")
+    return value
+
+
+def _json(data: Any) -> Any:
+    """A copy of `data` as it will be sent: the tool may go on changing its own."""
+    try:
+        return parse(compact(data))
+    except (TypeError, ValueError, RecursionError):
+        raise UsageError(f"log takes data that JSON can hold, not {type(data).__name__}") from None

@@ -28,9 +28,9 @@ def declares(capabilities: Mapping[str, Any], wanted: Path) -> bool:
         return True
     node: Any = capabilities
     for name in wanted:
-        if not isinstance(node, Mapping) or node.get(name) is None:
+        node = node.get(name)
+        if not isinstance(node, Mapping):
             return False
-        node = node[name]
     return True
 
 

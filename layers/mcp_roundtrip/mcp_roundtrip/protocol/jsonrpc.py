@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -33,6 +34,11 @@ HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
 """HTTP status for each error code, wherever the error was produced."""
 
 RequestId = str | int
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+MAX_ID: Final = 1_024
+"""Characters of an id: it is sent back, and a response is limited to 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,9 @@ def read(body: str | bytes) -> Request | Notification:
     if not isinstance(message, dict):
         raise InvalidEnvelope(INVALID_REQUEST, "The body must be one JSON-RPC message: a JSON object")
     if "id" in message and not _is_id(message["id"]):
-        raise InvalidEnvelope(INVALID_REQUEST, "'id' must be a string or an integer")
+        raise InvalidEnvelope(
+            INVALID_REQUEST, f"'id' must be an integer or a string of at most {MAX_ID} characters"
+        )
     return _message(message, message.get("id"))
 
 
@@ -93,7 +101,10 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> Request |
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
+    """A string or an integer of a length and with characters that can be sent back."""
+    if isinstance(value, str):
+        return len(value) <= MAX_ID and not _SURROGATE.search(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,12 +92,12 @@ def _refuse_legacy(message: Request, headers: Mapping[str, str]) -> None:
     meta = message.params.get("_meta")
     if isinstance(meta, dict) and META_PROTOCOL_VERSION in meta:
         return
+    if message.method == "initialize":
+        requested = message.params.get("protocolVersion")
+        raise unsupported_version(requested if isinstance(requested, str) else "")
     header = headers.get(HEADER_PROTOCOL_VERSION)
     if header is not None and header.strip() not in SUPPORTED_VERSIONS:
         raise unsupported_version(header.strip())
-    if header is None and message.method == "initialize":
-        requested = message.params.get("protocolVersion")
-        raise unsupported_version(requested if isinstance(requested, str) else "")
 
 
 def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
@@ -151,7 +151,7 @@ def unsupported_version(requested: str) -> ProtocolError:
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
         f"Unsupported protocol version: this server speaks {_SUPPORTED_TEXT}",
-        {"supported": list(SUPPORTED_VERSIONS), "requested": requested},
+        {"supported": list(SUPPORTED_VERSIONS), "requested": requested[:128]},
     )
 
 

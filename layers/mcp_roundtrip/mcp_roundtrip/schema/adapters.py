@@ -12,6 +12,9 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 UNUSABLE = (PydanticUserError, PydanticUndefinedAnnotation)
 """What pydantic raises for a type it cannot build, or cannot describe in JSON Schema."""
 
+MAX_NAME = 128
+"""How much of a member's name a message shows: the name may be the client's."""
+
 MAX_PROBLEMS = 20
 """How many problems a message lists; a list of a million wrong items must not become a book."""
 
@@ -36,10 +39,11 @@ def adapter(annotation: Any, *, exact: bool = False) -> TypeAdapter[Any]:
         hash(annotation)
     except TypeError:  # Annotated[..., Field(...)] is not hashable
         return _build(annotation, exact)
-    return _cached(annotation, exact)
+    # Literal["a", "b"] equals Literal["b", "a"], and their schemas differ.
+    return _cached(annotation, exact, "" if isinstance(annotation, type) else repr(annotation))
 
 
-def _build(annotation: Any, exact: bool) -> TypeAdapter[Any]:
+def _build(annotation: Any, exact: bool, spelling: str = "") -> TypeAdapter[Any]:
     if not exact:
         return TypeAdapter(annotation)
     try:
@@ -64,7 +68,7 @@ def problems(error: ValidationError, root: str) -> str:
 
 def location(root: str, path: Sequence[str | int]) -> str:
     """`arguments`, `("sizes", 0, "vcpus")` -> `arguments.sizes[0].vcpus`."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
     return (root + "".join(steps)).removeprefix(".") or "answer"  # a form has no root
 
 

@@ -34,11 +34,12 @@ class Form:
 
         Raises DefinitionError that names the field a form cannot hold, and says why.
         """
+        if isclass(model):
+            return _of_class(model)  # type: ignore[arg-type]  # every class has a hash
         try:
-            hash(model)
-        except TypeError:  # Annotated[..., Field(...)] is not hashable
+            return _of_alias(model, repr(model))
+        except TypeError:  # not hashable
             return _build(model)
-        return _cached(model)
 
     def parse(self, content: Any) -> Any:
         """The value in an accepted answer's `content`.
@@ -72,7 +73,13 @@ def _build(model: Any) -> Form:
         raise DefinitionError(f"form {name}: {error}") from None
 
 
-_cached = lru_cache(maxsize=256)(_build)
+_of_class = lru_cache(maxsize=256)(_build)
+
+
+@lru_cache(maxsize=64)
+def _of_alias(model: Any, spelling: str) -> Form:
+    """By its spelling, too: Literal["a", "b"] equals Literal["b", "a"], and their forms differ."""
+    return _build(model)
 
 
 def _has_fields(model: Any) -> bool:

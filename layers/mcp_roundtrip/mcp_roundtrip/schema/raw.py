@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
 from mcp_roundtrip.schema.callables import Described, Signature
+from mcp_roundtrip.schema.walk import refuse_mirroring, subschemas
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -29,12 +30,6 @@ DIALECTS = {
 }
 """Supported values of `$schema`, and jsonschema's class for each."""
 
-# basic/index "Composition-Keyword Resource Use" asks for bounds.
-MAX_DEPTH = 64
-MAX_SUBSCHEMAS = 2000
-
-_DATA = {"const", "enum", "default", "examples"}  # their contents are values, not schemas
-_MAPS = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -121,32 +116,12 @@ def _check(schema: dict[str, Any]) -> None:
         raise DefinitionError(
             f"$schema {schema['$schema']!r} is not supported; supported are {', '.join(DIALECTS)}"
         )
-    for count, node in enumerate(_subschemas(schema), 1):
-        if count > MAX_SUBSCHEMAS:
-            raise DefinitionError(f"input_schema has more than {MAX_SUBSCHEMAS} subschemas")
+    refuse_mirroring(schema)
+    for node in subschemas(schema):
         for keyword in _REFERENCES:
             # basic/index "$ref Resolution": never dereference what may be a network URI.
             if keyword in node and not str(node[keyword]).startswith("#"):
                 raise DefinitionError(f"{keyword} {node[keyword]!r} leaves the document; use #/$defs/...")
-
-
-def _subschemas(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every object that may be used as a schema; unknown keywords count, since a `$ref` may point there."""
-    waiting: list[tuple[int, Any]] = [(0, root)]
-    while waiting:
-        depth, node = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
-        if isinstance(node, list):
-            waiting += [(depth + 1, item) for item in node]
-        elif isinstance(node, dict):
-            yield node
-            for keyword, value in node.items():
-                if keyword in _DATA:
-                    continue
-                # The members of `properties` are names: one called "$ref" is no reference.
-                named = keyword in _MAPS and isinstance(value, dict)
-                waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
 
 
 def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:

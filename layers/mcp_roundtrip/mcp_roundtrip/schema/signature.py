@@ -16,6 +16,7 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import UNUSABLE, problems
 from mcp_roundtrip.schema.callables import Described, Signature
+from mcp_roundtrip.schema.walk import refuse_mirroring
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
@@ -77,9 +78,11 @@ class Arguments(Described):
         from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
 
         try:
-            return json_schema(self._adapter)
-        except UNUSABLE as error:
+            schema = json_schema(self._adapter)
+            refuse_mirroring(schema)
+        except (*UNUSABLE, DefinitionError) as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
+        return schema
 
     def _field(self, parameter: Parameter) -> Any:
         metadata: list[Any] = []

@@ -42,14 +42,26 @@ def revive(data: Any, annotation: Any) -> Any:
 
     Raises ValueError, quoting no value, for JSON that does not fit the annotation.
     """
-    if _is_untyped(annotation) or (type(data) is annotation and annotation in _EXACT_IN_JSON):
+    if type(data) is annotation and annotation in _EXACT_IN_JSON:
         return data
+    if _is_untyped(annotation):  # a copy: the tool may change what it gets, the journal stays
+        return json.loads(compact(data)) if isinstance(data, (dict, list)) else data
     try:
         return adapter(annotation, exact=True).validate_json(compact(data), by_alias=False, by_name=True)
     except ValidationError as error:
         raise ValueError(problems(error, "result")) from None
     except UNUSABLE:
         raise ValueError(_unusable(annotation)) from None
+
+
+def check(annotation: Any) -> None:
+    """Raise UsageError for an annotation that `dump` and `revive` cannot go by."""
+    if _is_untyped(annotation) or annotation in _PRIMITIVE:
+        return
+    try:
+        adapter(annotation, exact=True)
+    except (*UNUSABLE, AttributeError):
+        raise UsageError(_unusable(annotation)) from None
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context import CallInfo
-from mcp_roundtrip.engine.outcome import Outcome
+from mcp_roundtrip.engine.outcome import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.server.registry import Tool
 
@@ -33,4 +33,9 @@ def async_pass(tool: Tool, arguments: Mapping[str, Any], run: Run, info: CallInf
         coroutine: Coroutine[Any, Any, Any] = tool.function(**arguments, **given)
         return coroutine
 
-    return _runner().run(async_replay(body, run))
+    try:
+        return _runner().run(async_replay(body, run))
+    except (SystemExit, KeyboardInterrupt) as error:  # from a task of the tool's own: the loop is half dead
+        _runner().close()
+        _runner.cache_clear()
+        return Failed(error)

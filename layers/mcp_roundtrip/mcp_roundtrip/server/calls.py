@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import CallInfo, Context
 from mcp_roundtrip.engine.journal import Journal
@@ -119,7 +120,7 @@ class Call:
             return self.ports.states().open(self._binding(), self.inputs.state)
         except StateRejected as rejected:
             raise self._refused(rejected) from None
-        except (KeyServiceError, SettingsError) as error:
+        except KeyServiceError as error:
             raise self._internal(error) from error
 
     def _run(self, opened: OpenState | None) -> Run:
@@ -197,7 +198,7 @@ class Call:
     ) -> Reply:
         this_round = 1 if opened is None else opened.round + 1
         if this_round > self.ports.policy.max_rounds:
-            text = f"The call was given up: it still needs input after {this_round - 1} rounds."
+            text = f"The call was given up: it is not finished after {this_round - 1} rounds."
             return self._reply(
                 results.tool_error(self.server_info, text), "too_many_rounds", round=this_round
             )
@@ -211,8 +212,10 @@ class Call:
         except StateRejected:  # opened in time, and the flow ended while the tool ran
             text = "The call took too long for another round. Call the tool again."
             return self._reply(results.tool_error(self.server_info, text), "flow_expired", round=this_round)
-        except (KeyServiceError, StateTooLarge, SettingsError) as error:
+        except KeyServiceError as error:
             raise self._internal(error) from error
+        except StateTooLarge as error:
+            return self._too_large(error, journal)
         return self._reply(
             results.input_required(self.server_info, requests, state),
             "input_required" if requests else "checkpoint",
@@ -220,12 +223,23 @@ class Call:
             asked=sorted(requests),
         )
 
+    def _too_large(self, error: StateTooLarge, journal: Journal) -> Reply:
+        """The author's business if it is the steps' results, the client's if it is its own answers."""
+        steps = sum(len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect)
+        if steps > error.size // 4:
+            self.ports.observer.failure("state_too_large", error, tool=self.tool.name)
+            raise internal_error(self.invocation.correlation_id)
+        text = "The answers of this call are too large to be carried to the next round."
+        return self._reply(results.tool_error(self.server_info, text), "answers_too_large")
+
     def _failed(self, error: BaseException) -> Reply:
-        error = _only_cause(error)
+        error = _as_one(error)
         if isinstance(error, ToolError):
             return self._reply(results.tool_error(self.server_info, str(error)), "tool_error")
-        if isinstance(error, ProtocolError):
+        if isinstance(error, (ProtocolError, SettingsError)):
             raise error
+        if isinstance(error, KeyServiceError):
+            raise self._internal(error)
         if isinstance(error, Drift):
             self.ports.observer.failure("drift", error, tool=self.tool.name)
             raise ProtocolError(
@@ -243,8 +257,7 @@ class Call:
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
     def _internal(self, error: Exception) -> ProtocolError:
-        event = "state_too_large" if isinstance(error, StateTooLarge) else "state_unavailable"
-        self.ports.observer.failure(event, error, tool=self.tool.name)
+        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name)
         return internal_error(self.invocation.correlation_id)
 
 
@@ -253,8 +266,28 @@ def internal_error(correlation_id: str) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {correlation_id} to the server's operator.")
 
 
-def _only_cause(error: BaseException) -> BaseException:
-    """The exception inside groups that hold just one: what a TaskGroup made of one branch's failure."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
+def _as_one(error: BaseException) -> BaseException:
+    """The one error that a group stands for: what a TaskGroup made of its branches' failures."""
+    causes = list(_leaves(error))
+    if len(causes) == 1:
+        return causes[0]
+    missing_ones = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
+    if len(missing_ones) == len(causes):
+        return MissingClientCapability(_merged([cause.required for cause in missing_ones]))
+    if all(isinstance(cause, ToolError) for cause in causes):
+        return ToolError("\n".join(dict.fromkeys(map(str, causes))))
     return error
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for cause in error.exceptions:
+            yield from _leaves(cause)
+    else:
+        yield error
+
+
+def _merged(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """All the capabilities in one object."""
+    names = {name for each in capabilities for name in each}
+    return {name: _merged([each[name] for each in capabilities if name in each]) for name in sorted(names)}

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from mcp_roundtrip.auth import Unauthorized
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, SettingsError
 from mcp_roundtrip.http import EVENT_STREAM_HEADERS, JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import jsonrpc, results
-from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, Notification, RequestId
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, RequestId
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
 from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
@@ -52,8 +52,8 @@ class Endpoint:
         """Answer one request. Raises nothing: a fault of this library becomes -32603."""
         request_id: RequestId | None = None
         try:
-            principal = _admit(request, ports)
-            routed = classify(request.headers, request.body)
+            principal, body = _admit(request, ports)
+            routed = classify(request.headers, body)
             if isinstance(routed, Notification):
                 return HttpResponse(202)
             request_id = routed.id
@@ -67,7 +67,8 @@ class Endpoint:
         except ProtocolError as failure:
             return _failure(request_id, failure, ports)
         except Exception as error:
-            ports.observer.failure("internal_error", error)
+            event = "misconfigured" if isinstance(error, SettingsError) else "internal_error"
+            ports.observer.failure(event, error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
 
     def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
@@ -82,21 +83,28 @@ class Endpoint:
         return _success(route.id, reply, headers)
 
 
-def _admit(request: HttpRequest, ports: Ports) -> Principal | None:
-    """The rungs before the body is looked at. Raises Unauthorized or ProtocolError."""
+def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | bytes]:
+    """The rungs before the body is looked at, and the body. Raises Unauthorized or ProtocolError."""
     origin = request.headers.get("origin")
     if origin is not None and origin not in ports.policy.allowed_origins:
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
-        raise _method_not_allowed()
+        raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
     principal = ports.policy.authenticator.principal(request.authorizer)
-    if len(request.body) > MAX_BODY:
+    if request.body is None:
+        raise ProtocolError(
+            PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
+        )
+    if _size(request.body) > MAX_BODY:
         raise ProtocolError(INVALID_REQUEST, f"The body is larger than {MAX_BODY} bytes", http_status=413)
-    return principal
+    return principal, request.body
 
 
-def _method_not_allowed() -> ProtocolError:
-    return ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
+def _size(body: str | bytes) -> int:
+    """Bytes; text is encoded only where its characters leave the question open."""
+    if isinstance(body, str) and MAX_BODY // 4 < len(body) <= MAX_BODY:
+        return len(body.encode("utf-8", "surrogatepass"))
+    return len(body)
 
 
 def _failure(
@@ -181,7 +189,7 @@ def known_name(route: Route, names: Iterable[str]) -> str:
     if not isinstance(name, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
     if name not in names:
-        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name}")
+        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
     return name
 
 

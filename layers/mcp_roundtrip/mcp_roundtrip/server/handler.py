@@ -34,18 +34,14 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
             "headers": dict(JSON_HEADERS),
             "body": compact(jsonrpc.error(None, failure)),
         }
+    request = adapter.request(event)
     try:
-        request = adapter.request(event)
         ports = make_ports()
         ports.observer.begin(correlation_id)
         invocation = _invocation(event, context, request, ports, correlation_id)
         answer = endpoint.respond(request, ports, invocation)
-    except ProtocolError as failure:  # the adapter could not read the body
-        answer = _error(None, failure)
-    except SettingsError as error:
-        wiring.observer().begin(correlation_id)
-        wiring.observer().failure("misconfigured", error)
-        answer = _error(_request_id(request), internal_error(correlation_id))
+    except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
+        answer = _unavailable(request, error, correlation_id)
     return answer.raw if answer.raw is not None else adapter.response(answer)
 
 
@@ -75,14 +71,19 @@ def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: P
     return min(limits, default=900_000)
 
 
-def _request_id(request: HttpRequest) -> jsonrpc.RequestId | None:
+def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
+    observer = wiring.observer()
+    observer.begin(correlation_id)
+    observer.failure("misconfigured" if isinstance(error, SettingsError) else "internal_error", error)
     try:
-        return getattr(jsonrpc.read(request.body), "id", None)
-    except ProtocolError:
-        return None
+        message = jsonrpc.read(request.body or b"")
+    except jsonrpc.InvalidEnvelope as failure:
+        return _error(failure.id, failure)
+    if isinstance(message, jsonrpc.Notification):
+        return HttpResponse(202)
+    return _error(message.id, internal_error(correlation_id))
 
 
 def _error(request_id: jsonrpc.RequestId | None, failure: ProtocolError) -> HttpResponse:
-    return HttpResponse(
-        jsonrpc.http_status(failure), compact(jsonrpc.error(request_id, failure)), JSON_HEADERS
-    )
+    body = compact(jsonrpc.error(request_id, failure))
+    return HttpResponse(jsonrpc.http_status(failure), body, JSON_HEADERS)

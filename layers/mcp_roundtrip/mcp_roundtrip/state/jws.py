@@ -54,7 +54,8 @@ def verify(token: object, typ: str, keys: PublicKeys, *, max_length: int) -> dic
     """
     header, payload, signature, signing_input = _parts(token, max_length)
     _check_signature(_key(header, typ, keys), signature, signing_input)
-    return _object(payload, "payload")
+    # Its own, and the journal adds levels to what a body may have.
+    return _object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH)
 
 
 def _parts(token: object, max_length: int) -> tuple[bytes, bytes, bytes, bytes]:
@@ -106,9 +107,9 @@ def _check_signature(key: EllipticCurvePublicKey, signature: bytes, signing_inpu
         raise StateRejected("signature") from None
 
 
-def _object(document: bytes, reason: str) -> dict[str, Any]:
+def _object(document: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
     try:
-        value = canonical.parse(document)
+        value = canonical.parse(document, max_depth=max_depth)
     except ValueError:
         raise StateRejected(reason) from None
     if not isinstance(value, dict):

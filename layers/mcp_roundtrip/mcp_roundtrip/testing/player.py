@@ -102,7 +102,7 @@ class Round:
         """Whether the model was told of a tool error."""
         return bool(self.result.get("isError"))
 
-    def answer(self, **answers: Any) -> Round:
+    def answer(self, /, **answers: Any) -> Round:
         """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
         `CANCEL`, or a whole result for sampling and roots."""
         return self.respond({key: self._response(key, given) for key, given in answers.items()})
@@ -145,7 +145,7 @@ class Player:
     ports: Mapping[str, Any] = field(default_factory=dict)
     _ids: Any = field(default_factory=lambda: count(1))
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None, **answers: Any) -> Round:
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
         """Call a tool; `answers` by key are given to whatever round asks for them."""
         played = self.send(name, arguments or {}, None, None)
         given: set[str] = set()

@@ -1,0 +1,145 @@
+"""Questions and their answers.
+
+- A journaled answer counts while the question's fingerprint is the one it was given to, and while it still
+  validates. Otherwise the question is asked again if nothing later is journaled; if something is, the run
+  ends in `Drift`, because what came later may rest on that answer. Questions of one `ask` do not rest on
+  each other.
+- An answer that arrives with a state must belong to a question that state lists, unchanged. An answer that
+  arrives without any state is taken for questions reached before the first journaled effect.
+- An answer that does not fit is asked again, with the reason in the message.
+- A question the client cannot be asked falls back to its default, and that choice is journaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.questions import NotDone, Question, Unset
+from mcp_roundtrip.engine.run import Pending, Run
+from mcp_roundtrip.errors import (
+    ElicitationCancelled,
+    ElicitationDeclined,
+    InvalidAnswer,
+    MissingClientCapability,
+)
+from mcp_roundtrip.protocol.capabilities import Path, missing
+
+
+def ask(run: Run, questions: Sequence[Question[Any]], prefix: str = "") -> list[Any] | None:
+    """The answers, in order; None when at least one is pending and the caller has to suspend.
+
+    Raises MissingClientCapability (naming all that is missing), ElicitationDeclined and
+    ElicitationCancelled.
+    """
+    keyed = {run.claim(question.key, prefix): question for question in questions}
+    answers: dict[str, _Answer] = {}
+    reasons: dict[str, str] = {}
+    for key, question in keyed.items():
+        try:
+            answer = _replayed(run, key, question, keyed) or _fresh(run, key, question)
+        except InvalidAnswer as invalid:
+            reasons[key] = invalid.reason
+        else:
+            if answer is not None:
+                answers[key] = answer
+    unanswered = {key: question for key, question in keyed.items() if key not in answers}
+    _gate(run, unanswered.values())
+    for key, question in unanswered.items():
+        if missing(run.capabilities, question.needs()):  # so it has a default: `_gate` let it pass
+            run.record(Entry(key, Kind.DEFAULT))
+            answers[key] = _Answer(question.default)
+        else:
+            run.pending[key] = _pending(question, reasons.get(key))
+    return None if len(answers) < len(keyed) else [answers[key].get() for key in keyed]
+
+
+def _replayed(run: Run, key: str, question: Question[Any], siblings: Collection[str]) -> _Answer | None:
+    """The journaled answer; None, or InvalidAnswer, when it does not count any more and the entry is gone."""
+    entry = run.entry(key)
+    if entry is None:
+        return None
+    if entry.kind is Kind.DEFAULT:
+        if not isinstance(question.default, Unset):
+            return _Answer(question.default)
+        _take_back(run, key, siblings, "default")
+        return None
+    if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
+        raise run.drift(key, f"was recorded as {entry.kind.name.lower()} and is a question now")
+    changed = entry.fingerprint.changes(question.fingerprint())
+    if changed:
+        _take_back(run, key, siblings, changed)
+        return None
+    try:
+        return _Answer.read(key, question, entry.value)
+    except InvalidAnswer:
+        _take_back(run, key, siblings, "model (which the recorded answer does not fit)")
+        raise
+
+
+def _take_back(run: Run, key: str, siblings: Collection[str], changed: str) -> None:
+    """Forget an answer so that its question is asked again. Raises Drift if something may rest on it."""
+    if not run.is_last(key, siblings):
+        raise run.drift(key, f"its {changed} changed after something later was recorded")
+    run.forget(key)
+
+
+def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
+    """The answer that came with this request, journaled; None when there is none to this question."""
+    if key not in run.offered or not _counts(run, key, question):
+        return None
+    raw = run.offered[key]
+    answer = _Answer.read(key, question, raw)
+    if answer.refusal is None:
+        try:
+            question.confirm()
+        except NotDone:
+            return None
+    run.record(Entry(key, Kind.ANSWER, question.kept(raw), question.fingerprint()))
+    return answer
+
+
+def _counts(run: Run, key: str, question: Question[Any]) -> bool:
+    if run.resumed:
+        return run.journal.asked.get(key) == question.fingerprint()
+    return not run.has_effects
+
+
+def _gate(run: Run, questions: Iterable[Question[Any]]) -> None:
+    """Refuse to ask what the client did not declare, unless the question has a default."""
+    needed: list[Path] = [
+        path for question in questions if isinstance(question.default, Unset) for path in question.needs()
+    ]
+    required = missing(run.capabilities, needed)
+    if required:
+        raise MissingClientCapability(required)
+
+
+def _pending(question: Question[Any], reason: str | None) -> Pending:
+    params = question.params()
+    if reason is not None and "message" in params:
+        params["message"] += f"\n\nThe previous answer was not accepted. {reason}"
+    return Pending(question.fingerprint(), question.method, params)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A typed answer, or the user's refusal to give one."""
+
+    value: Any
+    refusal: ElicitationDeclined | ElicitationCancelled | None = None
+
+    @classmethod
+    def read(cls, key: str, question: Question[Any], raw: Any) -> _Answer:
+        try:
+            return cls(question.read(deepcopy(raw)))  # the tool may change what it gets, the journal stays
+        except (ElicitationDeclined, ElicitationCancelled) as refusal:
+            return cls(None, type(refusal)(key))  # with the branch's prefix, which the question does not know
+
+    def get(self) -> Any:
+        if self.refusal is not None:
+            raise self.refusal
+        return self.value

@@ -1,0 +1,55 @@
+"""Walks a JSON Schema, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.errors import DefinitionError
+
+# basic/index "Composition-Keyword Resource Use" asks for bounds.
+MAX_DEPTH: Final = 64
+MAX_SUBSCHEMAS: Final = 2000
+
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+"""Keywords whose contents are values, not schemas."""
+
+_MAPS: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
+
+
+def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every object that may be used as a schema; unknown keywords count, since a `$ref` may point there.
+
+    Raises DefinitionError for a schema that is nested too deeply or has too many of them.
+    """
+    waiting: list[tuple[int, Any]] = [(0, root)]
+    count = 0
+    while waiting:
+        depth, node = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(node, list):
+            waiting += [(depth + 1, item) for item in node]
+        elif isinstance(node, dict):
+            count += 1
+            if count > MAX_SUBSCHEMAS:
+                raise DefinitionError(f"input_schema has more than {MAX_SUBSCHEMAS} subschemas")
+            yield node
+            for keyword, value in node.items():
+                if keyword in _DATA:
+                    continue
+                # The members of `properties` are names: one called "$ref" is no reference.
+                named = keyword in _MAPS and isinstance(value, dict)
+                waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
+
+
+def refuse_mirroring(schema: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for `x-mcp-header`.
+
+    A server that lists it has to compare the Mcp-Param headers with the body (SEP-2243), and this one does
+    not: better no such parameter than one that an intermediary trusts in vain.
+    """
+    if any("x-mcp-header" in node for node in subschemas(schema)):
+        raise DefinitionError("x-mcp-header is not supported")
