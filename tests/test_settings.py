@@ -53,6 +53,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
         ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
+        ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
         ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
         ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
     ],

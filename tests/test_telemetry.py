@@ -63,3 +63,19 @@ def test_a_failure_has_its_traceback_and_the_reason_its_message_keeps_back(lines
     assert (line["level"], line["reason"], line["tool"]) == ("ERROR", "ThrottlingException", "weather")
     assert "Traceback" in line["exception"]
     assert metric["state_unavailable"] == [1.0]
+
+
+def test_the_reason_of_somebody_elses_exception_is_neither_a_metric_nor_a_field(lines: Lines) -> None:
+    class Refused(Exception):
+        reason = "card 4111"
+
+    LogObserver().failure("tool_raised", Refused("refused"))
+    assert "card 4111" not in json.dumps(lines())
+
+
+def test_a_log_level_that_is_none_is_said_and_does_not_stop_the_log(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "verbose")
+    LogObserver().record("answered")
+    assert [line["message"] for line in lines() if "message" in line] == ["misconfigured", "answered"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -473,3 +476,109 @@ def test_a_state_is_good_in_every_environment_with_the_key() -> None:
     state = player(key=key, clock=clock).call("greet").state
     given = {"name": {"action": "accept", "content": {"value": "Ada"}}}
     assert player(key=key, clock=clock).send("greet", {}, given, state).text == "Hello, Ada!"
+
+
+# -- found in review ------------------------------------------------------------------------------------
+
+
+def test_a_key_service_that_fails_a_signed_link_is_an_internal_error_whatever_the_tool_catches() -> None:
+    other = Server("other")
+
+    @other.tool
+    def link(ctx: Context) -> str:
+        with suppress(Exception):
+            return ctx.signed_link("link", "https://x.test")
+        return "went on"
+
+    playing = Player(other)
+
+    def failing(*args: Any) -> str:
+        raise KeyServiceError("ThrottlingException")
+
+    ports = replace(make_ports(observer=playing.observer), sign_link=failing)
+    failing_server = Server("failing", ports=lambda: ports)
+    failing_server.tools.update(other.tools)
+    answer = failing_server.lambda_handler(message("tools/call", name="link"), None)
+    assert answer["error"]["code"] == -32603
+    assert playing.observer.failures[0][0] == "state_unavailable"
+
+
+def test_answers_too_large_to_be_carried_are_the_clients_affair_and_no_alarm() -> None:
+    other = Server("other")
+
+    @other.tool
+    def listens(ctx: Context) -> None:
+        ctx.sample("say", "?", max_tokens=1)
+        ctx.elicit("q", "?", bool)
+
+    said = {"role": "assistant", "content": {"type": "text", "text": "x" * 100_000}, "model": "m"}
+    playing = Player(other)
+    assert playing.call("listens", say=said).failed
+    assert playing.observer.failures == []
+
+
+def branches(*kinds: type[Exception] | None) -> Server:
+    """A tool with a branch for each kind: it raises one of that kind, or asks."""
+    built = Server("branches")
+
+    @built.tool
+    async def tool(ctx: AsyncContext) -> None:
+        async def branch(ctx: AsyncContext, kind: type[Exception] | None) -> None:
+            if kind is None:
+                await ctx.list_roots()
+                await ctx.elicit("q", "?", str)
+            else:
+                raise kind(kind.__name__)
+
+        async with asyncio.TaskGroup() as group:
+            for number, kind in enumerate(kinds):
+                group.create_task(branch(ctx.branch(f"b{number}"), kind))
+
+    return built
+
+
+def test_what_several_branches_miss_is_named_at_once() -> None:
+    refused = Player(branches(None, None), capabilities={}).call("tool")
+    assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
+
+
+def test_what_several_branches_tell_the_model_is_told() -> None:
+    class Other(ToolError):
+        pass
+
+    assert Player(branches(ToolError, Other)).call("tool").text == "ToolError\nOther"
+
+
+def test_branches_that_fail_differently_are_a_failed_tool() -> None:
+    playing = Player(branches(ToolError, RuntimeError))
+    assert playing.call("tool").failed
+    assert playing.observer.failures[0][0] == "tool_raised"
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
+def test_no_tool_can_end_the_environment(kind: type[BaseException], where: str) -> None:
+    other = Server("other")
+
+    @other.tool(name="synchronous")
+    def synchronous() -> None:
+        raise kind
+
+    @other.tool(name="asynchronous")
+    async def asynchronous() -> None:
+        raise kind
+
+    @other.tool(name="in a task".replace(" ", "_"))
+    async def in_a_task() -> None:
+        async def task() -> None:
+            raise kind
+
+        await asyncio.create_task(task())
+
+    @other.tool
+    async def innocent() -> str:
+        return "fine"
+
+    playing = Player(other)
+    assert playing.call(where.replace(" ", "_")).failed
+    assert playing.call("innocent").text == "fine"

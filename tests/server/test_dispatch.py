@@ -324,3 +324,52 @@ def test_whatever_the_body_the_answer_is_json_rpc_with_a_status_below_500(body: 
     if response["statusCode"] != 202:
         answer = json.loads(response["body"])
         assert ("result" in answer) != ("error" in answer)
+
+
+# -- found in review ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "auth", "status"),
+    [
+        (http_event("!!!", headers={"origin": "https://evil.test"}, base64=True), AuthMode.NONE, 403),
+        (http_event("!!!", method="GET", base64=True), AuthMode.NONE, 405),
+        (http_event("!!!", base64=True), AuthMode.JWT, 401),
+        (http_event("!!!", base64=True), AuthMode.NONE, 400),
+    ],
+)
+def test_an_unreadable_body_changes_nothing_about_the_order_of_the_rungs(
+    event: dict[str, Any], auth: AuthMode, status: int
+) -> None:
+    ports = make_ports(auth=Authenticator(auth))
+    assert post(event, Server("x", ports=lambda: ports))[0] == status
+
+
+def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
+    text = "\u4e16" * (MAX_BODY // 3 + 1)
+    assert len(text) < MAX_BODY
+    assert post(http_event(text))[0] == 413
+    assert post(http_event(b64encode(text.encode()).decode(), base64=True))[0] == 413
+
+
+@pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000])
+def test_an_id_that_could_not_be_sent_back_is_refused(id: str) -> None:  # noqa: A002 - JSON-RPC's name
+    status, body = post(http_event(message("tools/list", id=id)))
+    assert (status, body["error"]["code"]) == (400, -32600)
+    assert "id" not in body
+
+
+def test_a_name_that_is_shown_is_cut() -> None:
+    long = "x" * 1_000_000
+    for body in (call(long), call("echo", {"text": "x", long: 1})):
+        response = server.lambda_handler(http_event(body), None)
+        assert len(response["body"]) < 1_000
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
+def test_an_initialize_without_modern_metadata_always_learns_the_versions(version: str | None) -> None:
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    given = {} if version is None else {"mcp-protocol-version": version}
+    status, answer = post(http_event(body, headers=given))
+    assert (status, answer["error"]["code"]) == (400, -32022)
+    assert "2026-07-28" in answer["error"]["message"]

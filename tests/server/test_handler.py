@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip.testing import FakeClock
 from mcp_roundtrip.testing.environment import make_ports
-from support.messages import call, http_event, message
+from support.messages import call, headers, http_event, message
 
 
 @dataclass
@@ -128,3 +131,111 @@ def test_a_missing_setting_is_an_internal_error_that_is_named_only_in_the_log(
     assert "MCP_AUTH_MODE" not in body["error"]["message"]
     assert "request-1" in body["error"]["message"]
     assert "MCP_AUTH_MODE" in caplog.text
+
+
+def test_a_notification_to_a_misconfigured_server_is_accepted_like_any_other() -> None:
+    def misconfigured() -> Ports:
+        raise SettingsError("MCP_AUTH_MODE", "Field required")
+
+    event = http_event({"jsonrpc": "2.0", "method": "notifications/x"}, headers={})
+    assert Server("x", ports=misconfigured).lambda_handler(event, LambdaContext())["statusCode"] == 202
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        message("\ud800"),
+        call("\ud800"),
+        message("tools/list", id="\ud800"),
+        call("remaining", {"x": float("nan")}),
+        {"jsonrpc": "2.0", "id": float("inf"), "method": "tools/list"},
+    ],
+)
+def test_a_direct_message_that_json_cannot_carry_is_refused_in_json(event: Any) -> None:
+    answer = server.lambda_handler(event, LambdaContext())
+    assert answer["error"]["code"] in (-32700, -32600, -32602, -32601)
+    json.dumps(answer, ensure_ascii=False).encode()
+
+
+def test_a_result_as_deep_as_it_likes_gets_back_to_a_direct_caller() -> None:
+    deep = Server("deep", ports=lambda: PORTS)
+
+    @deep.tool
+    def nested():  # type: ignore[no-untyped-def]  # an author's function without annotations
+        value: list[Any] = []
+        for _ in range(80):
+            value = [value]
+        return {"value": value}
+
+    assert "result" in deep.lambda_handler(call("nested"), LambdaContext())
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "version": st.just("2.0"),
+            "requestContext": st.fixed_dictionaries(
+                {"http": st.fixed_dictionaries({}, optional={"method": st.just("POST") | ANYTHING})},
+                optional={"authorizer": ANYTHING},
+            ),
+        },
+        optional={"headers": ANYTHING, "body": ANYTHING, "isBase64Encoded": ANYTHING},
+    )
+    | st.fixed_dictionaries(
+        {"jsonrpc": st.just("2.0") | ANYTHING},
+        optional={"id": ANYTHING, "method": st.just("tools/call") | ANYTHING, "params": ANYTHING},
+    )
+    | ANYTHING
+)
+def test_no_event_gets_an_exception_out_of_the_handler(event: Any) -> None:
+    json.dumps(server.lambda_handler(event, LambdaContext()), ensure_ascii=False).encode()
+
+
+MARKER = "hunter2"
+
+
+def test_no_answer_argument_header_or_state_reaches_the_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "secretive")  # its handler writes to the captured stdout
+    ports = replace(make_ports(), observer=LogObserver())
+    secretive = Server("secretive", ports=lambda: ports)
+
+    @secretive.tool
+    def tool(ctx: Context, text: str, number: int = 0) -> str:
+        ctx.list_roots()
+        said = ctx.sample("say", "?", max_tokens=1).text
+        return text + said + ctx.elicit("name", "?", str)
+
+    def post(arguments: dict[str, Any], **params: Any) -> Any:
+        body = call("tool", arguments, **params)
+        given = {**headers(body), "authorization": f"Bearer {MARKER}", "cookie": MARKER}
+        return json.loads(secretive.lambda_handler(http_event(body, headers=given), LambdaContext())["body"])
+
+    states = []
+    responses: list[dict[str, Any]] = [
+        {"roots": {"roots": [{"uri": f"file:///{MARKER}", "name": {"x": MARKER}}]}},
+        {"roots": {"roots": [{"uri": f"file:///{MARKER}"}]}},
+        {"say": {"role": "assistant", "content": {"type": "text", "text": MARKER}, "model": MARKER}},
+        {"name": {"action": "accept", "content": {"value": [MARKER]}}},
+        {"name": {"action": "accept", "content": {"value": MARKER}}},
+    ]
+    result = post({"text": MARKER})["result"]
+    for answers in responses:
+        states.append(result["requestState"])
+        result = post({"text": MARKER}, inputResponses=answers, requestState=states[-1])["result"]
+    assert MARKER in result["content"][0]["text"]
+    post({"text": MARKER}, requestState=states[-1] + MARKER)
+    post({"text": MARKER, "number": MARKER})
+    post({MARKER: MARKER})
+    written = capsys.readouterr()
+    assert "answered" in written.out
+    for secret in (MARKER, *states):
+        assert secret not in written.out + written.err

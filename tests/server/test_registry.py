@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
 from mcp_roundtrip.testing import Player
@@ -88,6 +89,21 @@ def test_a_schema_that_points_elsewhere_is_refused() -> None:
 
         @server.tool(input_schema=remote)
         def raw(arguments: dict[str, Any]) -> None: ...
+
+
+def test_a_parameter_that_headers_would_mirror_is_refused() -> None:
+    server = Server("x")
+    mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
+    with pytest.raises(DefinitionError, match="x-mcp-header"):
+
+        @server.tool(input_schema=mirrored)
+        def raw(arguments: dict[str, Any]) -> None: ...
+
+    @server.tool
+    def typed(a: Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})]) -> None: ...
+
+    with pytest.raises(DefinitionError, match="x-mcp-header"):
+        server.tools["typed"].definition()
 
 
 def test_the_output_schema_comes_from_the_return_type() -> None:
