@@ -100,11 +100,15 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
+# Up to Python 3.12 importlib.metadata, which pydantic looks for plugins with, brings the e-mail parser.
+UNAVOIDABLE = {"email.message"} if sys.version_info < (3, 13) else set[str]()
+
+
 def test_a_plain_call_imports_nothing_slow() -> None:
     """asyncio is 40 ms, boto3 130, PyJWT and cryptography 75: a cold start pays for what it uses."""
     done = subprocess.run([sys.executable, "-c", PLAIN_CALL], capture_output=True, text=True, check=True)
     loaded = set(ast.literal_eval(done.stderr))
-    assert loaded & SLOW == set()
+    assert loaded & SLOW <= UNAVOIDABLE
 
 
 PUBLIC = """

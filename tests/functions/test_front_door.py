@@ -79,7 +79,8 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     [(owner, forwarded, custom)] = deployment.forwarded
     assert (owner, forwarded) == ("weather", event)
     definition = OWNERS["weather"].tools["get_weather"].definition()
-    sent = Forwarded(int((deployment.clock() + 19) * 1000), definition_digest(definition))
+    deadline_ms = int((deployment.clock() + 19) * 1000)
+    sent = Forwarded(deadline_ms, definition_digest(definition), "quoted")
     assert custom == sent.custom()
 
 

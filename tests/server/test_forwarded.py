@@ -25,7 +25,7 @@ class LambdaContext:
 
 
 def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
-    sent = Forwarded(1_795_000_000_000, "digest")
+    sent = Forwarded(1_795_000_000_000, "digest", "request-0")
     assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
 
 
@@ -37,7 +37,7 @@ def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
         LambdaContext(None),
         LambdaContext(ClientContext(None)),
         LambdaContext(ClientContext("x")),
-        LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7})),
+        LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []})),
     ],
 )
 def test_anything_else_is_a_call_that_was_not_forwarded(context: Any) -> None:
@@ -61,3 +61,16 @@ def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
     assert not drifted(None)
     assert not drifted(definition_digest(server.tools["one"].definition()))
     assert drifted("another")
+
+
+def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too() -> None:
+    ports = make_ports()
+    server = Server("x", ports=lambda: ports)
+
+    @server.tool
+    def fails() -> None:
+        raise RuntimeError
+
+    forwarded = Forwarded(None, None, "front-door-1").custom()
+    answer = server.lambda_handler(call("fails"), LambdaContext(ClientContext(forwarded)))
+    assert "front-door-1" in answer["result"]["content"][0]["text"]

@@ -127,7 +127,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _print(line: str) -> None:
-    print(line, flush=True)
+    sys.stdout.write(f"{line}\n")  # in one piece: several threads do this
+    sys.stdout.flush()
 
 
 def _complain(text: str) -> None:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on 127.0.0.1 before a function from request to reply: all sockets of `local` but the KMS's."""
+"""HTTP/1.1 on 127.0.0.1 before a function from request to reply: all sockets of `local`."""
 
 from __future__ import annotations
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from typing import Any
 
 from mcp_roundtrip.local.fake_kms import MEMBERS, OPERATIONS, FakeKms
+from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.kms_key import KmsFault
+from mcp_roundtrip.local.model import Reply, Request
 
 __all__ = ["FakeKms", "KmsEndpoint", "KmsFault", "serve"]
 
@@ -32,15 +33,28 @@ class KmsEndpoint:
 @contextmanager
 def serve(kms: FakeKms, port: int = 0) -> Iterator[KmsEndpoint]:
     """Serve `kms` on 127.0.0.1 until the block ends; port 0 takes a free one. OSError if it is in use."""
-    with _Server(("127.0.0.1", port), _Handler) as server:
-        server.kms = kms
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), name="fake-kms", daemon=True)
-        thread.start()
-        try:
-            yield KmsEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
-        finally:
-            server.shutdown()
-            thread.join()
+    server = HttpServer(partial(respond, kms), port=port, max_body=MAX_BODY).start()
+    try:
+        yield KmsEndpoint(server.url)
+    finally:
+        server.close()
+
+
+def respond(kms: FakeKms, request: Request) -> Reply:
+    """One request to KMS, faults included."""
+    try:
+        if request.too_large:
+            raise KmsFault("SerializationException", f"a body has at most {MAX_BODY} bytes")
+        if not (request.header("authorization") or "").startswith("AWS4-HMAC-SHA256 "):
+            raise KmsFault("MissingAuthenticationTokenException", "the request is not signed")
+        return _reply(200, answer(kms, request.header("x-amz-target") or "", request.body))
+    except KmsFault as fault:
+        return _reply(400, {"__type": fault.code, "message": fault.message})
+
+
+def _reply(status: int, document: dict[str, Any]) -> Reply:
+    headers = (("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-RequestId", str(uuid.uuid4())))
+    return Reply(status, headers, json.dumps(document).encode())
 
 
 def answer(kms: FakeKms, target: str, body: bytes) -> dict[str, Any]:
@@ -71,45 +85,3 @@ def _decoded(name: str, value: Any) -> Any:
 
 def _encoded(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
-
-
-class _Server(ThreadingHTTPServer):
-    kms: FakeKms
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    # Without it the body waits for the acknowledgement of the headers, 40 ms on Linux.
-    disable_nagle_algorithm = True
-
-    def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MAX_BODY:
-            self.close_connection = True  # the body stays unread
-            self._send(
-                400, {"__type": "SerializationException", "message": f"at most {MAX_BODY} bytes, stated"}
-            )
-            return
-        body = self.rfile.read(int(length))
-        if not self.headers.get("Authorization", "").startswith("AWS4-HMAC-SHA256 "):
-            self._send(
-                400, {"__type": "MissingAuthenticationTokenException", "message": "the request is not signed"}
-            )
-            return
-        try:
-            self._send(200, answer(self.server.kms, self.headers.get("X-Amz-Target", ""), body))
-        except KmsFault as fault:
-            self._send(400, {"__type": fault.code, "message": fault.message})
-
-    def _send(self, status: int, document: dict[str, Any]) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/x-amz-json-1.1")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("x-amzn-RequestId", str(uuid.uuid4()))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing: `FakeKms.calls` counts."""

@@ -13,15 +13,17 @@ from mcp_roundtrip.canonical import digest
 
 _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
+_CORRELATION_ID: Final = "mcpCorrelationId"
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
     """`deadline_ms` is when the front door stops waiting (epoch milliseconds), `definition` the digest of the
-    tool's definition in its catalog."""
+    tool's definition in its catalog, `correlation_id` what both functions' logs say."""
 
     deadline_ms: float | None = None
     definition: str | None = None
+    correlation_id: str | None = None
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
@@ -29,15 +31,21 @@ class Forwarded:
         custom = getattr(getattr(lambda_context, "client_context", None), "custom", None)
         if not isinstance(custom, Mapping):
             return cls()
-        deadline, definition = custom.get(_DEADLINE), custom.get(_DEFINITION)
+        deadline = custom.get(_DEADLINE)
+        definition, correlation_id = custom.get(_DEFINITION), custom.get(_CORRELATION_ID)
         return cls(
             deadline if isinstance(deadline, (int, float)) else None,
             definition if isinstance(definition, str) else None,
+            correlation_id if isinstance(correlation_id, str) else None,
         )
 
     def custom(self) -> dict[str, Any]:
         """The client context's `custom` member."""
-        return {_DEADLINE: self.deadline_ms, _DEFINITION: self.definition}
+        return {
+            _DEADLINE: self.deadline_ms,
+            _DEFINITION: self.definition,
+            _CORRELATION_ID: self.correlation_id,
+        }
 
 
 def definition_digest(definition: Mapping[str, Any]) -> str:

@@ -83,7 +83,8 @@ class FrontDoor:
         ports, invocation = exchange.ports, exchange.invocation
         remaining_ms = invocation.deadline_ms - ports.clock_ms()
         deadline_ms = int(ports.clock() * 1000 + remaining_ms)
-        custom = Forwarded(deadline_ms, definition_digest(listed.definition)).custom()
+        definition = definition_digest(listed.definition)
+        custom = Forwarded(deadline_ms, definition, invocation.correlation_id).custom()
         try:
             raw = ports.forward(listed.owner, invocation.event or {}, custom)
         except OwnerFailed as error:

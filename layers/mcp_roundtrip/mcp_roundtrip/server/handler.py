@@ -22,7 +22,8 @@ MARGIN_MS: Final = 1_000
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
     """Answer one event. Raises nothing."""
-    correlation_id = getattr(context, "aws_request_id", None) or "unknown"
+    forwarded = Forwarded.read(context)
+    correlation_id = forwarded.correlation_id or getattr(context, "aws_request_id", None) or "unknown"
     try:
         adapter = detect(event)
     except UnknownEventSource as error:
@@ -38,24 +39,13 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     try:
         ports = make_ports()
         ports.observer.begin(correlation_id)
-        invocation = _invocation(event, context, request, ports, correlation_id)
+        limit_ms = _limit_ms(context, request, forwarded, ports)
+        deadline_ms = ports.clock_ms() + limit_ms - MARGIN_MS
+        invocation = Invocation(correlation_id, deadline_ms, context, event, forwarded)
         answer = endpoint.respond(request, ports, invocation)
     except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
         answer = _unavailable(request, error, correlation_id)
     return answer.raw if answer.raw is not None else adapter.response(answer)
-
-
-def _invocation(
-    event: Any, context: Any, request: HttpRequest, ports: Ports, correlation_id: str
-) -> Invocation:
-    forwarded = Forwarded.read(context)
-    return Invocation(
-        correlation_id=correlation_id,
-        deadline_ms=ports.clock_ms() + _limit_ms(context, request, forwarded, ports) - MARGIN_MS,
-        lambda_context=context,
-        event=event,
-        forwarded=forwarded,
-    )
 
 
 def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: Ports) -> float:

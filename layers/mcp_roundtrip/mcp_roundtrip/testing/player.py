@@ -105,10 +105,24 @@ class Round:
     def answer(self, /, **answers: Any) -> Round:
         """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
         `CANCEL`, or a whole result for sampling and roots."""
-        return self.respond({key: self._response(key, given) for key, given in answers.items()})
+        responses = {key: self._response(key, given) for key, given in answers.items()}
+        return self.respond(responses).followed()
+
+    def followed(self) -> Round:
+        """This round; or, as clients do, the one after all that only gave their state back."""
+        played = self
+        while played.is_checkpoint:
+            played = played.respond()
+        return played
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether the round asked nothing and only gave its state back."""
+        result = self.message.get("result", {})
+        return result.get("resultType") == "input_required" and "inputRequests" not in result
 
     def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
-        """Retry with `inputResponses` as they are."""
+        """Retry with `inputResponses` as they are, and look at whatever comes."""
         return self.player.send(self.name, self.arguments, responses, self.state)
 
     def _response(self, key: str, given: Any) -> Any:
@@ -147,14 +161,9 @@ class Player:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
         """Call a tool; `answers` by key are given to whatever round asks for them."""
-        played = self.send(name, arguments or {}, None, None)
-        given: set[str] = set()
-        while played.message.get("result", {}).get("resultType") == "input_required":
-            ready = {key: answers[key] for key in played.asked if key in answers and key not in given}
-            if not ready and played.asked:
-                break
-            given |= ready.keys()
-            played = played.answer(**ready) if ready else played.respond()
+        played = self.send(name, arguments or {}, None, None).followed()
+        while "error" not in played.message and (ready := answers.keys() & played.asked.keys()):
+            played = played.answer(**{key: answers.pop(key) for key in ready})
         return played
 
     def send(
