@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from mcp_roundtrip.protocol.capabilities import missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
 from mcp_roundtrip.schema.output import MISSING
+from mcp_roundtrip.server.causes import as_one
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.registry import Tool
 from mcp_roundtrip.state.claims import Binding, OpenState
@@ -233,7 +234,7 @@ class Call:
         return self._reply(results.tool_error(self.server_info, text), "answers_too_large")
 
     def _failed(self, error: BaseException) -> Reply:
-        error = _as_one(error)
+        error = as_one(error)
         if isinstance(error, ToolError):
             return self._reply(results.tool_error(self.server_info, str(error)), "tool_error")
         if isinstance(error, (ProtocolError, SettingsError)):
@@ -264,30 +265,3 @@ class Call:
 def internal_error(correlation_id: str) -> ProtocolError:
     """-32603 that names nothing but the place in the log."""
     return ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {correlation_id} to the server's operator.")
-
-
-def _as_one(error: BaseException) -> BaseException:
-    """The one error that a group stands for: what a TaskGroup made of its branches' failures."""
-    causes = list(_leaves(error))
-    if len(causes) == 1:
-        return causes[0]
-    missing_ones = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
-    if len(missing_ones) == len(causes):
-        return MissingClientCapability(_merged([cause.required for cause in missing_ones]))
-    if all(isinstance(cause, ToolError) for cause in causes):
-        return ToolError("\n".join(dict.fromkeys(map(str, causes))))
-    return error
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for cause in error.exceptions:
-            yield from _leaves(cause)
-    else:
-        yield error
-
-
-def _merged(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All the capabilities in one object."""
-    names = {name for each in capabilities for name in each}
-    return {name: _merged([each[name] for each in capabilities if name in each]) for name in sorted(names)}
