@@ -43,7 +43,7 @@ def test_the_digests_stay_what_they_are():
     assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
 
 
-@given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 1, exclude_max=True))
+@given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 0.999))  # a float this large has no more digits
 def test_what_is_built_is_accepted_at_once_and_until_it_ends(now, offset):
     claims = built(now=now + offset, first_issued_at=NOW)
     expected = OpenState({"a": 1}, 2, NOW)
