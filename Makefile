@@ -24,6 +24,8 @@ export SAM_CLI_TELEMETRY := 0
 .PHONY: help
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@echo
+	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
@@ -64,7 +66,7 @@ deploy: build  ## sam deploy --guided
 
 .PHONY: clean
 clean:  ## remove everything the other commands made, the virtual environments too
-	rm -rf $(VENV) .venv-sam $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) .venv-sam $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: a virtual environment once, its content whenever what it is made from changed.

@@ -14,13 +14,9 @@ from mcp_roundtrip.local.sample_events import live
 from mcp_roundtrip.local.samples import stable
 from support.sam_build import ROOT, Built, sam_build
 from support.sample_events import LIVE, STABLE, Invoke, environment, unlike_the_table
+from support.template import functions
 
-LOGICAL_IDS = {
-    "front_door": "FrontDoorFunction",
-    "weather": "WeatherFunction",
-    "work_items": "WorkItemsFunction",
-    "summarize": "SummarizeFunction",
-}
+LOGICAL_IDS = {folder: logical_id for logical_id, folder in functions().items()}
 
 
 @contextmanager

@@ -11,17 +11,11 @@ from pathlib import Path
 from types import CodeType
 
 import pytest
-import yaml
 
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
+from support.template import functions, read_template
 
 LAYER = ROOT / "layers/mcp_roundtrip"
-FUNCTIONS = {
-    "FrontDoorFunction": "front_door",
-    "SummarizeFunction": "summarize",
-    "WeatherFunction": "weather",
-    "WorkItemsFunction": "work_items",
-}
 OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
 OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
 ELF_MACHINES = {"x86_64": 0x3E, "arm64": 0xB7}
@@ -30,13 +24,6 @@ UNCHECKED_HASH = b"\x01\x00\x00\x00"  # PEP 552: hash-based, and never compared 
 PYC_HEADER_BYTES = 16
 
 pytestmark = pytest.mark.slow
-
-
-class IntrinsicsIgnored(yaml.SafeLoader):
-    """Reads a template's plain values; !Ref and its like become None."""
-
-
-IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def extensions(built: Built) -> list[Path]:
@@ -125,7 +112,7 @@ def test_the_layer_stays_under_15_mb_zipped(built: Built) -> None:
 
 
 def test_every_function_is_built_from_its_folder(built: Built) -> None:
-    for logical_id, folder in FUNCTIONS.items():
+    for logical_id, folder in functions().items():
         source = ROOT / "functions" / folder
         expected = {path.relative_to(source) for path in source.rglob("*") if "__pycache__" not in path.parts}
         shipped = {
@@ -136,9 +123,9 @@ def test_every_function_is_built_from_its_folder(built: Built) -> None:
 
 
 def test_the_built_template_points_to_what_was_built(built: Built) -> None:
-    resources = yaml.load(built.template.read_text(), IntrinsicsIgnored)["Resources"]
+    resources = read_template(built.template)["Resources"]
     assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"
-    for function in FUNCTIONS:
+    for function in functions():
         assert resources[function]["Properties"]["CodeUri"] == function
 
 
@@ -158,7 +145,7 @@ def test_without_the_targets_interpreter_the_layer_is_built_all_the_same_and_say
 
 
 def test_every_target_the_template_offers_has_its_working_directory() -> None:
-    parameters = yaml.load((ROOT / "template.yaml").read_text(), IntrinsicsIgnored)["Parameters"]
+    parameters = read_template()["Parameters"]
     offered = {
         f"{runtime}-{architecture}"
         for runtime in parameters["PythonRuntime"]["AllowedValues"]

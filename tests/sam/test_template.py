@@ -10,6 +10,7 @@ import yaml
 
 from support.cloudformation import NO_VALUE, broken_rules, condition, evaluate, parameters_of
 from support.sam_build import ROOT, SAM, run
+from support.template import functions
 
 AUTH_MODES: dict[str, dict[str, str]] = {
     "none": {},
@@ -20,13 +21,10 @@ AUTH_MODES: dict[str, dict[str, str]] = {
         "PrincipalContextKey": "user",
     },
 }
-ROUTE_OF = {
-    "FrontDoorFunction": "/mcp",
-    "WeatherFunction": "/tools/weather",
-    "WorkItemsFunction": "/tools/work_items",
-    "SummarizeFunction": "/tools/summarize",
-}
-TOOLS = sorted(set(ROUTE_OF) - {"FrontDoorFunction"})
+FRONT_DOOR = "FrontDoorFunction"
+FOLDERS = functions()
+TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR})
+ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
 SAM_PYTHON = SAM.with_name("python")
 TRANSFORM = Path(__file__).with_name("transform.py")
 
@@ -35,9 +33,10 @@ every_function = pytest.mark.parametrize("function", ROUTE_OF)
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 
 
-def transform(auth_mode: str, template: Path = ROOT / "template.yaml") -> str:
+def transform(auth_mode: str) -> str:
     parameters = {"AuthMode": auth_mode} | AUTH_MODES[auth_mode]
-    done = run(SAM_PYTHON, TRANSFORM, template, *(f"{name}={value}" for name, value in parameters.items()))
+    overrides = [f"{name}={value}" for name, value in parameters.items()]
+    done = run(SAM_PYTHON, TRANSFORM, ROOT / "template.yaml", *overrides)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -60,23 +59,35 @@ def of_type(resource_type: str) -> dict[str, Any]:
     }
 
 
+def role_of(function: str) -> str:
+    name: str = properties(function)["Role"]["Fn::GetAtt"][0]
+    return name
+
+
 def statements(function: str) -> list[dict[str, Any]]:
-    role = properties(f"{function}Role")
-    return [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
+    """What the function's role allows: by its own policies, then by the managed ones."""
+    role = properties(role_of(function))
+    managed = [properties(policy["Ref"]) for policy in role.get("ManagedPolicyArns", [])]
+    return [s for policy in [*role["Policies"], *managed] for s in policy["PolicyDocument"]["Statement"]]
 
 
 def variables(function: str) -> Any:
     return properties(function)["Environment"]["Variables"]
 
 
-def live_alias(function: str) -> dict[str, str]:
-    return {"Fn::Sub": f"${{{function}.Arn}}:live"}
+def arn(logical_id: str) -> dict[str, list[str]]:
+    return {"Fn::GetAtt": [logical_id, "Arn"]}
 
 
-STATE_KEY_ARN = {"Fn::GetAtt": ["StateKey", "Arn"]}
+STATE_KEY_ARN = arn("StateKey")
 
 
 # What the tools say
+
+
+def test_every_folder_of_functions_is_one_function() -> None:
+    folders = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+    assert sorted(FOLDERS.values()) == folders
 
 
 def test_the_source_is_lint_clean() -> None:
@@ -156,15 +167,15 @@ def test_a_lambda_authorizers_verdict_is_cached_per_route() -> None:
 
 
 @every_function
-def test_a_route_leads_to_the_live_alias_and_only_that_path_may_invoke_it(function: str) -> None:
+def test_a_route_leads_to_its_function_and_only_that_path_may_invoke_it(function: str) -> None:
     base = function.removesuffix("Function")
     route, integration = properties(f"{base}Route"), properties(f"{base}Integration")
     permission = properties(f"{function}McpPermission")
-    alias = {"Ref": f"{function}Aliaslive"}
 
     assert route["RouteKey"] == f"ANY {ROUTE_OF[function]}"
     assert route["Target"] == {"Fn::Sub": f"integrations/${{{base}Integration}}"}
-    assert integration["IntegrationUri"] == permission["FunctionName"] == alias
+    assert integration["IntegrationUri"] == arn(function)
+    assert permission["FunctionName"] == {"Ref": function}
     assert integration["PayloadFormatVersion"] == "2.0"
     assert permission["SourceArn"]["Fn::Sub"][0].endswith(f"/*{ROUTE_OF[function]}")
     assert permission["SourceArn"]["Fn::Sub"][1]["__ApiId__"] == {"Ref": "Api"}
@@ -187,42 +198,53 @@ def test_a_function_answers_before_the_api_gives_up(function: str) -> None:
 
 
 def test_every_function_has_a_role_of_its_own() -> None:
-    roles = [function["Role"]["Fn::GetAtt"][0] for function in of_type("AWS::Lambda::Function").values()]
-    assert (
-        sorted(roles)
-        == sorted(of_type("AWS::IAM::Role"))
-        == sorted(f"{function}Role" for function in ROUTE_OF)
-    )
+    roles = [role_of(function) for function in of_type("AWS::Lambda::Function")]
+    assert sorted(roles) == sorted(of_type("AWS::IAM::Role"))
+    assert len(roles) == len(set(roles)) == len(FOLDERS)
 
 
 @every_function
-def test_no_policy_has_a_wildcard(function: str) -> None:
+def test_only_lambda_may_take_on_a_functions_role(function: str) -> None:
+    [assume] = properties(role_of(function))["AssumeRolePolicyDocument"]["Statement"]
+    assert assume == {
+        "Effect": "Allow",
+        "Principal": {"Service": "lambda.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
+
+
+@every_function
+def test_no_policy_has_a_wildcard_and_every_managed_one_is_this_templates(function: str) -> None:
+    managed = properties(role_of(function)).get("ManagedPolicyArns", [])
+    assert all(policy["Ref"] in of_type("AWS::IAM::ManagedPolicy") for policy in managed)
     for statement in statements(function):
-        assert isinstance(statement["Action"], str)
+        assert statement["Effect"] == "Allow"
         assert "*" not in json.dumps([statement["Action"], statement["Resource"]])
 
 
 @every_function
-def test_the_one_managed_policy_is_for_logs(function: str) -> None:
-    [arn] = properties(f"{function}Role")["ManagedPolicyArns"]
-    assert arn.endswith(":policy/service-role/AWSLambdaBasicExecutionRole")
+def test_a_function_may_write_to_its_own_log_group_alone(function: str) -> None:
+    log = statements(function)[0]
+    assert log["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]
+    assert log["Resource"] == arn(properties(function)["LoggingConfig"]["LogGroup"]["Ref"])
+    groups = [properties(each)["LoggingConfig"]["LogGroup"]["Ref"] for each in FOLDERS]
+    assert sorted(groups) == sorted(of_type("AWS::Logs::LogGroup"))
 
 
 @every_tool
-def test_a_tool_may_sign_state_and_read_the_public_key_and_nothing_else(tool: str) -> None:
-    sign, read = statements(tool)
+def test_a_tool_may_log_sign_state_read_the_public_key_and_nothing_else(tool: str) -> None:
+    _, sign, read = statements(tool)
     assert sign["Action"] == "kms:Sign"
     assert sign["Condition"] == {"StringEquals": {"kms:SigningAlgorithm": "ECDSA_SHA_256"}}
     assert read["Action"] == "kms:GetPublicKey"
     assert "Condition" not in read
     assert sign["Resource"] == read["Resource"] == STATE_KEY_ARN
-    assert {sign["Effect"], read["Effect"]} == {"Allow"}
 
 
-def test_the_front_door_may_invoke_the_tools_and_nothing_else() -> None:
-    [invoke] = statements("FrontDoorFunction")
+def test_the_front_door_may_log_invoke_the_tools_and_nothing_else() -> None:
+    _, invoke = statements(FRONT_DOOR)
     assert invoke["Action"] == "lambda:InvokeFunction"
-    assert sorted(invoke["Resource"], key=str) == sorted(map(live_alias, TOOLS), key=str)
+    assert sorted(invoke["Resource"], key=str) == [arn(tool) for tool in TOOLS]
 
 
 # What a function is told
@@ -245,10 +267,14 @@ def test_a_tool_is_told_its_key(tool: str) -> None:
 
 
 def test_the_front_door_is_told_the_owner_of_every_tool() -> None:
-    assert set(variables("FrontDoorFunction")) == SHARED | {"MCP_OWNERS"}
-    owners = json.loads(variables("FrontDoorFunction")["MCP_OWNERS"]["Fn::Sub"])
-    expected = {variables(tool)["POWERTOOLS_SERVICE_NAME"]: live_alias(tool)["Fn::Sub"] for tool in TOOLS}
-    assert owners == expected
+    assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS"}
+    owners = json.loads(variables(FRONT_DOOR)["MCP_OWNERS"]["Fn::Sub"])
+    assert owners == {FOLDERS[tool]: f"${{{tool}.Arn}}" for tool in TOOLS}
+
+
+@every_function
+def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) -> None:
+    assert variables(function)["POWERTOOLS_SERVICE_NAME"] == FOLDERS[function]
 
 
 def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience() -> None:
@@ -260,9 +286,9 @@ def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
 # What outlives what
 
 
-def test_the_state_key_survives_its_stack() -> None:
+def test_the_state_key_survives_its_stack_unless_the_stack_never_came_to_be() -> None:
     key = transformed()["Resources"]["StateKey"]
-    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert (key["Properties"]["KeySpec"], key["Properties"]["KeyUsage"]) == ("ECC_NIST_P256", "SIGN_VERIFY")
 
 
@@ -272,15 +298,6 @@ def test_logs_expire(function: str) -> None:
     assert properties(group)["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
 
-def test_a_change_of_the_layer_alone_publishes_new_versions(tmp_path: Path) -> None:
-    source = (ROOT / "template.yaml").read_text()
-    changed = tmp_path / "template.yaml"
-    changed.write_text(
-        source.replace("Description: mcp_roundtrip and", "Description: another mcp_roundtrip and")
-    )
-    assert changed.read_text() != source
-
-    resources = yaml.safe_load(transform("none", changed))["Resources"]
-    versions = {name for name, resource in resources.items() if resource["Type"] == "AWS::Lambda::Version"}
-    assert len(versions) == len(ROUTE_OF)
-    assert versions.isdisjoint(of_type("AWS::Lambda::Version"))
+def test_what_runs_is_what_was_deployed_last() -> None:
+    # SAM names a version by a digest in which a parameter is its name: a changed value would publish none.
+    assert of_type("AWS::Lambda::Version") == of_type("AWS::Lambda::Alias") == {}

@@ -12,21 +12,20 @@ from samcli.lib.translate.sam_template_validator import SamTemplateValidator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 
 
-class BundledPolicies(ManagedPolicyLoader):
-    """The one managed policy SAM attaches by itself. The loader this replaces asks IAM, with credentials."""
+class NoPolicies(ManagedPolicyLoader):
+    """No function has SAM make its role. The loader this replaces asks IAM, with credentials."""
 
     def __init__(self) -> None:
         pass
 
     def load(self) -> dict[str, str]:
-        name = "AWSLambdaBasicExecutionRole"
-        return {name: f"arn:aws:iam::aws:policy/service-role/{name}"}
+        return {}
 
 
 def main(template: str, *overrides: str) -> None:
     validator = SamTemplateValidator(
         get_template_data(template),
-        BundledPolicies(),
+        NoPolicies(),
         region="eu-west-1",
         parameter_overrides=dict(override.split("=", 1) for override in overrides),
     )
