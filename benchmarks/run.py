@@ -110,7 +110,7 @@ def replay_targets(replays: Replays, measured: Measured) -> list[Target]:
     costs = {kind: views["engine"] for kind, views in replays.items()}
     return [
         *(
-            Target(f"100 steps ({kind}), of a warm mcp + Mangum call", ms[hundred] / warm_ms, 0.1)
+            Target(f"replay of 100 steps ({kind}), of a warm mcp + Mangum call", ms[hundred] / warm_ms, 0.1)
             for kind, ms in costs.items()
         ),
         *(

@@ -10,7 +10,8 @@ import pytest
 
 from mcp_roundtrip.testing import Player
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -44,3 +45,10 @@ def test_the_test_shown_passes(project: Path) -> None:
 
 def test_the_client_shown_is_python() -> None:
     compile(blocks("python")[2], "README.md", "exec")
+
+
+def test_the_player_shown_in_writing_tools_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    guide = (ROOT / "docs/writing-tools.md").read_text("utf-8")
+    shown = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1]
+    exec(shown, {"Path": Path, "Player": Player})

@@ -29,7 +29,7 @@ def get_weather(ctx: Context, location: str, month: Annotated[int, Field(ge=1, l
     """
     places = find(location)
     if not places:
-        raise ToolError(f"There are no figures for {location!r}. The cities are: {names()}.")
+        raise ToolError(f"There are no figures for {location[:80]!r}. The cities are: {names()}.")
     label = next(iter(places))
     if len(places) > 1:
         which = one_of(places, description="City and country")

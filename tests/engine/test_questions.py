@@ -252,3 +252,10 @@ def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
     address, _, fragment = outcome.value.partition("#")
     assert address.startswith("https://x.test/app?mcp_link=")
     assert fragment == "/pay"
+
+
+@pytest.mark.parametrize("message", [None, 7, b"x"])
+def test_a_message_that_is_no_text_is_the_authors_mistake(message: Any) -> None:
+    outcome = Passes(lambda ctx: ctx.elicit("q", message, str))()
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, DefinitionError)

@@ -80,7 +80,7 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     assert (owner, forwarded) == ("weather", event)
     definition = OWNERS["weather"].tools["get_weather"].definition()
     deadline_ms = int((deployment.clock() + 19) * 1000)
-    sent = Forwarded(deadline_ms, definition_digest(definition), "quoted")
+    sent = Forwarded(deadline_ms, definition_digest(definition), "quoted", deployment.front_door.info)
     assert custom == sent.custom()
 
 
@@ -147,3 +147,8 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alo
 def test_methods_it_does_not_have_are_not_found(method: str) -> None:
     params = {"taskId": "none"} if method == "tasks/get" else {}
     assert Deployment().send(message(method, **params))["error"]["code"] == -32601
+
+
+def test_a_call_is_answered_under_the_front_doors_name() -> None:
+    result = Deployment().result(call("get_weather", {"location": "Tokyo", "month": 1}))
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"

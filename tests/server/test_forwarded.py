@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.aws.forwarder import READ_TIMEOUT_S
+from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.testing.environment import Remembered, make_ports
 from support.messages import call
 
@@ -25,7 +26,7 @@ class LambdaContext:
 
 
 def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
-    sent = Forwarded(1_795_000_000_000, "digest", "request-0")
+    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"})
     assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
 
 
@@ -37,6 +38,8 @@ def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
         LambdaContext(None),
         LambdaContext(ClientContext(None)),
         LambdaContext(ClientContext("x")),
+        LambdaContext(ClientContext({"mcpServerInfo": {"name": "door"}})),
+        LambdaContext(ClientContext({"mcpServerInfo": {"name": 7, "version": []}})),
         LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []})),
     ],
 )
@@ -74,3 +77,21 @@ def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too()
     forwarded = Forwarded(None, None, "front-door-1").custom()
     answer = server.lambda_handler(call("fails"), LambdaContext(ClientContext(forwarded)))
     assert "front-door-1" in answer["result"]["content"][0]["text"]
+
+
+def test_a_front_door_waits_as_long_as_it_says() -> None:
+    assert READ_TIMEOUT_S * 1_000 >= FORWARD_MS
+
+
+def test_an_owner_answers_under_the_front_doors_name() -> None:
+    ports = make_ports()
+    server = Server("owner", ports=lambda: ports)
+
+    @server.tool
+    def one() -> str:
+        return "x"
+
+    door = {"name": "door", "version": "2"}
+    forwarded = Forwarded(server_info=door).custom()
+    answer = server.lambda_handler(call("one"), LambdaContext(ClientContext(forwarded)))
+    assert answer["result"]["_meta"] == {"io.modelcontextprotocol/serverInfo": door}

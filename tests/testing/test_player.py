@@ -104,3 +104,9 @@ def test_a_module_is_loaded_anew_for_every_round(tmp_path: Path) -> None:
 def test_an_error_is_shown_where_a_result_was_expected() -> None:
     with pytest.raises(AssertionError, match="-32602"):
         _ = Player(server).call("unknown").result
+
+
+def test_an_answer_to_nothing_is_refused_instead_of_starting_the_call_anew() -> None:
+    done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        done.answer(size=5)

@@ -20,6 +20,7 @@
             ├── InvalidAnswer            the client's answer does not fit its question (.reason)
             ├── StateRejected            a requestState that is not accepted (.reason: for the log only)
             ├── StateTooLarge            the journal does not fit into a requestState (.size, .limit)
+            ├── ResultTooLarge           the response does not fit into a Lambda response (.limit)
             ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
             ├── OwnerFailed              a function behind the front door did not answer (.reason: as above)
             └── SettingsError            a setting is missing or contradictory (.setting)
@@ -165,6 +166,14 @@ class StateTooLarge(McpRoundtripError):
             "let steps return references instead of large values"
         )
         self.size = size
+        self.limit = limit
+
+
+class ResultTooLarge(McpRoundtripError):
+    """The response is over `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The result is too large to be sent: ask for less, {limit} bytes at most.")
         self.limit = limit
 
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 READ_TIMEOUT_S: Final = 26
-"""Below the 29 s of the front door and the 30 s of an HTTP API, with a cold start before it: the caller gets
-an answer that says what happened."""
+"""As long as a front door waits at most (`server.forwarded.FORWARD_MS`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,12 @@ class Question(ABC, Generic[T]):
 
 
 class _Elicitation(Question[T]):
+    message: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.message, str):
+            raise DefinitionError(f"{self.key!r}: the message of a question is text")
+
     @property
     def method(self) -> str:
         return "elicitation/create"
@@ -142,8 +148,9 @@ class ElicitUrl(_Elicitation[None]):
     default: Unset | None = UNSET
 
     def __post_init__(self) -> None:
-        if not _URL.fullmatch(self.url):
-            raise DefinitionError("elicit_url needs an absolute URL")
+        _Elicitation.__post_init__(self)
+        if not isinstance(self.url, str) or not _URL.fullmatch(self.url):
+            raise DefinitionError(f"{self.key!r}: elicit_url needs an absolute URL")
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from mcp_roundtrip.auth import Unauthorized
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, SettingsError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ResultTooLarge, SettingsError
 from mcp_roundtrip.http import EVENT_STREAM_HEADERS, JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, RequestId
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
-from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.protocol.methods import DISCOVER, META_SERVER_INFO, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.forwarded import definition_digest
 from mcp_roundtrip.server.ports import Invocation, Ports
@@ -27,6 +27,9 @@ from mcp_roundtrip.server.registry import Tool
 
 MAX_BODY: Final = 4 * 1024 * 1024
 """Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
+
+MAX_RESPONSE: Final = 6_000_000
+"""Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,20 @@ class Endpoint:
         reply = handler(exchange)
         if isinstance(reply, HttpResponse):
             return reply
+        answer = _success(route.id, reply, headers)
+        if _payload_size(answer.body) > MAX_RESPONSE:
+            return self._too_large(exchange, reply)
         exchange.ports.observer.record("answered", method=route.method, **(reply.fields or {}))
-        return _success(route.id, reply, headers)
+        return answer
+
+    def _too_large(self, exchange: Exchange, reply: Reply) -> HttpResponse:
+        """Lambda would fail the invocation, and nobody would learn why."""
+        error = ResultTooLarge(MAX_RESPONSE)
+        exchange.ports.observer.failure("result_too_large", error, **(reply.fields or {}))
+        if exchange.route.method != TOOLS_CALL:
+            raise internal_error(exchange.invocation.correlation_id)
+        server_info = reply.result["_meta"][META_SERVER_INFO]
+        return _success(exchange.route.id, Reply(results.tool_error(server_info, str(error))), {})
 
 
 def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | bytes]:
@@ -98,6 +113,11 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | 
     if _size(request.body) > MAX_BODY:
         raise ProtocolError(INVALID_REQUEST, f"The body is larger than {MAX_BODY} bytes", http_status=413)
     return principal, request.body
+
+
+def _payload_size(body: str) -> int:
+    """Bytes of the body as it stands in a Lambda response: ASCII, as a JSON string."""
+    return len(body) + body.count('"') + body.count("\\") + body.count("\n")
 
 
 def _size(body: str | bytes) -> int:
@@ -167,7 +187,7 @@ class ToolServer:
             exchange.principal,
             exchange.ports,
             exchange.invocation,
-            self.server_info,
+            exchange.invocation.forwarded.server_info or self.server_info,
             self.namespaced_requests,
         ).answer()
 

@@ -14,16 +14,23 @@ from mcp_roundtrip.canonical import digest
 _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
 _CORRELATION_ID: Final = "mcpCorrelationId"
+_SERVER_INFO: Final = "mcpServerInfo"
+
+FORWARD_MS: Final = 26_000
+"""How long a front door waits for an owner: below its own 29 s and the 30 s of an HTTP API, with a cold start
+before it, so that the caller gets an answer that says what happened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
     """`deadline_ms` is when the front door stops waiting (epoch milliseconds), `definition` the digest of the
-    tool's definition in its catalog, `correlation_id` what both functions' logs say."""
+    tool's definition in its catalog, `correlation_id` what both functions' logs say,
+    `server_info` the name under which both answer."""
 
     deadline_ms: float | None = None
     definition: str | None = None
     correlation_id: str | None = None
+    server_info: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
@@ -37,6 +44,7 @@ class Forwarded:
             deadline if isinstance(deadline, (int, float)) else None,
             definition if isinstance(definition, str) else None,
             correlation_id if isinstance(correlation_id, str) else None,
+            _implementation(custom.get(_SERVER_INFO)),
         )
 
     def custom(self) -> dict[str, Any]:
@@ -45,7 +53,15 @@ class Forwarded:
             _DEADLINE: self.deadline_ms,
             _DEFINITION: self.definition,
             _CORRELATION_ID: self.correlation_id,
+            _SERVER_INFO: self.server_info,
         }
+
+
+def _implementation(value: Any) -> Mapping[str, Any] | None:
+    """`value`, if it is an Implementation object of text."""
+    if isinstance(value, Mapping) and {"name", "version"} <= value.keys():
+        return value if all(isinstance(member, str) for member in value.values()) else None
+    return None
 
 
 def definition_digest(definition: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.app import server_info
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, known_name, list_tools
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 
@@ -81,10 +81,10 @@ class FrontDoor:
     def _forward(self, exchange: Exchange) -> HttpResponse:
         listed = self.catalog[known_name(exchange.route, self.catalog)]
         ports, invocation = exchange.ports, exchange.invocation
-        remaining_ms = invocation.deadline_ms - ports.clock_ms()
+        remaining_ms = min(invocation.deadline_ms - ports.clock_ms(), FORWARD_MS)
         deadline_ms = int(ports.clock() * 1000 + remaining_ms)
         definition = definition_digest(listed.definition)
-        custom = Forwarded(deadline_ms, definition, invocation.correlation_id).custom()
+        custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info).custom()
         try:
             raw = ports.forward(listed.owner, invocation.event or {}, custom)
         except OwnerFailed as error:

@@ -105,6 +105,7 @@ class Round:
     def answer(self, /, **answers: Any) -> Round:
         """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
         `CANCEL`, or a whole result for sampling and roots."""
+        assert self.state is not None, f"nothing was asked: {self.message}"
         responses = {key: self._response(key, given) for key, given in answers.items()}
         return self.respond(responses).followed()
 
