@@ -1,20 +1,13 @@
-"""What a tool can read from its context, and what it reports."""
+"""What a tool can read from its context."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from mcp_roundtrip import Context, Principal, UsageError
+from mcp_roundtrip import Context, Principal
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Done
-from support.passes import Passes, accept
-
-
-def reported(call: Passes) -> list[Any]:
-    assert call.run is not None
-    return [notification["params"] for notification in call.run.reports.notifications]
+from support.passes import Passes
 
 
 def test_the_read_only_facts_are_handed_on() -> None:
@@ -26,111 +19,3 @@ def test_the_read_only_facts_are_handed_on() -> None:
 
     outcome = Passes(body, {"roots": {}}, remaining_ms=1234, info=info)()
     assert outcome == Done([Principal("jwt", "alice"), {"name": "client"}, lambda_context, 1234, True])
-
-
-def test_progress_that_does_not_increase_is_dropped() -> None:
-    def body(ctx: Context) -> None:
-        for done in (1, 2, 2, 1.5, 3):
-            ctx.progress(done, 3)
-
-    call = Passes(body)
-    call()
-    assert [params["progress"] for params in reported(call)] == [1, 2, 3]
-
-
-def test_nothing_is_reported_twice_over_the_rounds() -> None:
-    def body(ctx: Context) -> None:
-        ctx.progress(1, 4, "asking")
-        ctx.elicit("q", "?", bool)
-        ctx.progress(2, 4, "working")
-        ctx.step("s", int)
-        ctx.log("info", "made")
-        ctx.elicit("r", "?", bool)
-        ctx.progress(4, 4)
-
-    call = Passes(body)
-    call()
-    assert [params.get("progress") for params in reported(call)] == [1]
-    call()
-    assert reported(call) == []
-    call(q=accept(True))
-    assert [params.get("progress", params.get("data")) for params in reported(call)] == [2, "made"]
-    call(r=accept(True))
-    assert [params["progress"] for params in reported(call)] == [4]
-
-
-def test_log_messages_below_the_clients_level_are_not_sent() -> None:
-    def body(ctx: Context) -> None:
-        ctx.log("debug", 1)
-        ctx.log("warning", 2)
-        ctx.log("error", {"x": 3}, "db")
-
-    call = Passes(body)
-    run = call.make_run()
-    run.reports.log_level = "warning"
-    body(Context(run, CallInfo()))
-    assert [notification["params"] for notification in run.reports.notifications] == [
-        {"level": "warning", "data": 2},
-        {"level": "error", "data": {"x": 3}, "logger": "db"},
-    ]
-
-
-def test_without_a_token_and_a_level_nothing_is_sent() -> None:
-    call = Passes(lambda ctx: None)
-    run = call.make_run()
-    run.reports.log_level = run.reports.progress_token = None
-    Context(run, CallInfo()).progress(1)
-    Context(run, CallInfo()).log("emergency", "x")
-    assert run.reports.notifications == []
-
-
-def test_an_unknown_log_level_is_the_authors_mistake() -> None:
-    run = Passes(lambda ctx: None).make_run()
-    with pytest.raises(UsageError, match="loud"):
-        Context(run, CallInfo()).log("loud", "x")
-
-
-@pytest.mark.parametrize(
-    "report",
-    [
-        lambda ctx: ctx.log("info", {"at": object()}),
-        lambda ctx: ctx.log("info", float("nan")),
-        lambda ctx: ctx.progress(float("nan")),
-        lambda ctx: ctx.progress("half"),
-        lambda ctx: ctx.progress(1, float("inf")),
-    ],
-)
-def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_it(report: Any) -> None:
-    for wanted in (True, False):
-        run = Passes(lambda ctx: None).make_run()
-        if not wanted:
-            run.reports.progress_token = run.reports.log_level = None
-        with pytest.raises(UsageError):
-            report(Context(run, CallInfo()))
-
-
-def test_a_report_is_what_it_was_when_it_was_made() -> None:
-    data = {"n": 1}
-
-    def body(ctx: Context) -> None:
-        ctx.log("info", data)
-        data["n"] = 2
-
-    call = Passes(body)
-    call()
-    assert reported(call) == [{"level": "info", "data": {"n": 1}}]
-
-
-def test_nothing_is_reported_twice_over_checkpoints() -> None:
-    def body(ctx: Context) -> None:
-        for number in range(4):
-            ctx.step(f"step {number}", int)
-            ctx.log("info", number)
-            ctx.progress(number + 1)
-
-    call = Passes(body, remaining_ms=0)
-    seen = []
-    while not isinstance(call(), Done):
-        seen += reported(call)
-    seen += reported(call)
-    assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]

@@ -517,44 +517,6 @@ def test_answers_too_large_to_be_carried_are_the_clients_affair_and_no_alarm() -
     assert playing.observer.failures == []
 
 
-def branches(*kinds: type[Exception] | None) -> Server:
-    """A tool with a branch for each kind: it raises one of that kind, or asks."""
-    built = Server("branches")
-
-    @built.tool
-    async def tool(ctx: AsyncContext) -> None:
-        async def branch(ctx: AsyncContext, kind: type[Exception] | None) -> None:
-            if kind is None:
-                await ctx.list_roots()
-                await ctx.elicit("q", "?", str)
-            else:
-                raise kind(kind.__name__)
-
-        async with asyncio.TaskGroup() as group:
-            for number, kind in enumerate(kinds):
-                group.create_task(branch(ctx.branch(f"b{number}"), kind))
-
-    return built
-
-
-def test_what_several_branches_miss_is_named_at_once() -> None:
-    refused = Player(branches(None, None), capabilities={}).call("tool")
-    assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
-
-
-def test_what_several_branches_tell_the_model_is_told() -> None:
-    class Other(ToolError):
-        pass
-
-    assert Player(branches(ToolError, Other)).call("tool").text == "ToolError\nOther"
-
-
-def test_branches_that_fail_differently_are_a_failed_tool() -> None:
-    playing = Player(branches(ToolError, RuntimeError))
-    assert playing.call("tool").failed
-    assert playing.observer.failures[0][0] == "tool_raised"
-
-
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
 def test_no_tool_can_end_the_environment(kind: type[BaseException], where: str) -> None:

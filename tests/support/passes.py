@@ -11,7 +11,7 @@ from typing import Any
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import CallInfo, Context
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome, Shed
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Run
@@ -71,3 +71,15 @@ class Passes:
 def accept(value: Any = None, **content: Any) -> dict[str, Any]:
     """An accepted form: fields by name, or the one field of a single-field form."""
     return {"action": "accept", "content": content or {"value": value}}
+
+
+def asked(outcome: Outcome) -> dict[str, Any]:
+    """The questions a pass ended with."""
+    assert isinstance(outcome, NeedsInput), outcome
+    return dict(outcome.requests)
+
+
+def error(outcome: Outcome) -> BaseException:
+    """What a pass failed with."""
+    assert isinstance(outcome, Failed), outcome
+    return outcome.error

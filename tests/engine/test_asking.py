@@ -1,0 +1,394 @@
+"""Questions and answers: what is asked, what counts, what is asked again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, ClassVar, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from mcp_roundtrip import (
+    Context,
+    Drift,
+    Elicit,
+    ElicitationCancelled,
+    ElicitationDeclined,
+    ListRoots,
+    MissingClientCapability,
+    Sample,
+)
+from mcp_roundtrip.engine.outcome import Done
+from support.passes import Passes, accept, asked, error
+
+
+class Size(BaseModel):
+    vcpus: int = Field(ge=1, le=16)
+
+
+def size_then_name(ctx: Context) -> str:
+    size = ctx.elicit("size", "How large?", Size)
+    name = ctx.elicit("name", "Which name?", str)
+    return f"{name}:{size.vcpus}"
+
+
+def test_the_first_unanswered_question_suspends_the_run() -> None:
+    assert asked(Passes(size_then_name)()) == {
+        "size": {
+            "method": "elicitation/create",
+            "params": {
+                "mode": "form",
+                "message": "How large?",
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"vcpus": {"type": "integer", "minimum": 1, "maximum": 16}},
+                    "required": ["vcpus"],
+                },
+            },
+        }
+    }
+
+
+def test_each_answer_carries_the_run_to_the_next_question_and_to_its_end() -> None:
+    call = Passes(size_then_name)
+    call()
+    assert asked(call(size=accept(vcpus=4))).keys() == {"name"}
+    assert call(name=accept("orders")) == Done("orders:4")
+
+
+def test_a_question_left_unanswered_is_asked_again() -> None:
+    call = Passes(size_then_name)
+    call()
+    assert asked(call()).keys() == {"size"}
+
+
+def test_an_answer_nobody_asked_for_is_ignored() -> None:
+    call = Passes(size_then_name)
+    call()
+    assert asked(call(name=accept("early"))).keys() == {"size"}
+    assert asked(call(size=accept(vcpus=1))).keys() == {"name"}
+
+
+def test_several_questions_share_a_round_and_come_back_in_order() -> None:
+    def body(ctx: Context) -> list[Any]:
+        size, name = ctx.ask(Elicit("size", "How large?", Size), Elicit("name", "Which name?", str))
+        return [size.vcpus, name]
+
+    call = Passes(body)
+    assert asked(call()).keys() == {"size", "name"}
+    assert asked(call(name=accept("orders"))).keys() == {"size"}
+    assert call(size=accept(vcpus=2)) == Done([2, "orders"])
+
+
+def test_an_answer_without_state_is_taken_for_questions_before_the_first_effect() -> None:
+    assert Passes(size_then_name)(size=accept(vcpus=3), name=accept("n")) == Done("n:3")
+
+
+def test_an_answer_without_state_is_not_taken_after_an_effect() -> None:
+    def body(ctx: Context) -> bool:
+        ctx.step("create", int)
+        return ctx.elicit("keep", "Keep it?", bool)
+
+    call = Passes(body)
+    assert asked(call(keep=accept(True))).keys() == {"keep"}
+    assert call(keep=accept(True)) == Done(True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        accept(vcpus=99),
+        accept(vcpus="many"),
+        {"action": "accept"},
+        {"action": "accept", "content": []},
+        {"action": "shrug"},
+        {},
+        [],
+        "text",
+        12345,
+        None,
+    ],
+)
+def test_an_answer_that_does_not_fit_is_asked_again_and_the_good_one_taken(answer: Any) -> None:
+    call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
+    call()
+    again = asked(call(size=answer))["size"]["params"]["message"]
+    assert again.startswith("How large?\n\n")
+    assert call(size=accept(vcpus=8)) == Done(8)
+
+
+def test_the_reason_for_asking_again_does_not_repeat_the_answer() -> None:
+    call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
+    call()
+    assert "hunter2" not in asked(call(size=accept(vcpus="hunter2")))["size"]["params"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"), [("decline", ElicitationDeclined), ("cancel", ElicitationCancelled)]
+)
+def test_a_refusal_is_raised_with_its_key_in_every_pass(action: str, kind: type[Exception]) -> None:
+    def body(ctx: Context) -> str:
+        try:
+            ctx.elicit("size", "How large?", Size)
+        except (ElicitationDeclined, ElicitationCancelled) as refusal:
+            name = ctx.elicit("instead", "What else?", str)
+            return f"{type(refusal).__name__} {refusal.key} {name}"
+        return "answered"
+
+    call = Passes(body)
+    call()
+    assert asked(call(size={"action": action, "content": {"ignored": 1}})).keys() == {"instead"}
+    assert call(instead=accept("x")) == Done(f"{kind.__name__} size x")
+
+
+def asks(message: str = "Which?", model: Any = str, *, then: bool = False) -> Any:
+    def body(ctx: Context) -> Any:
+        answer = ctx.elicit("question", message, model)
+        if then:
+            ctx.step("later", int)
+        ctx.elicit("last", "More?", bool)
+        return answer
+
+    return body
+
+
+def test_an_answer_to_a_question_that_changed_meanwhile_is_not_taken() -> None:
+    call = Passes(asks("Delete the copy?", bool))
+    call()
+    changed = call.on(asks("Delete the original?", bool))
+    assert asked(changed(question=accept(True)))["question"]["params"]["message"] == "Delete the original?"
+
+
+def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled() -> None:
+    call = Passes(asks("Which?"))
+    call()
+    call(question=accept("a"))
+    changed = call.on(asks("Which one?"))
+    assert asked(changed()).keys() == {"question"}
+    assert asked(changed(question=accept("b"))).keys() == {"last"}
+    assert changed(last=accept(True)) == Done("b")
+
+
+@pytest.mark.parametrize(
+    ("now", "word"), [(asks("Which one?", then=True), "message"), (asks(model=int, then=True), "form")]
+)
+def test_a_question_that_changed_under_later_effects_is_drift_that_names_what_changed(
+    now: Any, word: str
+) -> None:
+    call = Passes(asks(then=True))
+    call()
+    call(question=accept("a"))
+    failure = error(call.on(now)())
+    assert isinstance(failure, Drift)
+    assert failure.key == "question"
+    assert word in failure.changed
+
+
+def test_an_answer_that_a_new_build_finds_invalid_is_asked_again_or_drift() -> None:
+    class Loose(BaseModel):
+        code: str
+
+    def strict(ctx: Context) -> Any:
+        return ctx.elicit("code", "Which code?", OddLength).code
+
+    class OddLength(BaseModel):
+        code: str
+
+        def model_post_init(self, context: Any) -> None:
+            if len(self.code) % 2 == 0:
+                raise ValueError("must have an odd length")
+
+    call = Passes(lambda ctx: [ctx.elicit("code", "Which code?", Loose).code, ctx.elicit("b", "B?", str)])
+    call()
+    call(code=accept(code="ab"))
+    assert asked(call.on(strict)()).keys() == {"code"}
+
+
+def logins(*names: str) -> Any:
+    return lambda ctx: list(ctx.ask(*(Elicit(name, f"{name}?", str) for name in names)))
+
+
+def test_in_a_rolling_upgrade_nobody_is_asked_twice_however_the_builds_alternate() -> None:
+    old, new = logins("github", "google"), logins("github", "microsoft")
+    call = Passes(old)
+    assert asked(call()).keys() == {"github", "google"}
+    call = call.on(new)
+    assert asked(call(github=accept("a"), google=accept("b"))).keys() == {"microsoft"}
+    call = call.on(old)
+    assert call(microsoft=accept("c")) == Done(["a", "b"])
+
+
+def test_an_answer_kept_for_another_build_cannot_be_replaced_by_the_client() -> None:
+    call = Passes(logins("github", "google"))
+    call()
+    call = call.on(logins("github", "microsoft"))
+    call(github=accept("a"), google=accept("first"))
+    call = call.on(logins("github", "google"))
+    assert call(google=accept("second"), microsoft=accept("c")) == Done(["a", "first"])
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "question", "missing"),
+    [
+        ({}, lambda ctx: ctx.elicit("k", "?", str), {"elicitation": {"form": {}}}),
+        ({"elicitation": {"url": {}}}, lambda ctx: ctx.elicit("k", "?", str), {"elicitation": {"form": {}}}),
+        (
+            {"elicitation": {}},
+            lambda ctx: ctx.elicit_url("k", "?", "https://x.test", done=bool),
+            {"elicitation": {"url": {}}},
+        ),
+        ({}, lambda ctx: ctx.sample("k", "?", max_tokens=1), {"sampling": {}}),
+        (
+            {"sampling": {}},
+            lambda ctx: ctx.sample("k", "?", max_tokens=1, tools=[]),
+            {"sampling": {"tools": {}}},
+        ),
+        (
+            {"sampling": {}},
+            lambda ctx: ctx.sample("k", "?", max_tokens=1, includeContext="thisServer"),
+            {"sampling": {"context": {}}},
+        ),
+        ({}, lambda ctx: ctx.list_roots(), {"roots": {}}),
+    ],
+)
+def test_a_question_the_client_cannot_be_asked_names_exactly_what_is_missing(
+    capabilities: dict[str, Any], question: Any, missing: dict[str, Any]
+) -> None:
+    failure = error(Passes(question, capabilities)())
+    assert isinstance(failure, MissingClientCapability)
+    assert failure.code == -32021
+    assert failure.data == {"requiredCapabilities": missing}
+
+
+def test_all_that_a_round_misses_is_named_at_once() -> None:
+    def body(ctx: Context) -> Any:
+        return ctx.ask(Elicit("a", "?", str), Sample("b", "?", 1), ListRoots())
+
+    failure = error(Passes(body, {"sampling": {}})())
+    assert isinstance(failure, MissingClientCapability)
+    assert failure.required == {"elicitation": {"form": {}}, "roots": {}}
+
+
+def test_a_default_stands_in_for_what_cannot_be_asked_and_the_rest_is_asked() -> None:
+    def body(ctx: Context) -> Any:
+        return list(ctx.ask(Elicit("unit", "Unit?", str, default="celsius"), ListRoots()))
+
+    call = Passes(body, {"roots": {}})
+    assert asked(call()).keys() == {"roots"}
+    assert call(roots={"roots": []}) == Done(["celsius", ()])
+
+
+def test_a_default_once_taken_stays_even_if_the_client_could_be_asked_later() -> None:
+    def body(ctx: Context) -> str:
+        unit = ctx.elicit("unit", "Unit?", str, default="celsius")
+        ctx.list_roots()
+        return unit
+
+    call = Passes(body, {"roots": {}})
+    call()
+    call.capabilities = {"roots": {}, "elicitation": {}}
+    assert call(roots={"roots": []}) == Done("celsius")
+
+
+def test_a_default_is_not_used_where_the_client_can_be_asked() -> None:
+    assert asked(Passes(lambda ctx: ctx.elicit("unit", "Unit?", str, default="celsius"))()).keys() == {"unit"}
+
+
+def test_none_may_be_a_default() -> None:
+    assert Passes(lambda ctx: ctx.elicit("unit", "Unit?", str, default=None), {})() == Done(None)
+
+
+def test_a_tool_may_catch_a_missing_capability_and_do_without() -> None:
+    def body(ctx: Context) -> str:
+        try:
+            ctx.list_roots()
+        except MissingClientCapability:
+            return "without"
+        return "with"
+
+    assert Passes(body, {})() == Done("without")
+
+
+def test_literals_are_answered_by_one_of_their_values() -> None:
+    call = Passes(lambda ctx: ctx.elicit("unit", "Unit?", Literal["celsius", "fahrenheit"]))
+    schema = asked(call())["unit"]["params"]["requestedSchema"]
+    assert schema["properties"]["value"]["enum"] == ["celsius", "fahrenheit"]
+    assert call(unit=accept("celsius")) == Done("celsius")
+
+
+def test_changing_what_was_answered_does_not_change_the_journal() -> None:
+    said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
+
+    def body(ctx: Context) -> str:
+        sampled = ctx.sample("say", "?", max_tokens=1)
+        sampled.content["text"] += "!"
+        ctx.elicit("ok", "?", bool)
+        return sampled.text
+
+    call = Passes(body)
+    call()
+    call(say=said)
+    assert call(ok=accept(True)) == Done("x!")
+
+
+def test_an_invalid_answer_does_not_get_a_client_asked_what_it_did_not_declare() -> None:
+    failure = error(Passes(lambda ctx: ctx.elicit("q", "?", int), {})(q=accept("many")))
+    assert isinstance(failure, MissingClientCapability)
+
+
+def test_questions_of_a_refused_round_are_not_asked_later() -> None:
+    def body(ctx: Context) -> Any:
+        with suppress(MissingClientCapability):
+            ctx.ask(Elicit("a", "?", str), Sample("s", "?", 1))
+        return ctx.elicit("b", "?", str)
+
+    assert asked(Passes(body, {"elicitation": {}})()).keys() == {"b"}
+
+
+def test_of_one_ask_any_question_may_change_and_is_asked_again() -> None:
+    def asking(*messages: str) -> Any:
+        def body(ctx: Context) -> Any:
+            answers = ctx.ask(*(Elicit(f"k{index}", text, str) for index, text in enumerate(messages)))
+            ctx.list_roots()
+            return list(answers)
+
+        return body
+
+    call = Passes(asking("a?", "b?"))
+    call()
+    call(k0=accept("a"), k1=accept("b"))
+    changed = call.on(asking("A?", "b?"))
+    assert asked(changed()).keys() == {"k0"}
+    changed(k0=accept("A"))
+    assert changed(roots={"roots": []}) == Done(["A", "b"])
+
+
+def test_an_answer_a_new_build_finds_invalid_is_asked_again_with_the_reason() -> None:
+    call = Passes(lambda ctx: [ctx.elicit("n", "How many?", Even), ctx.list_roots()])
+    call()
+    call(n=accept(n=3))
+    Even.strict = True
+    try:
+        message = asked(call())["n"]["params"]["message"]
+    finally:
+        Even.strict = False
+    assert "must be even" in message
+
+
+class Even(BaseModel):
+    n: int
+    strict: ClassVar[bool] = False
+
+    @field_validator("n")
+    @classmethod
+    def even(cls, value: int) -> int:
+        if cls.strict and value % 2:
+            raise ValueError("must be even")
+        return value
+
+
+def test_a_default_that_is_gone_is_asked_for_while_nothing_rests_on_it() -> None:
+    call = Passes(lambda ctx: [ctx.elicit("u", "?", str, default="c"), ctx.list_roots()], {"roots": {}})
+    call()
+    call.capabilities = {"roots": {}, "elicitation": {}}
+    assert asked(call.on(lambda ctx: ctx.elicit("u", "?", str))()).keys() == {"u"}

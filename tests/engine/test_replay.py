@@ -1,0 +1,91 @@
+"""How a pass ends, whatever the tool's own code does about it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from mcp_roundtrip import (
+    Context,
+    Drift,
+)
+from mcp_roundtrip.engine.outcome import Done
+from support.passes import Passes, accept, asked, error
+
+
+def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
+    def swallowing(ctx: Context) -> str:
+        with suppress(Exception):
+            ctx.elicit("x", "?", bool)
+        return "went on"
+
+    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
+    call()
+    assert isinstance(error(call.on(swallowing)()), Drift)
+
+
+def test_except_exception_does_not_swallow_a_suspension() -> None:
+    def body(ctx: Context) -> str:
+        try:
+            return ctx.elicit("q", "?", str)
+        except Exception:
+            return "swallowed"
+
+    assert asked(Passes(body)()).keys() == {"q"}
+
+
+def test_a_run_that_was_suspended_stays_suspended_whatever_the_tool_does() -> None:
+    ran: list[str] = []
+
+    def body(ctx: Context) -> str:
+        with suppress(BaseException):
+            ctx.elicit("q", "?", str)
+        with suppress(BaseException):
+            ctx.step("cleanup", lambda: ran.append("cleanup"))
+        return "went on"
+
+    assert asked(Passes(body)()).keys() == {"q"}
+    assert ran == []
+
+
+def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last() -> None:
+    ran: list[str] = []
+
+    def body(ctx: Context) -> str:
+        try:
+            return ctx.elicit("q", "?", str)
+        finally:
+            ran.append("finally")
+            ctx.step("cleanup", lambda: ran.append("step"))
+
+    call = Passes(body)
+    call()
+    assert ran == ["finally"]
+    assert call(q=accept("x")) == Done("x")
+    assert ran == ["finally", "finally", "step"]
+
+
+def test_a_tool_that_exits_is_a_failed_tool() -> None:
+    def body(ctx: Context) -> None:
+        raise SystemExit(1)
+
+    assert isinstance(error(Passes(body)()), SystemExit)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
+def test_nothing_a_tool_raises_gets_past_the_replay(kind: type[BaseException]) -> None:
+    def body(ctx: Context) -> None:
+        raise kind
+
+    assert isinstance(error(Passes(body)()), kind)
+
+
+def test_a_suspension_inside_a_group_is_a_suspension() -> None:
+    def body(ctx: Context) -> None:
+        try:
+            ctx.elicit("q", "?", str)
+        except BaseException as suspension:
+            raise BaseExceptionGroup("wrapped", [suspension]) from None
+
+    assert asked(Passes(body)()).keys() == {"q"}

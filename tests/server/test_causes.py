@@ -1,0 +1,46 @@
+"""What the client is told when several branches fail."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp_roundtrip import AsyncContext, Server, ToolError
+from mcp_roundtrip.testing import Player
+
+
+def branches(*kinds: type[Exception] | None) -> Server:
+    """A tool with a branch for each kind: it raises one of that kind, or asks."""
+    built = Server("branches")
+
+    @built.tool
+    async def tool(ctx: AsyncContext) -> None:
+        async def branch(ctx: AsyncContext, kind: type[Exception] | None) -> None:
+            if kind is None:
+                await ctx.list_roots()
+                await ctx.elicit("q", "?", str)
+            else:
+                raise kind(kind.__name__)
+
+        async with asyncio.TaskGroup() as group:
+            for number, kind in enumerate(kinds):
+                group.create_task(branch(ctx.branch(f"b{number}"), kind))
+
+    return built
+
+
+def test_what_several_branches_miss_is_named_at_once() -> None:
+    refused = Player(branches(None, None), capabilities={}).call("tool")
+    assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
+
+
+def test_what_several_branches_tell_the_model_is_told() -> None:
+    class Other(ToolError):
+        pass
+
+    assert Player(branches(ToolError, Other)).call("tool").text == "ToolError\nOther"
+
+
+def test_branches_that_fail_differently_are_a_failed_tool() -> None:
+    playing = Player(branches(ToolError, RuntimeError))
+    assert playing.call("tool").failed
+    assert playing.observer.failures[0][0] == "tool_raised"
