@@ -492,10 +492,10 @@ def test_a_key_service_that_fails_a_signed_link_is_an_internal_error_whatever_th
 
     playing = Player(other)
 
-    def failing(*args: Any) -> str:
+    def failing() -> Any:
         raise KeyServiceError("ThrottlingException")
 
-    ports = replace(make_ports(observer=playing.observer), sign_link=failing)
+    ports = replace(make_ports(observer=playing.observer), links=failing)
     failing_server = Server("failing", ports=lambda: ports)
     failing_server.tools.update(other.tools)
     answer = failing_server.lambda_handler(message("tools/call", name="link"), None)

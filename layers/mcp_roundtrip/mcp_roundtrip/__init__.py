@@ -2,11 +2,11 @@
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
     Elicit,
     ElicitUrl,
     ListRoots,
-    NamespacedRequest,
     Root,
     Sample,
     Sampled,

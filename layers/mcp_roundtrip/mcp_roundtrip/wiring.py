@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Observer, Policy, Ports
 from mcp_roundtrip.settings import Settings
 from mcp_roundtrip.telemetry import LogObserver
@@ -21,7 +22,7 @@ from mcp_roundtrip.telemetry import LogObserver
 if TYPE_CHECKING:
     from mcp_roundtrip.state.codec import RequestStateCodec
     from mcp_roundtrip.state.keys import PublicKeys, Signer
-    from mcp_roundtrip.state.links import Link
+    from mcp_roundtrip.state.links import Links
 
 
 @cache
@@ -39,6 +40,7 @@ def ports() -> Ports:
 def make_ports(settings: Settings) -> Ports:
     """Ports on AWS for these settings."""
     states = cache(lambda: _codec(settings))
+    links = cache(lambda: _links(settings))
     forward = cache(_forwarder)
     return Ports(
         policy=Policy(
@@ -53,10 +55,7 @@ def make_ports(settings: Settings) -> Ports:
         clock_ms=lambda: time.monotonic() * 1000,
         random_bytes=secrets.token_bytes,
         states=states,
-        sign_link=lambda principal, key, run_id, expires_at: _sign_link(
-            settings, principal, key, run_id, expires_at
-        ),
-        open_link=lambda principal, token: _open_link(settings, principal, token),
+        links=links,
         forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
     )
 
@@ -93,35 +92,12 @@ def _keys(settings: Settings) -> tuple[Signer, PublicKeys]:
     return _keys_for(settings.required("state_key_arn"), settings.previous_state_key_arns)
 
 
-def _sign_link(settings: Settings, principal: str | None, key: str, run_id: str, expires_at: int) -> str:
-    from mcp_roundtrip.state.links import sign_link
+def _links(settings: Settings) -> Links:
+    from mcp_roundtrip.state.links import Links
 
-    signer, _ = _keys(settings)
-    return sign_link(
-        signer,
-        issuer=settings.required("issuer"),
-        audience=settings.required("audience"),
-        principal=principal,
-        key=key,
-        flow_id=run_id,
-        expires_at=expires_at,
-        clock=time.time,
-        token_id=_token_id,
-    )
-
-
-def _open_link(settings: Settings, principal: str | None, token: str) -> Link:
-    from mcp_roundtrip.state.links import open_link
-
-    _, keys = _keys(settings)
-    return open_link(
-        token,
-        keys,
-        issuer=settings.required("issuer"),
-        audience=settings.required("audience"),
-        principal=principal,
-        clock=time.time,
-    )
+    signer, keys = _keys(settings)
+    issuer, audience = settings.required("issuer"), settings.required("audience")
+    return Links(signer, keys, issuer, audience, time.time, _token_id)
 
 
 def _forwarder() -> Any:
@@ -131,8 +107,6 @@ def _forwarder() -> Any:
 
 
 def _function(settings: Settings, owner: str) -> str:
-    from mcp_roundtrip.errors import SettingsError
-
     function = (settings.owners or {}).get(owner)
     if function is None:
         raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}")

@@ -89,7 +89,11 @@ def _take_back(run: Run, key: str, siblings: Collection[str], changed: str) -> N
 
 def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
     """The answer that came with this request, journaled; None when there is none to this question."""
-    if key not in run.offered or not _counts(run, key, question):
+    if key not in run.offered:
+        return None
+    fingerprint = question.fingerprint()
+    counts = run.journal.asked.get(key) == fingerprint if run.resumed else not run.has_effects
+    if not counts:
         return None
     raw = run.offered[key]
     answer = _Answer.read(key, question, raw)
@@ -98,14 +102,8 @@ def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
             question.confirm()
         except NotDone:
             return None
-    run.record(Entry(key, Kind.ANSWER, question.kept(raw), question.fingerprint()))
+    run.record(Entry(key, Kind.ANSWER, question.kept(raw), fingerprint))
     return answer
-
-
-def _counts(run: Run, key: str, question: Question[Any]) -> bool:
-    if run.resumed:
-        return run.journal.asked.get(key) == question.fingerprint()
-    return not run.has_effects
 
 
 def _gate(run: Run, questions: Iterable[Question[Any]]) -> None:

@@ -11,13 +11,13 @@ from uuid import UUID
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.effects import Step
+from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
     UNSET,
     Elicit,
     ElicitUrl,
     ListRoots,
     Message,
-    NamespacedRequest,
     Question,
     Root,
     Sample,

@@ -38,8 +38,5 @@ NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
 NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, "prompts/get", "resources/read"})
 """Methods whose request must carry `Mcp-Name`."""
 
-INPUT_METHODS: Final = frozenset({TOOLS_CALL, "prompts/get", "resources/read"})
-"""Methods an InputRequiredResult may answer (patterns/mrtr "Supported Requests")."""
-
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Least to most severe (RFC 5424)."""

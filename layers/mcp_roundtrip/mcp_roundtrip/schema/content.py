@@ -95,10 +95,8 @@ class EmbeddedResource:
         return _present(type="resource", resource=resource, annotations=self.annotations)
 
 
-Block = Text | Image | Audio | ResourceLink | EmbeddedResource
-"""Any content block."""
-
 BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
+"""Every kind of content block."""
 
 
 def _media(kind: str, data: bytes, mime_type: str, annotations: Mapping[str, Any] | None) -> dict[str, Any]:

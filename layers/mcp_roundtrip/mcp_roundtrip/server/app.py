@@ -55,7 +55,7 @@ class Server(Registry):
         `principal` is the user that page has signed in itself; a link for somebody else is refused
         (client/elicitation "Phishing"). Raises StateRejected.
         """
-        return self._ports().open_link(None if principal is None else principal.canonical(), token)
+        return self._ports().links().open(None if principal is None else principal.canonical(), token)
 
 
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

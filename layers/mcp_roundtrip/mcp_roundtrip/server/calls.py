@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact
@@ -70,7 +70,7 @@ class Reply:
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
-    fields: Mapping[str, Any] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Call:
         run = self._run(opened)
         outcome = self._pass(arguments, run)
         reply = self._conclude(outcome, opened)
-        fields = {**(reply.fields or {}), "flow": run.journal.run_id}
+        fields = {**reply.fields, "flow": run.journal.run_id}
         return Reply(reply.result, tuple(run.reports.notifications), fields)
 
     # -- before the pass ----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Call:
             Budget(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
             ports.random_bytes,
-            lambda key, run_id, expires_at: ports.sign_link(bound_to, key, run_id, expires_at),
+            lambda key, run_id, expires_at: ports.links().sign(bound_to, key, run_id, expires_at),
         )
 
     # -- the pass -----------------------------------------------------------------------------------

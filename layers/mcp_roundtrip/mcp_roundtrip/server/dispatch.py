@@ -8,7 +8,7 @@ know what it serves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_roundtrip.auth import Unauthorized
@@ -22,7 +22,7 @@ from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_meth
 from mcp_roundtrip.protocol.methods import DISCOVER, META_SERVER_INFO, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.forwarded import definition_digest
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.ports import Invocation, Observer, Ports
 from mcp_roundtrip.server.registry import Tool
 
 MAX_BODY: Final = 4 * 1024 * 1024
@@ -30,6 +30,9 @@ MAX_BODY: Final = 4 * 1024 * 1024
 
 MAX_RESPONSE: Final = 6_000_000
 """Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
+
+CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {}, "logging": {}}
+"""ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,7 @@ class Endpoint:
         except ProtocolError as failure:
             return _failure(request_id, failure, ports)
         except Exception as error:
-            event = "misconfigured" if isinstance(error, SettingsError) else "internal_error"
-            ports.observer.failure(event, error)
+            record_fault(ports.observer, error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
 
     def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
@@ -85,13 +87,13 @@ class Endpoint:
         answer = _success(route.id, reply, headers)
         if _payload_size(answer.body) > MAX_RESPONSE:
             return self._too_large(exchange, reply)
-        exchange.ports.observer.record("answered", method=route.method, **(reply.fields or {}))
+        exchange.ports.observer.record("answered", method=route.method, **reply.fields)
         return answer
 
     def _too_large(self, exchange: Exchange, reply: Reply) -> HttpResponse:
         """Lambda would fail the invocation, and nobody would learn why."""
         error = ResultTooLarge(MAX_RESPONSE)
-        exchange.ports.observer.failure("result_too_large", error, **(reply.fields or {}))
+        exchange.ports.observer.failure("result_too_large", error, **reply.fields)
         if exchange.route.method != TOOLS_CALL:
             raise internal_error(exchange.invocation.correlation_id)
         server_info = reply.result["_meta"][META_SERVER_INFO]
@@ -136,8 +138,19 @@ def _failure(
     status = jsonrpc.http_status(failure)
     ports.observer.record("refused", code=failure.code, status=status)
     allow = {"allow": "POST"} if status == 405 else {}
+    answer = error_response(request_id, failure)
+    return replace(answer, headers={**answer.headers, **allow, **(headers or {})})
+
+
+def error_response(request_id: RequestId | None, failure: ProtocolError) -> HttpResponse:
+    """A JSON-RPC error with the HTTP status it travels with."""
     body = compact(jsonrpc.error(request_id, failure))
-    return HttpResponse(status, body, {**JSON_HEADERS, **allow, **(headers or {})})
+    return HttpResponse(jsonrpc.http_status(failure), body, JSON_HEADERS)
+
+
+def record_fault(observer: Observer, error: Exception) -> None:
+    """Say that a setting is wrong, or this library."""
+    observer.failure("misconfigured" if isinstance(error, SettingsError) else "internal_error", error)
 
 
 def _success(request_id: RequestId, reply: Reply, headers: Mapping[str, str]) -> HttpResponse:
@@ -165,12 +178,8 @@ class ToolServer:
         """The handler of each method."""
         return {DISCOVER: self._discover, TOOLS_LIST: self._list, TOOLS_CALL: self._call}
 
-    def capabilities(self) -> dict[str, Any]:
-        """ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
-        return {"tools": {}, "logging": {}}
-
     def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.server_info, self.capabilities(), self.instructions))
+        return Reply(results.discover(self.server_info, CAPABILITIES, self.instructions))
 
     def _list(self, exchange: Exchange) -> Reply:
         definitions = [tool.definition() for tool in self.tools.values()]

@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.app import server_info
 from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, known_name, list_tools
+from mcp_roundtrip.server.dispatch import CAPABILITIES, Endpoint, Exchange, Handler, known_name, list_tools
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
@@ -73,7 +73,7 @@ class FrontDoor:
         return handle(self.endpoint, event, context, self._ports)
 
     def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.info, {"tools": {}, "logging": {}}, self._instructions))
+        return Reply(results.discover(self.info, CAPABILITIES, self._instructions))
 
     def _list(self, exchange: Exchange) -> Reply:
         return list_tools(self.info, [listed.definition for listed in self.catalog.values()], exchange)

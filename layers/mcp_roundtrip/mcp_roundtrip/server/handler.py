@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.adapters import http_api
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import ProtocolError, SettingsError
-from mcp_roundtrip.http import JSON_HEADERS, HttpRequest, HttpResponse
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.calls import internal_error
-from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.dispatch import Endpoint, error_response, record_fault
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.server.ports import Invocation, Ports
 
@@ -30,11 +30,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         wiring.observer().begin(correlation_id)
         wiring.observer().failure("unknown_event_source", error)
         failure = ProtocolError(jsonrpc.INVALID_REQUEST, str(error))
-        return {
-            "statusCode": 400,
-            "headers": dict(JSON_HEADERS),
-            "body": compact(jsonrpc.error(None, failure)),
-        }
+        return http_api.response(error_response(None, failure))
     request = adapter.request(event)
     try:
         ports = make_ports()
@@ -64,16 +60,11 @@ def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: P
 def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
     observer = wiring.observer()
     observer.begin(correlation_id)
-    observer.failure("misconfigured" if isinstance(error, SettingsError) else "internal_error", error)
+    record_fault(observer, error)
     try:
         message = jsonrpc.read(request.body or b"")
     except jsonrpc.InvalidEnvelope as failure:
-        return _error(failure.id, failure)
+        return error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):
         return HttpResponse(202)
-    return _error(message.id, internal_error(correlation_id))
-
-
-def _error(request_id: jsonrpc.RequestId | None, failure: ProtocolError) -> HttpResponse:
-    body = compact(jsonrpc.error(request_id, failure))
-    return HttpResponse(jsonrpc.http_status(failure), body, JSON_HEADERS)
+    return error_response(message.id, internal_error(correlation_id))

@@ -11,7 +11,7 @@ from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.state.links import Link
+    from mcp_roundtrip.state.links import Links
 
 
 class States(Protocol):
@@ -52,8 +52,7 @@ class Policy:
 class Ports:
     """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes.
 
-    `states` and `sign_link` are made at first use: most calls need neither, and their imports are slow.
-    `sign_link` takes (principal, key, run id, expiry in epoch seconds), `open_link` (principal, token).
+    `states` and `links` are made at first use: most calls need neither, and their imports are slow.
     `forward` takes (owner, event, custom client context) and returns the owner's response, or raises
     OwnerFailed.
     """
@@ -64,8 +63,7 @@ class Ports:
     clock_ms: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     states: Callable[[], States]
-    sign_link: Callable[[str | None, str, str, int], str]
-    open_link: Callable[[str | None, str], Link]
+    links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
 
 

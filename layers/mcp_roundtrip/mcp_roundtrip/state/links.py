@@ -110,3 +110,40 @@ def open_link(
         raise
     except Exception as error:  # deny by default, as for requestState
         raise StateRejected(f"unexpected_{type(error).__name__}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """`sign_link` and `open_link` for one deployment; see there for what is raised."""
+
+    signer: Signer
+    keys: PublicKeys
+    issuer: str
+    audience: str
+    clock: Callable[[], float]
+    token_id: Callable[[], str]
+
+    def sign(self, principal: str | None, key: str, flow_id: str, expires_at: int) -> str:
+        """A token for the question `key`, until `expires_at` (epoch seconds)."""
+        return sign_link(
+            self.signer,
+            issuer=self.issuer,
+            audience=self.audience,
+            principal=principal,
+            key=key,
+            flow_id=flow_id,
+            expires_at=expires_at,
+            clock=self.clock,
+            token_id=self.token_id,
+        )
+
+    def open(self, principal: str | None, token: object) -> Link:
+        """What the token is for, if `principal` is who it was made for."""
+        return open_link(
+            token,
+            self.keys,
+            issuer=self.issuer,
+            audience=self.audience,
+            principal=principal,
+            clock=self.clock,
+        )

@@ -14,7 +14,7 @@ from mcp_roundtrip.server.ports import Policy, Ports
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.links import Link, open_link, sign_link
+from mcp_roundtrip.state.links import Links
 from mcp_roundtrip.testing.clock import FakeClock
 
 ISSUER = "urn:mcp-roundtrip:test"
@@ -76,24 +76,9 @@ def make_ports(
     """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
     time = clock or FakeClock()
     signer = key or LocalKey.generate()
-    codec = RequestStateCodec(signer, signer, limits or Limits(), time, lambda: secrets.token_hex(16))
+    codec = RequestStateCodec(signer, signer, limits or Limits(), time, _token_id)
 
-    def sign(principal: str | None, key: str, run_id: str, expires_at: int) -> str:
-        return sign_link(
-            signer,
-            issuer=ISSUER,
-            audience=AUDIENCE,
-            principal=principal,
-            key=key,
-            flow_id=run_id,
-            expires_at=expires_at,
-            clock=time,
-            token_id=lambda: secrets.token_hex(16),
-        )
-
-    def opened(principal: str | None, token: str) -> Link:
-        return open_link(token, signer, issuer=ISSUER, audience=AUDIENCE, principal=principal, clock=time)
-
+    links = Links(signer, signer, ISSUER, AUDIENCE, time, _token_id)
     return Ports(
         policy=Policy(
             auth or Authenticator(AuthMode.NONE),
@@ -107,10 +92,13 @@ def make_ports(
         clock_ms=time.monotonic_ms,
         random_bytes=secrets.token_bytes,
         states=states or (lambda: codec),
-        sign_link=sign,
-        open_link=opened,
+        links=lambda: links,
         forward=forward or _nowhere,
     )
+
+
+def _token_id() -> str:
+    return secrets.token_hex(16)
 
 
 def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:

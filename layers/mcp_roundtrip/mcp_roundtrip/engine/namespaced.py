@@ -1,0 +1,48 @@
+"""Requests outside the core protocol, by reverse-DNS name. Experimental."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.engine.questions import UNSET, Question, Unset
+from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.protocol.capabilities import Path
+
+_NAMESPACED: Final = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+/[A-Za-z0-9][A-Za-z0-9._/-]*")
+_RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacedRequest(Question[Mapping[str, Any]]):
+    """A request outside the core protocol, such as `com.example/approval`, to a client whose `extensions`
+    declare that name."""
+
+    key: str
+    name: str
+    arguments: Mapping[str, Any]
+    default: Mapping[str, Any] | Unset = UNSET
+
+    def __post_init__(self) -> None:
+        labels = self.name.partition("/")[0].split(".")
+        if not _NAMESPACED.fullmatch(self.name) or labels[1] in _RESERVED_LABELS:
+            raise DefinitionError(
+                f"{self.name!r} is no reverse-DNS request name such as 'com.example/approval'"
+            )
+
+    @property
+    def method(self) -> str:
+        return self.name
+
+    def params(self) -> dict[str, Any]:
+        return dict(self.arguments)
+
+    def needs(self) -> Sequence[Path]:
+        return (("extensions", self.name),)
+
+    def read(self, raw: Any) -> Mapping[str, Any]:
+        if not isinstance(raw, dict):
+            raise InvalidAnswer("the answer is not an object")
+        return raw
