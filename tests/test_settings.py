@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.auth import AuthMode
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.settings import load
+from mcp_roundtrip.settings import StateSigning, load
 
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
 
@@ -28,7 +28,12 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_ISSUER": "urn:x",
             "MCP_AUDIENCE": "https://x.test/mcp",
             "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:1:key/a",
-            "MCP_PREVIOUS_STATE_KEY_ARNS": "arn:b, arn:c",
+            "MCP_TRUSTED_STATE_KEY_ARNS": "arn:b, arn:c",
+            "MCP_STATE_PUBLIC_KEYS": "mrk-1:TUZr, 2:TUY=",
+            "MCP_STATE_SIGNING": "delegated",
+            "MCP_REVOKED_CERTIFICATES": "one,two",
+            "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:d",
+            "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:e",
             "MCP_ALLOWED_ORIGINS": "https://a.test,https://b.test",
             "MCP_OWNERS": '{"weather": "fn"}',
             "MCP_MAX_ROUNDS": "5",
@@ -37,7 +42,12 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "UNRELATED": "x",
         }
     )
-    assert settings.previous_state_key_arns == ("arn:b", "arn:c")
+    assert settings.trusted_state_key_arns == ("arn:b", "arn:c")
+    assert settings.state_public_keys == {"mrk-1": b"MFk", "2": b"MF"}
+    assert settings.state_signing is StateSigning.DELEGATED
+    assert settings.revoked_certificates == {"one", "two"}
+    assert settings.state_encryption_key_arn == "arn:d"
+    assert settings.trusted_state_encryption_key_arns == ("arn:e",)
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
     assert settings.owners == {"weather": "fn"}
     assert (settings.max_rounds, settings.round_ttl_s, settings.flow_ttl_s) == (5, 60, 120)
@@ -54,6 +64,13 @@ def test_every_setting_is_read_from_its_variable() -> None:
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
+        ({**MINIMAL, "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:a"}, "MCP_STATE_ENCRYPTION_KEY_ARN"),
+        ({**MINIMAL, "MCP_STATE_SIGNING": "indirect"}, "MCP_STATE_SIGNING"),
+        ({**MINIMAL, "MCP_STATE_SIGNING": "delegated", "MCP_ROUND_TTL_S": "1201"}, "MCP_ROUND_TTL_S"),
+        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
+        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": ":TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
+        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:"}, "MCP_STATE_PUBLIC_KEYS"),
+        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:not Base64"}, "MCP_STATE_PUBLIC_KEYS"),
         ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
         ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
     ],
@@ -61,6 +78,34 @@ def test_every_setting_is_read_from_its_variable() -> None:
 def test_a_wrong_setting_is_named(environment: dict[str, str], setting: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load(environment)
+    assert refused.value.setting == setting
+
+
+KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
+
+
+def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None:
+    other = KEY_ARN.replace("mrk-1", "mrk-2")
+    settings = load({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
+    assert settings.key_arns("state_key_arn", "trusted_state_key_arns") == (KEY_ARN, other)
+    assert load(MINIMAL).key_arns("state_key_arn", "trusted_state_key_arns") == ()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "alias/state",
+        "arn:aws:kms:eu-west-1:123456789012:alias/state",
+        "1234abcd-12ab-34cd-56ef-1234567890ab",
+        "arn:aws:kms:eu-west-1:123456789012:key/",
+        f"{KEY_ARN}/x",
+    ],
+)
+@pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
+def test_a_key_that_is_not_named_by_its_own_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
+    settings = load({**MINIMAL, "MCP_STATE_ENCRYPTION_KEY_ARN": KEY_ARN, setting: key})
+    with pytest.raises(SettingsError) as refused:
+        settings.key_arns(setting.removeprefix("MCP_").lower())
     assert refused.value.setting == setting
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -40,9 +41,11 @@ def _forget_clients() -> None:
 
 
 def signing_key(kms: FakeKms) -> str:
-    arn = kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
-    assert isinstance(arn, str)
-    return arn
+    return str(kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"])
+
+
+def mac_key(kms: FakeKms) -> str:
+    return str(kms.CreateKey(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -74,35 +77,117 @@ def post(server: Server, name: str, **params: Any) -> Any:
 NAMED = {"name": {"action": "accept", "content": {"value": "Ada"}}}
 
 
-def test_a_state_signed_by_kms_is_good_in_another_environment(kms: FakeKms) -> None:
-    arn = signing_key(kms)
-    state = post(server_on(state_key_arn=arn), "greet")["result"]["requestState"]
+CONFIGURATIONS = {
+    "direct, encrypted": ("direct", True),
+    "direct, signed": ("direct", False),
+    "delegated, encrypted": ("delegated", True),
+    "delegated, signed": ("delegated", False),
+}
+
+
+@pytest.fixture(params=CONFIGURATIONS)
+def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
+    """Settings of one deployment."""
+    signing, encrypted = CONFIGURATIONS[request.param]
+    encryption = {"state_encryption_key_arn": mac_key(kms)} if encrypted else {}
+    return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
+
+
+def test_a_state_is_good_in_another_environment(deployed: dict[str, str]) -> None:
+    state = post(server_on(**deployed), "greet")["result"]["requestState"]
     _forget_clients()
-    done = post(server_on(state_key_arn=arn), "greet", inputResponses=NAMED, requestState=state)
+    done = post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
+    assert state.count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
 
 
-def test_direct_signing_is_one_call_for_each_state_and_none_for_opening_it(kms: FakeKms) -> None:
-    server = server_on(state_key_arn=signing_key(kms))
+def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(
+    kms: FakeKms, deployed: dict[str, str]
+) -> None:
+    server = server_on(**deployed)
     state = post(server, "greet")["result"]["requestState"]
-    before = dict(kms.calls)
+    before = kms.calls.copy()
     post(server, "greet", inputResponses=NAMED, requestState=state)
-    assert dict(kms.calls) == before
+    assert kms.calls == before
     post(server, "greet")
-    assert {name: count - before.get(name, 0) for name, count in kms.calls.items()} == {
-        "CreateKey": 0,
-        "GetPublicKey": 0,
-        "Sign": 1,
-    }
+    assert kms.calls - before == ({"Sign": 1} if deployed["state_signing"] == "direct" else {})
 
 
-def test_the_state_of_a_previous_key_is_still_accepted(kms: FakeKms) -> None:
-    old, new = signing_key(kms), signing_key(kms)
-    state = post(server_on(state_key_arn=old), "greet")["result"]["requestState"]
-    rotated = server_on(state_key_arn=new, previous_state_key_arns=old)
+def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deployed: dict[str, str]) -> None:
+    state = post(server_on(**deployed), "greet")["result"]["requestState"]
+    replaced = deployed | {"state_key_arn": signing_key(kms)}
+    if "state_encryption_key_arn" in deployed:
+        replaced["state_encryption_key_arn"] = mac_key(kms)
+        trusted = {"trusted_state_encryption_key_arns": deployed["state_encryption_key_arn"]}
+    else:
+        trusted = {}
+    rotated = server_on(**replaced, **trusted, trusted_state_key_arns=deployed["state_key_arn"])
     assert "result" in post(rotated, "greet", inputResponses=NAMED, requestState=state)
-    stranger = server_on(state_key_arn=new)
+    stranger = server_on(**replaced)
     assert post(stranger, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
+
+
+def test_each_certificate_is_logged_with_what_it_takes_to_revoke_it(
+    kms: FakeKms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observer, deployed = Remembered(), {"state_key_arn": signing_key(kms), "state_signing": "delegated"}
+    monkeypatch.setattr(wiring, "observer", lambda: observer)
+    state = post(server_on(**deployed), "greet")["result"]["requestState"]
+    ((_, fields),) = [event for event in observer.events if event[0] == "certificate_issued"]
+    assert fields["expires_at"] > 0
+    revoking = server_on(**deployed, revoked_certificates=fields["certificate"])
+    refused = post(revoking, "greet", inputResponses=NAMED, requestState=state)
+    assert refused["error"]["code"] == -32602
+
+
+def pinned(kms: FakeKms, *arns: str) -> str:
+    keys = ((arn.rpartition("/")[2], kms.GetPublicKey(KeyId=arn)["PublicKey"]) for arn in arns)
+    return ",".join(f"{key_id}:{b64encode(spki).decode()}" for key_id, spki in keys)
+
+
+def test_pinned_public_keys_are_never_asked_for(kms: FakeKms, deployed: dict[str, str]) -> None:
+    public_keys = pinned(kms, deployed["state_key_arn"])
+    before = kms.calls["GetPublicKey"]
+    server = server_on(**deployed, state_public_keys=public_keys)
+    state = post(server, "greet")["result"]["requestState"]
+    assert "result" in post(server, "greet", inputResponses=NAMED, requestState=state)
+    assert kms.calls["GetPublicKey"] == before
+
+
+@pytest.mark.parametrize(
+    "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
+)
+def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms, public_keys: str) -> None:
+    arn, observer = signing_key(kms), Remembered()
+    given = public_keys.format(key_id=arn.rpartition("/")[2])
+    server = server_on(observer, state_key_arn=arn, state_public_keys=given)
+    assert post(server, "greet")["error"]["code"] == -32603
+    error = observer.failures[0][1]
+    assert isinstance(error, SettingsError)
+    assert error.setting == "MCP_STATE_PUBLIC_KEYS"
+
+
+@pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
+def test_an_alias_is_no_key(kms: FakeKms, name: str) -> None:
+    observer = Remembered()
+    given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
+    server = server_on(observer, **{**given, name: "alias/state"})
+    assert post(server, "greet")["error"]["code"] == -32603
+    error = observer.failures[0][1]
+    assert isinstance(error, SettingsError)
+    assert error.setting == f"MCP_{name.upper()}"
+
+
+def test_a_link_is_signed_by_kms_itself_and_is_good_without_a_certificate(
+    kms: FakeKms, deployed: dict[str, str]
+) -> None:
+    server, before = server_on(**deployed), kms.calls["Sign"]
+    url = post(server, "link")["result"]["content"][0]["text"]
+    assert kms.calls["Sign"] == before + 1
+    token = url.partition("?mcp_link=")[2]
+    header = json.loads(urlsafe_b64decode(token.partition(".")[0] + "=="))
+    assert header.keys() == {"alg", "kid", "typ"}
+    assert server_on(**deployed).open_link(token, ALICE).key == "login"
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])

@@ -43,6 +43,10 @@ def lower_s(token):
     return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
 
 
+def read(token, typ):
+    return jws.verify(token.encode(), typ, jws.named_by_kid(KEY))[0]
+
+
 def minted_by_pyjwt(claims):
     return lower_s(jwt.encode(claims, PRIVATE, "ES256", headers=HEADER))
 
@@ -83,7 +87,7 @@ def test_every_set_of_claims_is_read_as_the_libraries_wrote_it(mint, claims):
     claims = {"iss": "x"} | claims | {"exp": NOW}
     claims = {name: value for name, value in claims.items() if name not in {"iat", "nbf", "aud"}}
     claims["iss"] = "x"
-    assert jws.verify(mint(claims), "mcp-rs+jwt", KEY, max_length=10_000) == claims
+    assert read(mint(claims), "mcp-rs+jwt") == claims
 
 
 @given(st.binary(min_size=1))
@@ -107,13 +111,13 @@ def test_the_length_is_known_before_signing(claims):
     with pytest.raises(StateTooLarge) as refused:
         jws.mint(KEY, "t+jwt", claims, max_length=len(token) - 1)
     assert refused.value.size == len(token)
-    assert jws.verify(token, "t+jwt", KEY, max_length=len(token)) == claims
+    assert read(token, "t+jwt") == claims
 
 
 def test_one_type_of_token_is_not_accepted_as_another():
     token = jws.mint(KEY, "one+jwt", {}, max_length=1000)
     with pytest.raises(StateRejected) as refused:
-        jws.verify(token, "other+jwt", KEY, max_length=1000)
+        read(token, "other+jwt")
     assert refused.value.reason == "header"
 
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys, kid_of, raw_signature
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys, is_valid, kid_of, raw_signature
 
 ONE = ec.generate_private_key(ec.SECP256R1())
 SCALARS = st.integers(1, P256_ORDER - 1)
@@ -66,6 +66,32 @@ def test_a_local_key_signs_what_its_public_key_verifies(message):
     public = key.find(key.kid)
     assert public is not None
     public.verify(der, message, ec.ECDSA(hashes.SHA256()))
+
+
+def test_a_key_is_made_of_the_randomness_it_is_given_and_of_nothing_else():
+    one, same, other = (LocalKey.generate(lambda size, byte=byte: byte * size) for byte in (b"a", b"a", b"b"))
+    assert one.kid == same.kid != other.kid
+
+
+@given(st.binary(min_size=40, max_size=40))
+def test_any_randomness_makes_a_key(given_bytes):
+    assert LocalKey.generate(lambda size: given_bytes[:size])
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100))
+def test_a_signature_is_valid_for_its_message_and_its_key_alone(message, other):
+    key = LocalKey(ONE)
+    signature = key.sign(message)
+    assert is_valid(signature, message, key.public_key)
+    assert is_valid(signature, other, key.public_key) == (message == other)
+    assert not is_valid(signature, message, LocalKey.generate().public_key)
+
+
+def test_the_twin_of_a_signature_is_not_valid():
+    key = LocalKey(ONE)
+    signature = key.sign(b"x")
+    twin = P256_ORDER - int.from_bytes(signature[32:], "big")
+    assert not is_valid(signature[:32] + twin.to_bytes(32, "big"), b"x", key.public_key)
 
 
 def test_a_local_key_trusts_itself_alone():

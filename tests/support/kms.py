@@ -1,15 +1,26 @@
-"""boto3 clients for a KMS that is not AWS."""
+"""boto3 clients for a KMS that is not AWS, and codecs on its keys."""
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import boto3
 from botocore.config import Config
 from mypy_boto3_kms import KMSClient
 
+from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.local.kms import FakeKms, serve
+from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.epochs import EpochKeys
+from support.tokens import BINDING, NOW
 
 REGION = "us-east-1"
+
+_random = secrets.SystemRandom().random
 
 
 def client(endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5) -> KMSClient:
@@ -38,3 +49,74 @@ def running(kms: FakeKms) -> Iterator[KMSClient]:
 
 def signing_key(kms: KMSClient) -> str:
     return kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
+
+
+def mac_key(kms: KMSClient) -> str:
+    return kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"]
+
+
+@dataclass
+class Clock:
+    now: float = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What the settings of a deployment say: the ARNs of the keys, the first of each for what is new."""
+
+    keys: Sequence[str]
+    mac_keys: Sequence[str] = ()
+    delegated: bool = False
+    revoked: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def environment(
+        self,
+        kms: KMSClient,
+        clock: Callable[[], float],
+        *,
+        random: Callable[[], float] = _random,
+        issued: Callable[[str, int], None] = lambda jti, expires_at: None,
+    ) -> RequestStateCodec:
+        """The codec of a new execution environment, which has not called KMS yet."""
+        keys = [KmsKey(kms, arn, clock) for arn in self.keys]
+        signer = KmsSigner(kms, keys[0])
+        delegation = Delegation(
+            root=signer,
+            issuer=BINDING.issuer,
+            audience=BINDING.audience,
+            limits=self.limits,
+            clock=clock,
+            random_bytes=secrets.token_bytes,
+            random=random,
+            issued=issued,
+        )
+        mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
+        return RequestStateCodec(
+            signer=delegation.signer if self.delegated else lambda: signer,
+            trust=Trust(KmsPublicKeys(keys), self.revoked),
+            epochs=EpochKeys(mac_keys, TYP, self.limits, random) if mac_keys else None,
+            limits=self.limits,
+            clock=clock,
+            random_bytes=secrets.token_bytes,
+        )
+
+
+CONFIGURATIONS = {
+    f"{'delegated' if delegated else 'direct'}, {'encrypted' if encrypted else 'signed'}": (
+        delegated,
+        encrypted,
+    )
+    for delegated in (False, True)
+    for encrypted in (True, False)
+}
+"""name -> (delegated, encrypted)"""
+
+
+def deployment(kms: KMSClient, name: str) -> Deployment:
+    """A deployment of one of CONFIGURATIONS with keys of its own."""
+    delegated, encrypted = CONFIGURATIONS[name]
+    return Deployment([signing_key(kms)], [mac_key(kms)] if encrypted else [], delegated)

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.local.kms import FakeKms, serve
-from mcp_roundtrip.local.sample_events import DEVELOPMENT_ENVIRONMENT, DEVELOPMENT_KEY_ID, development_key
+from mcp_roundtrip.local.sample_events import (
+    DEVELOPMENT_ENVIRONMENT,
+    DEVELOPMENT_KEY_ID,
+    DEVELOPMENT_MAC_KEY_ID,
+    development_key,
+    development_secret,
+)
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -96,6 +102,7 @@ def environment() -> Iterator[dict[str, str]]:
     """The variables a function needs to take the development key's states, with a KMS that holds the key."""
     kms = FakeKms()
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
+    kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     with serve(kms) as endpoint:
         yield {
             **DEVELOPMENT_ENVIRONMENT,

@@ -1,25 +1,19 @@
-"""A process that seals and opens tokens with a KMS key: `state_process.py <endpoint> <key ARN>`.
+"""A process that seals and opens tokens with KMS keys.
 
-Reads one JSON line for each request, {"seal": payload, "round": n, "since": t} or {"open": token}, and
-answers each with one line.
+`state_process.py <endpoint> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each request,
+{"seal": payload, "round": n, "since": t} or {"open": token}, and answers each with one line.
 """
 
 import json
-import secrets
 import sys
 import time
 
-from mcp_roundtrip.aws.kms import KmsPublicKeys, KmsSigner
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import RequestStateCodec
-from support.kms import client
+from support.kms import Deployment, client
 from support.tokens import BINDING
 
-endpoint, arn = sys.argv[1:]
-kms = client(endpoint)
-keys = KmsPublicKeys(kms, [arn], time.time)
-codec = RequestStateCodec(KmsSigner(kms, arn, keys), keys, Limits(), time.time, lambda: secrets.token_hex(16))
+endpoint, signing, key, *mac_keys = sys.argv[1:]
+codec = Deployment([key], mac_keys, signing == "delegated").environment(client(endpoint), time.time)
 
 for line in sys.stdin:
     request = json.loads(line)

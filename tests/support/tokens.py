@@ -1,20 +1,29 @@
-"""Tokens for tests: a codec with fixed key and clock, and tokens put together in any shape."""
+"""Tokens for tests: codecs with fixed keys and clock, and tokens put together in any shape."""
 
 import itertools
 import json
+import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip.state.codec import RequestStateCodec
-from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer, raw_signature
+from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
+from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
 
-NOW = 1_800_000_000
+NOW = 1_800_000_000  # the first second of an epoch
+EPOCH = NOW // EPOCH_S
 PRIVATE = ec.derive_private_key(0x5EED, ec.SECP256R1())
 KEY = LocalKey(PRIVATE)
+MAC = LocalMacKey("mrk-1", b"a secret of the tests")
 ALICE = '{"client":"c1","issuer":"https://id.example","kind":"jwt","subject":"alice"}'
 BINDING = Binding(
     issuer="stack",
@@ -24,18 +33,69 @@ BINDING = Binding(
     name="provision",
     arguments={"name": "db", "vcpus": 2},
 )
+DELEGATION = Delegation(
+    root=KEY,
+    issuer=BINDING.issuer,
+    audience=BINDING.audience,
+    limits=Limits(),
+    clock=lambda: NOW - 600,
+    random_bytes=Random(0x5EED).randbytes,
+    random=lambda: 0.5,
+    issued=lambda jti, expires_at: None,
+)
+"""Has certified one key, from ten minutes ago until `CERTIFIED_UNTIL`."""
 
-_ids = itertools.count()
+CERTIFIED_UNTIL = NOW + 1200
 
 
-def token_id() -> str:
-    return f"id-{next(_ids)}"
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to protect states."""
+
+    delegated: bool
+    encrypted: bool
+
+    def __str__(self) -> str:
+        return f"{'delegated' if self.delegated else 'direct'}, {'encrypted' if self.encrypted else 'signed'}"
+
+    def codec(
+        self,
+        now: float = NOW,
+        *,
+        keys: PublicKeys = KEY,
+        macs: Sequence[MacKey] = (MAC,),
+        revoked: Collection[str] = (),
+    ) -> RequestStateCodec:
+        """A codec that has seen no token yet; its clock stands at `now`."""
+        return RequestStateCodec(
+            DELEGATION.signer if self.delegated else lambda: KEY,
+            Trust(keys, revoked),
+            EpochKeys(macs, TYP, Limits(), lambda: 0.5) if self.encrypted else None,
+            Limits(),
+            lambda: now,
+            secrets.token_bytes,
+        )
+
+
+CONFIGURATIONS = tuple(Configuration(*cell) for cell in itertools.product((False, True), repeat=2))
+DELEGATED = tuple(cell for cell in CONFIGURATIONS if cell.delegated)
+DIRECT = tuple(cell for cell in CONFIGURATIONS if not cell.delegated)
+ENCRYPTED = tuple(cell for cell in CONFIGURATIONS if cell.encrypted)
+SIGNED = tuple(cell for cell in CONFIGURATIONS if not cell.encrypted)
 
 
 def codec(
-    now: float = NOW, *, signer: Signer = KEY, keys: PublicKeys = KEY, limits: Limits | None = None
+    now: float = NOW,
+    *,
+    signer: Signer = KEY,
+    keys: PublicKeys = KEY,
+    epochs: EpochKeys | None = None,
+    limits: Limits | None = None,
 ) -> RequestStateCodec:
-    return RequestStateCodec(signer, keys, limits or Limits(), lambda: now, token_id)
+    """A codec whose clock stands at `now`; its states are signed only, unless it is given `epochs`."""
+    return RequestStateCodec(
+        lambda: signer, Trust(keys), epochs, limits or Limits(), lambda: now, secrets.token_bytes
+    )
 
 
 def sealed(payload: Any = None, *, now: float = NOW, binding: Binding = BINDING) -> str:
@@ -58,27 +118,53 @@ def claims_of(token: str) -> dict[str, Any]:
     return json.loads(unb64(token.split(".")[1]))
 
 
-def signed(header: Any, claims: Any, private: ec.EllipticCurvePrivateKey = PRIVATE) -> str:
+def signed(header: Any, claims: Any, signer: Signer = KEY) -> str:
     """A token with a right signature over any header and claims; bytes are taken as they are."""
-    parts = (part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, claims))
-    signing_input = ".".join(b64(part) for part in parts)
-    signature = raw_signature(private.sign(signing_input.encode(), ec.ECDSA(hashes.SHA256())))
-    return f"{signing_input}.{b64(signature)}"
+    signing_input = ".".join(b64(_json(part)) for part in (header, claims))
+    return f"{signing_input}.{b64(signer.sign(signing_input.encode()))}"
 
 
-def with_header(token: str, **members: Any) -> str:
+def encrypted(header: Any, content: str | bytes, secret: bytes, iv: bytes | None = None) -> str:
+    """A token with a right tag around any content; a header in bytes is taken as it is."""
+    protected, iv = b64(_json(header)), iv or secrets.token_bytes(12)
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogatepass")
+    sealed = AESGCM(secret).encrypt(iv, content, protected.encode())
+    return ".".join((protected, "", b64(iv), b64(sealed[:-16]), b64(sealed[-16:])))
+
+
+def decrypted(token: str, secret: bytes) -> str:
+    protected, _, iv, ciphertext, tag = token.split(".")
+    return AESGCM(secret).decrypt(unb64(iv), unb64(ciphertext) + unb64(tag), protected.encode()).decode()
+
+
+def epoch_secret(epoch: object, mac: MacKey = MAC) -> bytes:
+    """The key that the fleet would derive, had it an epoch of this name."""
+    return mac.mac(f"mcp-rs/v1/epoch:{epoch}".encode("utf-8", "surrogatepass"))
+
+
+def with_header(token: str, signer: Signer = KEY, **members: Any) -> str:
     """The token with header members changed, or removed where None, and signed again."""
-    header = {name: value for name, value in (header_of(token) | members).items() if value is not None}
-    return signed(header, claims_of(token))
+    return signed(changed(header_of(token), members), claims_of(token), signer)
 
 
-def with_claims(token: str, **members: Any) -> str:
-    return signed(header_of(token), claims_of(token) | members)
+def with_claims(token: str, signer: Signer = KEY, **members: Any) -> str:
+    return signed(header_of(token), claims_of(token) | members, signer)
 
 
-def without_claim(token: str, name: str) -> str:
-    return signed(header_of(token), {k: v for k, v in claims_of(token).items() if k != name})
+def without_claim(token: str, name: str, signer: Signer = KEY) -> str:
+    claims = {other: value for other, value in claims_of(token).items() if other != name}
+    return signed(header_of(token), claims, signer)
 
 
 def with_signature(token: str, signature: bytes) -> str:
     return f"{token.rpartition('.')[0]}.{b64(signature)}"
+
+
+def changed(header: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
+    """The header with members changed, or removed where None."""
+    return {name: value for name, value in (header | members).items() if value is not None}
+
+
+def _json(part: Any) -> bytes:
+    return part if isinstance(part, bytes) else json.dumps(part).encode()

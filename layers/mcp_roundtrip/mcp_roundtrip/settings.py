@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeVar
 
 from mcp_roundtrip.auth import AuthMode
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
 
 PREFIX: Final = "MCP_"
+
+MAX_DELEGATED_TTL_S: Final = 1200
+"""With delegated signing a certificate of 1,800 s must outlast every state and leave time to sign them."""
+
+# An alias can be pointed at another key while its public half is cached: only a key's own ARN will do.
+_KEY_ARN: Final = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class StateSigning(StrEnum):
+    """Who signs states: KMS each of them, or a key in memory that KMS has certified."""
+
+    DIRECT = "direct"
+    DELEGATED = "delegated"
 
 
 @dataclass(frozen=True)  # no slots: the defaults are read from the class below
@@ -29,8 +49,19 @@ class Settings:
     """The endpoint's canonical URI (RFC 8707): the same for all functions behind it."""
     state_key_arn: str | None = None
     """The ECC_NIST_P256 KMS key that signs states."""
-    previous_state_key_arns: tuple[str, ...] = ()
-    """Keys whose states are still accepted, comma-separated."""
+    trusted_state_key_arns: tuple[str, ...] = ()
+    """Further keys whose states are accepted, comma-separated: the next and the previous in a rotation."""
+    state_public_keys: Mapping[str, bytes] = field(default_factory=dict)
+    """Public halves of these keys (key id -> SubjectPublicKeyInfo), as `<key id>:<Base64>`, comma-separated.
+
+    With them KMS is never asked for public keys."""
+    state_signing: StateSigning = StateSigning.DIRECT
+    revoked_certificates: frozenset[str] = frozenset()
+    """The `jti` of certificates that are not accepted any more, comma-separated."""
+    state_encryption_key_arn: str | None = None
+    """The HMAC_256 KMS key that epoch keys are derived from. With it states are encrypted, and must be."""
+    trusted_state_encryption_key_arns: tuple[str, ...] = ()
+    """Further such keys whose states are opened, comma-separated."""
     allowed_origins: frozenset[str] = frozenset()
     """Origins of browsers that may call, comma-separated."""
     owners: Mapping[str, str] | None = None
@@ -47,16 +78,32 @@ class Settings:
             raise SettingsError(PREFIX + name.upper(), "is not set")
         return str(value)
 
+    def key_arns(self, *names: str) -> tuple[str, ...]:
+        """The KMS keys in these settings, in this order. Raises SettingsError for what is no key's ARN."""
+        arns: list[str] = []
+        for name in names:
+            value: str | tuple[str, ...] | None = getattr(self, name)
+            given = (value,) if isinstance(value, str) else value or ()
+            if not all(map(_KEY_ARN.fullmatch, given)):
+                raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, not an alias")
+            arns += given
+        return tuple(arns)
+
 
 def load(environment: Mapping[str, str]) -> Settings:
     """Read the settings. Raises SettingsError naming the first variable that is missing or wrong."""
     settings = Settings(
-        auth_mode=_auth_mode(environment),
+        auth_mode=_choice(environment, "AUTH_MODE", AuthMode),
         principal_context_key=_text(environment, "PRINCIPAL_CONTEXT_KEY"),
         issuer=_text(environment, "ISSUER"),
         audience=_text(environment, "AUDIENCE"),
         state_key_arn=_text(environment, "STATE_KEY_ARN"),
-        previous_state_key_arns=_items(environment, "PREVIOUS_STATE_KEY_ARNS"),
+        trusted_state_key_arns=_items(environment, "TRUSTED_STATE_KEY_ARNS"),
+        state_public_keys=_public_keys(environment),
+        state_signing=_choice(environment, "STATE_SIGNING", StateSigning, StateSigning.DIRECT),
+        revoked_certificates=frozenset(_items(environment, "REVOKED_CERTIFICATES")),
+        state_encryption_key_arn=_text(environment, "STATE_ENCRYPTION_KEY_ARN"),
+        trusted_state_encryption_key_arns=_items(environment, "TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
         allowed_origins=frozenset(_items(environment, "ALLOWED_ORIGINS")),
         owners=_owners(environment),
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
@@ -65,6 +112,11 @@ def load(environment: Mapping[str, str]) -> Settings:
     )
     if settings.auth_mode is AuthMode.LAMBDA:
         settings.required("principal_context_key")
+    if settings.trusted_state_encryption_key_arns:
+        settings.required("state_encryption_key_arn")
+    if settings.state_signing is StateSigning.DELEGATED and settings.round_ttl_s > MAX_DELEGATED_TTL_S:
+        problem = f"must be at most {MAX_DELEGATED_TTL_S} with MCP_STATE_SIGNING {StateSigning.DELEGATED}"
+        raise SettingsError("MCP_ROUND_TTL_S", problem)
     return settings
 
 
@@ -72,11 +124,16 @@ def _text(environment: Mapping[str, str], name: str) -> str | None:
     return environment.get(PREFIX + name, "").strip() or None
 
 
-def _auth_mode(environment: Mapping[str, str]) -> AuthMode:
-    text = _text(environment, "AUTH_MODE") or ""
-    if text not in AuthMode.__members__.values():
-        raise SettingsError("MCP_AUTH_MODE", f"must be one of {', '.join(AuthMode)}; there is no default")
-    return AuthMode(text)
+def _choice(
+    environment: Mapping[str, str], name: str, choices: type[_Choice], default: _Choice | None = None
+) -> _Choice:
+    text = _text(environment, name)
+    if text is None and default is not None:
+        return default
+    if text is None or text not in choices.__members__.values():
+        without = "" if default else "; there is no default"
+        raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
+    return choices(text)
 
 
 def _items(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
@@ -91,6 +148,19 @@ def _count(environment: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise SettingsError(PREFIX + name, "must be a whole number of at least 1")
     return int(text)
+
+
+def _public_keys(environment: Mapping[str, str]) -> Mapping[str, bytes]:
+    public_keys = {}
+    for item in _items(environment, "STATE_PUBLIC_KEYS"):
+        key_id, _, spki = item.partition(":")
+        try:
+            public_keys[key_id] = b64decode(spki, validate=True)
+        except Base64Error:
+            spki = ""
+        if not key_id or not spki:
+            raise SettingsError("MCP_STATE_PUBLIC_KEYS", "must hold <key id>:<Base64>, comma-separated")
+    return public_keys
 
 
 def _owners(environment: Mapping[str, str]) -> Mapping[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,14 @@ from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth import Authenticator
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Observer, Policy, Ports
-from mcp_roundtrip.settings import Settings
+from mcp_roundtrip.settings import Settings, StateSigning
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.aws.kms import PinnedKey
+    from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
+    from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
 
@@ -61,16 +65,55 @@ def make_ports(settings: Settings) -> Ports:
 
 
 def _codec(settings: Settings) -> RequestStateCodec:
+    from mcp_roundtrip.state.certificates import Trust
     from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
 
     signer, keys = _keys(settings)
     limits = Limits(round_ttl_s=settings.round_ttl_s, flow_ttl_s=settings.flow_ttl_s)
-    return RequestStateCodec(signer, keys, limits, time.time, _token_id)
+    return RequestStateCodec(
+        signer=_delegation(settings, signer, limits) if _delegates(settings) else lambda: signer,
+        trust=Trust(keys, settings.revoked_certificates),
+        epochs=_epochs(settings, limits),
+        limits=limits,
+        clock=time.time,
+        random_bytes=secrets.token_bytes,
+    )
 
 
-def _token_id() -> str:
-    return secrets.token_hex(16)
+def _delegates(settings: Settings) -> bool:
+    return settings.state_signing is StateSigning.DELEGATED
+
+
+def _delegation(settings: Settings, root: Signer, limits: Limits) -> Callable[[], Signer]:
+    from mcp_roundtrip.state.delegation import Delegation
+
+    return Delegation(
+        root=root,
+        issuer=settings.required("issuer"),
+        audience=settings.required("audience"),
+        limits=limits,
+        clock=time.time,
+        random_bytes=secrets.token_bytes,
+        random=_random,
+        issued=lambda jti, end: observer().record("certificate_issued", certificate=jti, expires_at=end),
+    ).signer
+
+
+def _epochs(settings: Settings, limits: Limits) -> EpochKeys | None:
+    if settings.state_encryption_key_arn is None:
+        return None
+    from mcp_roundtrip.aws.kms import KmsMacKey
+    from mcp_roundtrip.state.codec import TYP
+    from mcp_roundtrip.state.epochs import EpochKeys
+
+    arns = settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
+    return EpochKeys([KmsMacKey(_kms(), arn) for arn in arns], TYP, limits, _random)
+
+
+def _random() -> float:
+    """From the kernel: the state of random.random is copied into every environment of one snapshot."""
+    return secrets.SystemRandom().random()
 
 
 @cache
@@ -80,24 +123,39 @@ def _kms() -> Any:
     return kms_client()
 
 
-@cache
-def _keys_for(key_arn: str, previous: tuple[str, ...]) -> tuple[Signer, PublicKeys]:
-    from mcp_roundtrip.aws.kms import KmsPublicKeys, KmsSigner
-
-    keys = KmsPublicKeys(_kms(), (key_arn, *previous), time.time)
-    return KmsSigner(_kms(), key_arn, keys), keys
-
-
 def _keys(settings: Settings) -> tuple[Signer, PublicKeys]:
-    return _keys_for(settings.required("state_key_arn"), settings.previous_state_key_arns)
+    settings.required("state_key_arn")
+    arns = settings.key_arns("state_key_arn", "trusted_state_key_arns")
+    return _keys_for(arns, tuple(settings.state_public_keys.items()))
+
+
+@cache
+def _keys_for(arns: tuple[str, ...], pinned: tuple[tuple[str, bytes], ...]) -> tuple[Signer, PublicKeys]:
+    from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner
+
+    public_keys = dict(pinned)
+    keys = [_pinned(arn, public_keys) if public_keys else KmsKey(_kms(), arn, time.time) for arn in arns]
+    return KmsSigner(_kms(), keys[0]), KmsPublicKeys(keys)
+
+
+def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
+    from mcp_roundtrip.aws.kms import PinnedKey, PublicHalf
+
+    try:
+        return PinnedKey(arn, PublicHalf.from_der(public_keys[arn.rpartition("/")[2]]))
+    except KeyError:
+        raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}") from None
+    except ValueError as error:
+        raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}") from None
 
 
 def _links(settings: Settings) -> Links:
     from mcp_roundtrip.state.links import Links
 
+    # KMS itself signs links, with either kind of signing: a link may outlast a certificate.
     signer, keys = _keys(settings)
     issuer, audience = settings.required("issuer"), settings.required("audience")
-    return Links(signer, keys, issuer, audience, time.time, _token_id)
+    return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
 
 
 def _forwarder() -> Any:

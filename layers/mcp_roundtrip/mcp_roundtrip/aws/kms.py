@@ -1,21 +1,17 @@
-"""AWS KMS as signer and as source of public keys.
+"""AWS KMS as signer, as source of public keys and as MAC key.
 
-The `kid` of a token never reaches KMS: GetPublicKey works across accounts, so an attacker's own key could be
-named. Only configured keys are loaded, when time says so, whatever tokens arrive.
-
-An alias is resolved once per process, to the ARN in GetPublicKey's answer, and everything after goes by that
-ARN: were the alias moved between reading the public key and signing, every token would name one key and be
-signed by another. Configure ARNs where a key's replacement must not wait for new processes.
+Keys are named by their ARN alone. The `kid` of a token never reaches KMS: GetPublicKey works across accounts,
+so an attacker's own key could be named. An alias does not either: were it moved between reading the public
+key and signing, every token would name one key and be signed by another.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import boto3
 from botocore.config import Config
@@ -24,7 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from mcp_roundtrip.errors import KeyServiceError
-from mcp_roundtrip.state.keys import kid_of, raw_signature
+from mcp_roundtrip.state.epochs import generation_of
+from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
 
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
@@ -32,11 +30,14 @@ if TYPE_CHECKING:
 MAX_RAW = 4096
 """The most bytes Sign takes as they are (AWS KMS API Reference, Sign); above, it gets their digest."""
 
+MAX_AGE_S = 900
+"""How long a public key is used without asking KMS whether the key is still enabled."""
+
 MAX_UNCONFIRMED_S = 3600
 """How long a public key is used after KMS last confirmed it, while KMS is throttled or out of reach."""
 
 RETRY_S = 1
-"""How long a failed load is left alone: a flood of forgeries must not become a flood of calls."""
+"""How long a failed first load is left alone: a flood of forgeries must not become a flood of calls."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
@@ -51,125 +52,171 @@ def kms_client(region: str | None = None, endpoint_url: str | None = None) -> KM
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedKey:
-    """The public half of a KMS key."""
+class PublicHalf:
+    """The public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY), and the id that tokens know it by."""
+
+    public_key: EllipticCurvePublicKey
+    kid: str
+
+    @classmethod
+    def from_der(cls, spki: bytes) -> PublicHalf:
+        """From the SubjectPublicKeyInfo that GetPublicKey returns. ValueError for a key not on P-256."""
+        public_key = load_der_public_key(spki)
+        if not isinstance(public_key, EllipticCurvePublicKey):
+            raise ValueError("not an elliptic curve key")
+        return cls(public_key, kid_of(public_key))
+
+
+class StateKey(Protocol):
+    """A KMS key whose public half this environment can have."""
+
+    @property
+    def arn(self) -> str: ...
+
+    def known(self) -> PublicHalf:
+        """It, whether or not KMS was asked lately. Raises KeyServiceError if it was never loaded."""
+        ...
+
+    def trusted(self) -> PublicHalf:
+        """It, if its signatures count now. Raises KeyServiceError otherwise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedKey:
+    """A key whose public half came with the deployment.
+
+    KMS is not asked for it, so disabling the key stops signing, and checking goes on.
+    """
 
     arn: str
-    kid: str
-    public_key: EllipticCurvePublicKey
+    public_half: PublicHalf
+
+    def known(self) -> PublicHalf:
+        return self.public_half
+
+    def trusted(self) -> PublicHalf:
+        return self.public_half
 
 
 class KmsKey:
-    """One KMS key (ECC_NIST_P256, SIGN_VERIFY), its public half loaded at first use and kept.
+    """A key whose public half is loaded at first use and confirmed every `max_age_s`.
 
-    KMS is asked again every `ttl_s`. A key that it says is disabled, being deleted or unknown is no longer
-    trusted from then on; when it cannot be asked, the key lasts `MAX_UNCONFIRMED_S` from the last answer.
+    A key that KMS says is disabled, being deleted or unknown is no longer trusted from then on; when KMS
+    cannot be asked, the key lasts `MAX_UNCONFIRMED_S` from the last answer.
     """
 
-    def __init__(self, client: KMSClient, key_id: str, clock: Callable[[], float], ttl_s: int = 900) -> None:
-        """`key_id` is the key's ARN, id or alias; `clock` returns epoch seconds."""
+    def __init__(
+        self, client: KMSClient, arn: str, clock: Callable[[], float], max_age_s: int = MAX_AGE_S
+    ) -> None:
+        """`clock` returns epoch seconds."""
+        self.arn = arn
         self._client = client
-        self._key_id = key_id
         self._clock = clock
-        self._ttl_s = ttl_s
-        self._loaded: LoadedKey | None = None
-        self._ask_at = self._trusted_until = float("-inf")
+        self._max_age_s = max_age_s
+        self._loaded: PublicHalf | None = None
+        self._asked_at = self._ask_at = self._trusted_until = float("-inf")
         self._reason = ""
 
-    def resolved(self) -> LoadedKey:
-        """The key, whether or not KMS was asked lately. Raises KeyServiceError if it was never loaded."""
+    def known(self) -> PublicHalf:
         return self._loaded or self.trusted()
 
-    def trusted(self) -> LoadedKey:
-        """The key, if KMS confirmed it lately enough. Raises KeyServiceError otherwise."""
+    def trusted(self) -> PublicHalf:
         now = self._clock()
-        if now >= self._ask_at:
+        if not self._asked_at <= now < self._ask_at:  # in particular when the clock was set back
             self._ask(now)
         if self._loaded is None or now >= self._trusted_until:
             raise KeyServiceError(self._reason)
         return self._loaded
 
     def _ask(self, now: float) -> None:
+        self._asked_at = now
         try:
-            self._loaded = self._load()
+            with _as_key_service_errors():
+                self._loaded = PublicHalf.from_der(self._client.get_public_key(KeyId=self.arn)["PublicKey"])
         except KeyServiceError as failure:
             self._reason = failure.reason
-            self._ask_at = now + RETRY_S
             if failure.reason in _WITHDRAWN:
                 self._trusted_until = now
+            self._ask_at = now + (RENEWAL_RETRY_S if now < self._trusted_until else RETRY_S)
         else:
-            self._ask_at = now + self._ttl_s
-            self._trusted_until = now + max(self._ttl_s, MAX_UNCONFIRMED_S)
-
-    def _load(self) -> LoadedKey:
-        with _as_key_service_errors():
-            answer = self._client.get_public_key(
-                KeyId=self._key_id if self._loaded is None else self._loaded.arn
-            )
-            public_key = load_der_public_key(answer["PublicKey"])
-            if not isinstance(public_key, EllipticCurvePublicKey):
-                raise ValueError("not an elliptic curve key")
-            return LoadedKey(answer["KeyId"], kid_of(public_key), public_key)
+            self._ask_at = now + self._max_age_s
+            self._trusted_until = now + max(self._max_age_s, MAX_UNCONFIRMED_S)
 
 
 class KmsPublicKeys:
     """The keys whose tokens are accepted. Finding one costs no KMS call while all are fresh."""
 
-    def __init__(
-        self, client: KMSClient, key_ids: Iterable[str], clock: Callable[[], float], ttl_s: int = 900
-    ) -> None:
-        """Trust the keys of these ARNs, ids or aliases; `clock` returns epoch seconds."""
-        self._keys = {key_id: KmsKey(client, key_id, clock, ttl_s) for key_id in key_ids}
-
-    def key(self, key_id: str) -> KmsKey:
-        """The key that was configured as `key_id`. Raises KeyError."""
-        return self._keys[key_id]
+    def __init__(self, keys: Iterable[StateKey]) -> None:
+        self._keys = tuple(keys)
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
         """The key of that id, or None. Raises KeyServiceError when not a single key can be trusted."""
         trusted: dict[str, EllipticCurvePublicKey] = {}
         failure = KeyServiceError("no_key_configured")
-        for key in self._keys.values():
+        for key in self._keys:
             try:
-                loaded = key.trusted()
+                half = key.trusted()
             except KeyServiceError as error:
                 failure = error
             else:
-                trusted[loaded.kid] = loaded.public_key
+                trusted[half.kid] = half.public_key
         if not trusted:
             raise failure
         return trusted.get(kid)
 
 
 class KmsSigner:
-    """Signs by one call of kms:Sign for every token."""
+    """Signs by one call of kms:Sign each."""
 
-    def __init__(self, client: KMSClient, key_id: str, public_keys: KmsPublicKeys | None = None) -> None:
-        """Sign with the key of this ARN, id or alias.
-
-        With the `public_keys` that trust it, its public half is loaded once for both.
-        """
+    def __init__(self, client: KMSClient, key: StateKey) -> None:
         self._client = client
-        self._key = public_keys.key(key_id) if public_keys else KmsKey(client, key_id, time.monotonic)
+        self._key = key
+        self._is_proven = False
 
     @property
-    def kid(self) -> str:
-        return self._key.resolved().kid
+    def key_members(self) -> Mapping[str, str]:
+        return {"kid": self._key.known().kid}
 
     def sign(self, signing_input: bytes) -> bytes:
         """64 bytes r‖s. Raises KeyServiceError with the AWS error code, `timeout`, or what is wrong."""
         raw = len(signing_input) <= MAX_RAW
-        arn = self._key.resolved().arn
         with _as_key_service_errors():
             answer = self._client.sign(
-                KeyId=arn,
+                KeyId=self._key.arn,
                 Message=signing_input if raw else hashlib.sha256(signing_input).digest(),
                 MessageType="RAW" if raw else "DIGEST",
                 SigningAlgorithm="ECDSA_SHA_256",
             )
-            if answer["KeyId"] != arn:
+            if answer["KeyId"] != self._key.arn:
                 raise KeyServiceError("signed_by_another_key")
-            return raw_signature(answer["Signature"])
+            signature = raw_signature(answer["Signature"])
+        self._prove(signature, signing_input)
+        return signature
+
+    def _prove(self, signature: bytes, signing_input: bytes) -> None:
+        """Check the first signature: a public key pinned to the wrong ARN would spoil every token."""
+        if not self._is_proven and not is_valid(signature, signing_input, self._key.known().public_key):
+            raise KeyServiceError("public_key_of_another_key")
+        self._is_proven = True
+
+
+class KmsMacKey:
+    """A KMS key (HMAC_256, GENERATE_VERIFY_MAC) from which epoch keys are derived."""
+
+    def __init__(self, client: KMSClient, arn: str) -> None:
+        self._client = client
+        self._arn = arn
+        # The id of a multi-Region key is the same in every Region, its ARN is not.
+        self.generation = generation_of(arn.rpartition("/")[2])
+
+    def mac(self, message: bytes) -> bytes:
+        """32 bytes. Raises KeyServiceError with the AWS error code, `timeout`, or what is wrong."""
+        with _as_key_service_errors():
+            answer = self._client.generate_mac(KeyId=self._arn, Message=message, MacAlgorithm="HMAC_SHA_256")
+            if answer["KeyId"] != self._arn or len(answer["Mac"]) != 32:
+                raise KeyServiceError("malformed_answer")
+            return answer["Mac"]
 
 
 @contextmanager

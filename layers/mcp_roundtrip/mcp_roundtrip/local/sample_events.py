@@ -48,11 +48,13 @@ if TYPE_CHECKING:
 EVENTS = Path("events")
 
 DEVELOPMENT_KEY_ID = "00000000-0000-4000-8000-000000000001"
+DEVELOPMENT_MAC_KEY_ID = "00000000-0000-4000-8000-000000000002"
 DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
     "MCP_AUTH_MODE": "none",
     "MCP_ISSUER": "urn:mcp-roundtrip:development",
     "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
     "MCP_STATE_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_KEY_ID}",
+    "MCP_STATE_ENCRYPTION_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_MAC_KEY_ID}",
 }
 
 Invoke = Callable[[str, Event], Any]
@@ -69,6 +71,11 @@ def development_key() -> EllipticCurvePrivateKey:
 
     secret = int.from_bytes(sha256(b"mcp-roundtrip development key").digest(), "big")
     return ec.derive_private_key(secret, ec.SECP256R1())
+
+
+def development_secret() -> bytes:
+    """The secret of DEVELOPMENT_ENVIRONMENT's encryption key, just as public."""
+    return sha256(b"mcp-roundtrip development encryption key").digest()
 
 
 def live(invoke: Invoke) -> dict[str, Event]:
@@ -131,12 +138,16 @@ def invoker(functions: Path, ports: Ports) -> Invoke:
 
 def development_ports() -> Ports:
     """Ports on DEVELOPMENT_ENVIRONMENT that need no key service."""
-    from mcp_roundtrip.state.claims import Limits  # the stable events need no state
-    from mcp_roundtrip.state.codec import RequestStateCodec
+    from mcp_roundtrip.state.certificates import Trust  # the stable events need no state
+    from mcp_roundtrip.state.claims import Limits
+    from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+    from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
     from mcp_roundtrip.state.keys import LocalKey
 
-    key = LocalKey(development_key())
-    codec = RequestStateCodec(key, key, Limits(), time.time, lambda: secrets.token_hex(16))
+    key, limits = LocalKey(development_key()), Limits()
+    mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
+    epochs = EpochKeys([mac_key], TYP, limits, secrets.SystemRandom().random)
+    codec = RequestStateCodec(lambda: key, Trust(key), epochs, limits, time.time, secrets.token_bytes)
     return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
 
 

@@ -16,8 +16,10 @@ st          the state itself
 All times are whole seconds since the epoch. Nothing here is secret and all of it is signed, so comparisons
 need not take constant time. A refusal is StateRejected with one of these reasons, which are stable names for
 logs and metrics: `claims` (a claim missing, unknown or of the wrong type), `not_yet_valid`, `expired`,
-`lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; and from
-`state.jws`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `signature`, `payload`.
+`lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; from
+`state.compact`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
+`decryption`, `signature`, `payload`; and where a certificate is to blame, most of these after `certificate_`,
+`certificate_key`, `certificate_revoked` and `outlives_certificate`.
 """
 
 from __future__ import annotations

@@ -1,24 +1,25 @@
 """Signed tokens: minted through PyJWT, checked by a verifier that is stricter than PyJWT.
 
-A token is a JWS in compact form (RFC 7515 §7.1) with exactly one shape: ES256, a `kid`, and a `typ` that
-keeps tokens made for different purposes apart (RFC 8725 §3.11). PyJWT's own decoder takes padding, any `typ`,
-duplicate and unknown members and the second valid s of a signature, each of which would make a second
-spelling of a token; it is also several times slower on large tokens.
+A token is a JWS in compact form (RFC 7515 §7.1) with exactly one shape: ES256, a `typ` that keeps tokens made
+for different purposes apart (RFC 8725 §3.11), and the members that name the key. PyJWT's own decoder takes
+padding, any `typ`, duplicate and unknown members and the second valid s of a signature, each of which would
+make a second spelling of a token; it is also several times slower on large tokens.
 
 jwt and cryptography are imported where they are used: a call without state does without them.
 """
 
 from __future__ import annotations
 
-import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected, StateTooLarge
-from mcp_roundtrip.state.keys import P256_ORDER, PublicKeys, Signer
+from mcp_roundtrip.state import compact
+from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -26,90 +27,82 @@ if TYPE_CHECKING:
 
 ALG = "ES256"
 _SIGNATURE_BYTES = 64
-# Ours has some 90 characters; the bound keeps what is parsed before the signature is checked small.
-_TOKEN = re.compile(r"([A-Za-z0-9_-]{1,512})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})")
+_SIGNATURE_CHARACTERS = 86
+# With a certificate it has some 1,100 characters; the bound keeps what is parsed before the check small.
+_MAX_HEADER = 4096
 
 
-def mint(signer: Signer, typ: str, claims: Mapping[str, Any], *, max_length: int) -> str:
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """A key whose signatures count until `expires_at` (epoch seconds). `kid` names the root key behind it."""
+
+    public_key: EllipticCurvePublicKey
+    kid: str
+    expires_at: float = math.inf
+
+
+FindKey = Callable[[Mapping[str, Any]], TrustedKey]
+"""Takes the header's members besides `alg` and `typ`; raises StateRejected if they name no trusted key."""
+
+
+def mint(
+    signer: Signer,
+    typ: str,
+    claims: Mapping[str, Any],
+    *,
+    max_length: int,
+    wrapped: Callable[[int], int] = lambda length: length,
+) -> str:
     """Sign `claims` into a token of type `typ`.
 
-    Raises StateTooLarge, before anything is signed, for a token of more than `max_length` characters, and
-    KeyServiceError when the signer cannot sign.
+    `wrapped` says how long a token of so many characters will be once it is wrapped into another. Raises
+    StateTooLarge, before anything is signed, if that is over `max_length`, and KeyServiceError when the
+    signer cannot sign.
     """
     payload = canonical.compact(claims).encode("ascii")
-    header = {"alg": ALG, "kid": signer.kid, "typ": typ}
-    length = sum(
-        _encoded_length(part) for part in (len(canonical.compact(header)), len(payload), _SIGNATURE_BYTES)
-    )
-    if length + 2 > max_length:
-        raise StateTooLarge(length + 2, max_length)
+    header = {"alg": ALG, **signer.key_members, "typ": typ}
+    sizes = (len(canonical.compact(header)), len(payload), _SIGNATURE_BYTES)
+    length = wrapped(sum(compact.encoded_length(size) for size in sizes) + 2)
+    if length > max_length:
+        raise StateTooLarge(length, max_length)
     # PyJWT hands the key to the algorithm unseen, and ours takes a Signer.
     return _pyjws().encode(payload, cast(Any, signer), algorithm=ALG, headers=header)
 
 
-def verify(token: object, typ: str, keys: PublicKeys, *, max_length: int) -> dict[str, Any]:
-    """The claims of a token of type `typ` that one of `keys` signed; what they say the caller checks.
+def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], TrustedKey]:
+    """The claims of a token of type `typ`, and the key that signed it; what the claims say the caller checks.
 
-    Raises StateRejected for everything else, and KeyServiceError when there are no keys to check with.
+    Raises StateRejected for everything else, and what `find_key` raises.
     """
-    header, payload, signature, signing_input = _parts(token, max_length)
-    _check_signature(_key(header, typ, keys), signature, signing_input)
-    # Its own, and the journal adds levels to what a body may have.
-    return _object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH)
-
-
-def _parts(token: object, max_length: int) -> tuple[bytes, bytes, bytes, bytes]:
-    if not isinstance(token, str):
-        raise StateRejected("not_a_string")
-    if len(token) > max_length:
-        raise StateRejected("too_long")
-    match = _TOKEN.fullmatch(token)
-    if match is None:
+    header, payload, signature = compact.split(token, 3)
+    if len(header) > _MAX_HEADER or len(signature) != _SIGNATURE_CHARACTERS:
         raise StateRejected("malformed")
-    header, payload, signature = (_decoded(part) for part in match.groups())
-    return header, payload, signature, token[: match.end(2)].encode("ascii")
-
-
-def _decoded(part: str) -> bytes:
-    """The inverse of unpadded base64url for its one canonical spelling."""
-    if len(part) % 4 == 1:
-        raise StateRejected("malformed")
-    decoded = urlsafe_b64decode(part + "=" * (-len(part) % 4))
-    # The bits that the last character has too many must be zero (RFC 4648 §3.5).
-    if urlsafe_b64encode(decoded).rstrip(b"=").decode() != part:
-        raise StateRejected("malformed")
-    return decoded
-
-
-def _key(header: bytes, typ: str, keys: PublicKeys) -> EllipticCurvePublicKey:
-    members = _object(header, "header")
-    kid = members.get("kid")
-    if not isinstance(kid, str) or members != {"alg": ALG, "kid": kid, "typ": typ}:
-        raise StateRejected("header")
-    key = keys.find(kid)
-    if key is None:
-        raise StateRejected("unknown_key")
-    return key
-
-
-def _check_signature(key: EllipticCurvePublicKey, signature: bytes, signing_input: bytes) -> None:
-    from cryptography.exceptions import InvalidSignature  # see the module's docstring
-    from cryptography.hazmat.primitives import hashes  # as above
-    from cryptography.hazmat.primitives.asymmetric import ec, utils  # as above
-
-    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
-    # With (r, s), (r, order - s) is valid too: without this rule every token has a twin.
-    if s > P256_ORDER // 2:
+    key = find_key(_key_members(header, typ))
+    if not is_valid(compact.decode(signature), token[: -_SIGNATURE_CHARACTERS - 1], key.public_key):
         raise StateRejected("signature")
-    try:
-        key.verify(utils.encode_dss_signature(r, s), signing_input, ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
-        raise StateRejected("signature") from None
+    # Its own, and the journal adds levels to what a body may have.
+    return json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
 
 
-def _object(document: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+def named_by_kid(keys: PublicKeys) -> FindKey:
+    """Find keys by a header that has a `kid` and nothing else."""
+
+    def find(members: Mapping[str, Any]) -> TrustedKey:
+        kid = members.get("kid")
+        if members.keys() != {"kid"} or not isinstance(kid, str):
+            raise StateRejected("header")
+        key = keys.find(kid)
+        if key is None:
+            raise StateRejected("unknown_key")
+        return TrustedKey(key, kid)
+
+    return find
+
+
+def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+    """The JSON object in an encoded part. Raises StateRejected with `reason` if it holds none."""
     try:
-        value = canonical.parse(document, max_depth=max_depth)
+        value = canonical.parse(compact.decode(part), max_depth=max_depth)
     except ValueError:
         raise StateRejected(reason) from None
     if not isinstance(value, dict):
@@ -117,8 +110,12 @@ def _object(document: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPT
     return value
 
 
-def _encoded_length(size: int) -> int:
-    return (size * 4 + 2) // 3
+def _key_members(header: bytes, typ: str) -> dict[str, Any]:
+    members = json_object(header, "header")
+    # The algorithm is never the token's choice (RFC 8725 §3.1).
+    if (members.pop("alg", None), members.pop("typ", None)) != (ALG, typ):
+        raise StateRejected("header")
+    return members
 
 
 @cache

@@ -6,8 +6,9 @@ cryptography is imported where it is used: a call that neither mints nor checks 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ class Signer(Protocol):
     """Signs with one key. Both members raise KeyServiceError when the key cannot be reached."""
 
     @property
-    def kid(self) -> str:
-        """The `kid_of` its public key."""
+    def key_members(self) -> Mapping[str, str]:
+        """The members of a token's header that say which key this is: `kid`, or `crt`."""
         ...
 
     def sign(self, signing_input: bytes) -> bytes:
@@ -74,6 +75,23 @@ def raw_signature(der: bytes) -> bytes:
     return r.to_bytes(32, "big") + min(s, P256_ORDER - s).to_bytes(32, "big")
 
 
+def is_valid(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
+    """Whether 64 bytes r‖s are the public key's signature, in the one form that `raw_signature` gives it."""
+    from cryptography.exceptions import InvalidSignature  # as above
+    from cryptography.hazmat.primitives import hashes  # as above
+    from cryptography.hazmat.primitives.asymmetric import ec, utils  # as above
+
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
+    # With (r, s), (r, order - s) is valid too: without this rule every token has a twin.
+    if s > P256_ORDER // 2:
+        return False
+    try:
+        public_key.verify(utils.encode_dss_signature(r, s), signing_input, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
 class PinnedKeys:
     """Public keys that are known beforehand, so that checking a token needs no key service."""
 
@@ -86,22 +104,30 @@ class PinnedKeys:
 
 
 class LocalKey:
-    """A private key in memory: signs, and trusts itself. For tests and for running on one's own computer."""
+    """A private key in memory: signs, and trusts itself."""
 
     def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
         """Raises ValueError for a key that is not on P-256."""
         self._private_key = private_key
-        self._kid = kid_of(private_key.public_key())
+        self.public_key = private_key.public_key()
+        self.kid = kid_of(self.public_key)
 
     @classmethod
-    def generate(cls) -> LocalKey:
+    def generate(cls, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> LocalKey:
+        """A new key from `random_bytes`.
+
+        Not from OpenSSL's generator: where a process is cloned from a snapshot (AWS Lambda SnapStart), so is
+        that generator's state, while the kernel's is seeded anew.
+        """
         from cryptography.hazmat.primitives.asymmetric import ec  # as above
 
-        return cls(ec.generate_private_key(ec.SECP256R1()))
+        # FIPS 186-5 §A.2.1: 64 bits more than the order has, so that the remainder is unbiased.
+        secret = int.from_bytes(random_bytes(40), "big") % (P256_ORDER - 1) + 1
+        return cls(ec.derive_private_key(secret, ec.SECP256R1()))
 
     @property
-    def kid(self) -> str:
-        return self._kid
+    def key_members(self) -> Mapping[str, str]:
+        return {"kid": self.kid}
 
     def sign(self, signing_input: bytes) -> bytes:
         from cryptography.hazmat.primitives import hashes  # as above
@@ -110,4 +136,4 @@ class LocalKey:
         return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(hashes.SHA256())))
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        return self._private_key.public_key() if kid == self._kid else None
+        return self.public_key if kid == self.kid else None

@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mcp_roundtrip.errors import KeyServiceError, StateRejected, UsageError
-from mcp_roundtrip.state import jws
+from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge, UsageError
+from mcp_roundtrip.state import compact, jws
 from mcp_roundtrip.state.claims import check_parties, check_times, principal_digest, require_types
 from mcp_roundtrip.state.keys import PublicKeys, Signer
 
 TYP = "mcp-link+jwt"
-MAX_LENGTH = 12_288
-"""The most characters of a link's token. Keys and flow ids of 256 characters fit however they are escaped."""
+MAX_LENGTH = 4096
+"""The most characters of a link's token: KMS signs as many without a digest (AWS KMS API Reference, Sign)."""
 
-_MAX_NAME = 256
 _SKEW_S = 5
 _TYPES: Mapping[str, type] = {
     "iss": str,
@@ -55,13 +54,13 @@ def sign_link(
     flow_id: str,
     expires_at: int,
     clock: Callable[[], float],
-    token_id: Callable[[], str],
+    random_bytes: Callable[[int], bytes],
 ) -> str:
     """A token for the URL of the question `key`, accepted from `principal` alone until `expires_at`.
 
     `flow_id` is what the page and the tool know the interaction by. Put the token into the URL's query or
     path; it needs no escaping. Raises UsageError for an anonymous caller, who cannot be told from a victim,
-    for a link that has already expired and for a key or flow id over 256 characters; KeyServiceError when it
+    for a link that has already expired and for a key and flow id that are too long; KeyServiceError when it
     cannot be signed.
     """
     now = int(clock())
@@ -69,9 +68,7 @@ def sign_link(
         raise UsageError("a signed link needs an authenticated principal: it is bound to one user")
     if expires_at <= now:
         raise UsageError("a link must expire in the future")
-    if max(len(key), len(flow_id)) > _MAX_NAME:
-        raise UsageError(f"a link's key and flow id have at most {_MAX_NAME} characters")
-    jti = token_id()
+    jti = random_bytes(16).hex()
     claims = {
         "iss": issuer,
         "aud": audience,
@@ -83,7 +80,12 @@ def sign_link(
         "key": key,
         "flow": flow_id,
     }
-    return jws.mint(signer, TYP, claims, max_length=MAX_LENGTH)
+    try:
+        return jws.mint(signer, TYP, claims, max_length=MAX_LENGTH)
+    except StateTooLarge as error:
+        raise UsageError(
+            f"a link's token has at most {MAX_LENGTH} characters, not {error.size}: shorten key or flow id"
+        ) from None
 
 
 def open_link(
@@ -101,7 +103,7 @@ def open_link(
     check with.
     """
     try:
-        claims = jws.verify(token, TYP, keys, max_length=MAX_LENGTH)
+        claims, _ = jws.verify(compact.read(token, MAX_LENGTH), TYP, jws.named_by_kid(keys))
         require_types(claims, _TYPES, others=set())
         check_times(claims, now=clock(), skew_s=_SKEW_S)
         check_parties(claims, issuer=issuer, audience=audience, principal=principal)
@@ -121,7 +123,7 @@ class Links:
     issuer: str
     audience: str
     clock: Callable[[], float]
-    token_id: Callable[[], str]
+    random_bytes: Callable[[int], bytes]
 
     def sign(self, principal: str | None, key: str, flow_id: str, expires_at: int) -> str:
         """A token for the question `key`, until `expires_at` (epoch seconds)."""
@@ -134,7 +136,7 @@ class Links:
             flow_id=flow_id,
             expires_at=expires_at,
             clock=self.clock,
-            token_id=self.token_id,
+            random_bytes=self.random_bytes,
         )
 
     def open(self, principal: str | None, token: object) -> Link:

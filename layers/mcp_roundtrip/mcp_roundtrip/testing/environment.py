@@ -11,8 +11,10 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.server.ports import Policy, Ports
+from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.codec import RequestStateCodec
+from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
 from mcp_roundtrip.testing.clock import FakeClock
@@ -61,6 +63,13 @@ class Sealed:
         return self.codec.open(binding, token)
 
 
+def make_codec(key: LocalKey, clock: Callable[[], float], limits: Limits | None = None) -> RequestStateCodec:
+    """The real codec, encryption included, with the signing key in memory."""
+    limits = limits or Limits()
+    epochs = EpochKeys([LocalMacKey("test", bytes(32))], TYP, limits, secrets.SystemRandom().random)
+    return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
+
+
 def make_ports(
     *,
     key: LocalKey | None = None,
@@ -76,9 +85,8 @@ def make_ports(
     """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
     time = clock or FakeClock()
     signer = key or LocalKey.generate()
-    codec = RequestStateCodec(signer, signer, limits or Limits(), time, _token_id)
-
-    links = Links(signer, signer, ISSUER, AUDIENCE, time, _token_id)
+    codec = make_codec(signer, time, limits)
+    links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
     return Ports(
         policy=Policy(
             auth or Authenticator(AuthMode.NONE),
@@ -95,10 +103,6 @@ def make_ports(
         links=lambda: links,
         forward=forward or _nowhere,
     )
-
-
-def _token_id() -> str:
-    return secrets.token_hex(16)
 
 
 def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:

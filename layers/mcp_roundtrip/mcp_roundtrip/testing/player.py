@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,11 +21,9 @@ from mcp_roundtrip.protocol.methods import (
 )
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.ports import Invocation
-from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.testing.clock import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, Sealed, make_ports
+from mcp_roundtrip.testing.environment import Remembered, Sealed, make_codec, make_ports
 from mcp_roundtrip.testing.modules import load_module, servers_in
 
 EVERYTHING: Final[Mapping[str, Any]] = {
@@ -217,9 +214,7 @@ class Player:
         body = json.dumps(
             {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
         )
-        sealed = Sealed(
-            RequestStateCodec(self.key, self.key, Limits(), self.clock, lambda: secrets.token_hex(16))
-        )
+        sealed = Sealed(make_codec(self.key, self.clock))
         response = self._environment(
             sealed, HttpRequest("POST", _headers(method, params), body, self.authorizer)
         )

@@ -1,0 +1,379 @@
+"""States in every configuration on a strict KMS: how often it is called, and what its failures mean."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip.aws.kms import MAX_AGE_S, MAX_UNCONFIRMED_S
+from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.local.kms import FakeKms
+from mcp_roundtrip.state.certificates import LIFETIME_S
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.epochs import EPOCH_S
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
+from support.kms import CONFIGURATIONS, Clock, Deployment, deployment, mac_key, running, signing_key
+from support.tokens import BINDING, NOW
+
+TTL_S = Limits().round_ttl_s
+WINDOW_S = LIFETIME_S - TTL_S
+HOUR = NOW - NOW % EPOCH_S
+
+
+@pytest.fixture
+def fake():
+    return FakeKms()
+
+
+@pytest.fixture
+def kms(fake):
+    with running(fake) as connected:
+        yield connected
+
+
+@pytest.fixture
+def clock():
+    return Clock(HOUR)
+
+
+@pytest.fixture(params=CONFIGURATIONS)
+def deployed(request, kms):
+    return deployment(kms, request.param)
+
+
+def only(*names):
+    return pytest.mark.parametrize("deployed", names, indirect=True)
+
+
+DELEGATED = only("delegated, encrypted", "delegated, signed")
+DIRECT = only("direct, encrypted", "direct, signed")
+ENCRYPTED = only("direct, encrypted", "delegated, encrypted")
+
+
+def seal(codec, payload=None, *, number=1, since=None):
+    return codec.seal(BINDING, payload, round=number, first_issued_at=since)
+
+
+def opens(codec, token):
+    return codec.open(BINDING, token) is not None
+
+
+@contextmanager
+def fails_with(reason):
+    with pytest.raises(KeyServiceError) as failed:
+        yield
+    assert failed.value.reason == reason
+
+
+@contextmanager
+def calls(fake, **expected):
+    """What the block calls; creating keys aside."""
+    before = fake.calls.copy()
+    yield
+    assert fake.calls - before == Counter(expected)
+
+
+@pytest.mark.parametrize("size", [0, 200, 2_000, 20_000])
+def test_a_state_of_any_size_is_sealed_and_opened(deployed, kms, clock, size):
+    codec = deployed.environment(kms, clock)
+    assert codec.open(BINDING, seal(codec, "x" * size)).payload == "x" * size
+
+
+# calls
+
+
+def test_an_environment_calls_kms_when_it_first_needs_a_key_and_then_only_to_sign(deployed, fake, kms, clock):
+    codec = deployed.environment(kms, clock)
+    macs = {"GenerateMac": 1} if deployed.mac_keys else {}
+    with calls(fake):
+        deployed.environment(kms, clock)
+    with calls(fake, GetPublicKey=1, Sign=1, **macs):
+        seal(codec)
+    with calls(fake) if deployed.delegated else calls(fake, Sign=100):
+        tokens = [seal(codec) for _ in range(100)]
+    with calls(fake):
+        assert all(opens(codec, token) for token in tokens)
+    with calls(fake, GetPublicKey=1, **macs):
+        elsewhere = deployed.environment(kms, clock)
+        assert all(opens(elsewhere, token) for token in tokens)
+
+
+@DELEGATED
+def test_an_hour_of_delegated_rounds_costs_a_handful_of_signatures(deployed, fake, kms, clock):
+    codec, before = deployed.environment(kms, clock), fake.calls["Sign"]
+    for _ in range(360):
+        assert opens(codec, seal(codec))
+        clock.now += 10
+    assert fake.calls["Sign"] - before <= 5
+
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def test_a_thousand_forgeries_cause_no_call(deployed, fake, kms, clock):
+    codec = deployed.environment(kms, clock)
+    good = seal(codec, "x" * 500)
+    stranger = seal(deployment(kms, name_of(deployed)).environment(kms, clock))
+    outdated = seal(deployed.environment(kms, Clock(HOUR - 2 * EPOCH_S)))
+    early = seal(deployed.environment(kms, Clock(HOUR + 2 * EPOCH_S)))
+    with calls(fake):
+        for number in range(1000):
+            position = number * len(good) // 1000
+            changed = ALPHABET[(ALPHABET.find(good[position]) + 1 + number % 63) % 64]
+            forgeries = (
+                good[:position] + changed + good[position + 1 :],
+                stranger[:-1] + ALPHABET[number % 64],
+                (outdated, early)[number % 2],
+            )
+            with suppress(StateRejected):  # the last bits of a signature's last character are the 64th chance
+                codec.open(BINDING, forgeries[number % 3])
+                assert forgeries[number % 3] == good
+
+
+def name_of(deployed):
+    return next(
+        name for name, made in CONFIGURATIONS.items() if made == (deployed.delegated, bool(deployed.mac_keys))
+    )
+
+
+# failures
+
+
+def fail(fake, reason, *arns):
+    """From now on KMS fails, or refuses these keys."""
+    for arn in arns:
+        if reason == "DisabledException":
+            fake.DisableKey(KeyId=arn)
+        elif reason == "KMSInvalidStateException":
+            fake.ScheduleKeyDeletion(KeyId=arn)
+    if reason == "ThrottlingException":
+        fake.fail_next(10_000, reason)
+
+
+REASONS = pytest.mark.parametrize(
+    "reason", ["ThrottlingException", "DisabledException", "KMSInvalidStateException"]
+)
+
+
+@REASONS
+def test_in_a_new_environment_nothing_works_without_kms(deployed, fake, kms, clock, reason):
+    token = seal(deployed.environment(kms, clock))
+    fail(fake, reason, *deployed.keys)
+    codec = deployed.environment(kms, clock)
+    for attempt in (lambda: seal(codec), lambda: codec.open(BINDING, token)):
+        with fails_with(reason):
+            attempt()
+
+
+@DIRECT
+@REASONS
+def test_with_direct_signing_sealing_fails_at_once_and_opening_goes_on(deployed, fake, kms, clock, reason):
+    codec = deployed.environment(kms, clock)
+    token = seal(codec)
+    fail(fake, reason, *deployed.keys)
+    with fails_with(reason):
+        seal(codec)
+    clock.now += TTL_S - 1
+    assert opens(codec, token)
+
+
+@DELEGATED
+def test_with_delegated_signing_sealing_goes_on_while_the_certificate_outlasts_a_round(
+    deployed, fake, kms, clock
+):
+    codec = deployed.environment(kms, clock)
+    seal(codec)
+    fail(fake, "ThrottlingException")
+    for second in range(0, WINDOW_S + 1, 10):
+        clock.now = HOUR + second
+        assert opens(codec, seal(codec)), second
+    clock.now += 1
+    with fails_with("ThrottlingException"):
+        seal(codec)
+
+
+@DELEGATED
+def test_when_kms_comes_back_before_the_certificate_is_needed_nobody_notices(deployed, fake, kms, clock):
+    issued = []
+    codec = deployed.environment(
+        kms, clock, random=lambda: 0.0, issued=lambda jti, expires_at: issued.append(expires_at)
+    )
+    seal(codec)
+    clock.now = HOUR + WINDOW_S * 2 / 3
+    fake.fail_next(1, operation="Sign")
+    seal(codec)
+    assert len(issued) == 1
+    clock.now += RENEWAL_RETRY_S
+    seal(codec)
+    assert issued == [HOUR + LIFETIME_S, int(clock.now) + LIFETIME_S]
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds"), [("ThrottlingException", MAX_UNCONFIRMED_S), ("DisabledException", MAX_AGE_S)]
+)
+@only("direct, signed")
+def test_opening_goes_on_for_an_hour_without_kms_and_a_quarter_after_the_key_was_disabled(
+    deployed, fake, kms, clock, reason, seconds
+):
+    limits = Limits(round_ttl_s=7200, flow_ttl_s=7200)
+    codec = replace(deployed, limits=limits).environment(kms, clock)
+    token = seal(codec)
+    fail(fake, reason, *deployed.keys)
+    clock.now += seconds - 1
+    assert opens(codec, token)
+    clock.now += 1
+    with fails_with(reason):
+        codec.open(BINDING, token)
+
+
+@DELEGATED
+def test_disabling_the_key_ends_its_certificates_too(deployed, fake, kms, clock):
+    codec = deployed.environment(kms, clock)
+    seal(codec)
+    fail(fake, "DisabledException", *deployed.keys)
+    clock.now += MAX_AGE_S
+    token = seal(codec)
+    with fails_with("DisabledException"):
+        codec.open(BINDING, token)
+
+
+@DELEGATED
+def test_a_certificate_is_revoked_by_its_id(deployed, kms, clock):
+    issued = []
+    first = deployed.environment(kms, clock, issued=lambda jti, expires_at: issued.append(jti))
+    leaked, other = seal(first), seal(deployed.environment(kms, clock))
+    codec = replace(deployed, revoked=issued).environment(kms, clock)
+    assert opens(codec, other)
+    for _ in range(2):
+        with pytest.raises(StateRejected) as refused:
+            codec.open(BINDING, leaked)
+        assert refused.value.reason == "certificate_revoked"
+
+
+@ENCRYPTED
+@REASONS
+def test_without_the_encryption_key_the_epochs_key_serves_to_its_end(deployed, fake, kms, clock, reason):
+    codec = deployed.environment(kms, clock)
+    seal(codec)
+    signs = replace(deployed, mac_keys=()).environment(kms, clock)
+    fail(fake, reason, *deployed.mac_keys) if reason != "ThrottlingException" else fake.fail_next(
+        10_000, operation="GenerateMac"
+    )
+    clock.now = HOUR + EPOCH_S - 1
+    assert opens(codec, seal(codec))
+    clock.now = HOUR + EPOCH_S
+    with fails_with(reason):
+        seal(codec)
+    assert opens(signs, seal(signs)), "signing has nothing to do with it"
+
+
+@ENCRYPTED
+def test_once_the_next_epochs_key_is_there_an_outage_may_last_through_it(deployed, fake, kms, clock):
+    codec = deployed.environment(kms, clock, random=lambda: 0.0)
+    clock.now = HOUR + EPOCH_S * 2 / 3
+    seal(codec)
+    fake.fail_next(10_000, operation="GenerateMac")
+    clock.now = HOUR + EPOCH_S - 1
+    token = seal(codec)
+    clock.now = HOUR + EPOCH_S
+    assert opens(codec, token)
+    clock.now = HOUR + 2 * EPOCH_S - 1
+    assert opens(codec, seal(codec))
+
+
+@ENCRYPTED
+def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, fake, kms, clock):
+    token = seal(deployed.environment(kms, clock))
+    codec, before = deployed.environment(kms, clock), fake.calls["GenerateMac"]
+    fake.fail_next(10_000, operation="GenerateMac")
+    for _ in range(100):
+        with fails_with("ThrottlingException"):
+            codec.open(BINDING, token)
+    assert fake.calls["GenerateMac"] == before + 1
+    clock.now += 1
+    with fails_with("ThrottlingException"):
+        codec.open(BINDING, token)
+    assert fake.calls["GenerateMac"] == before + 2
+
+
+# clocks that are set
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -4000, -100, -4, 4, 100, 4000, 86_400])
+def test_whatever_the_clock_is_set_to_new_states_are_sealed_and_opened(deployed, kms, clock, seconds):
+    codec = deployed.environment(kms, clock)
+    before = seal(codec)
+    clock.now += seconds
+    elsewhere = deployed.environment(kms, clock)
+    token = seal(codec)
+    assert opens(codec, token)
+    assert opens(elsewhere, token)
+    if -5 <= seconds < TTL_S:
+        assert opens(codec, before)
+        assert opens(elsewhere, before)
+    else:
+        with pytest.raises(StateRejected):
+            codec.open(BINDING, before)
+
+
+@pytest.mark.parametrize("seconds", [-5, -4, 4, 5])
+def test_at_the_turn_of_an_epoch_clocks_may_differ_by_the_skew(deployed, kms, seconds):
+    token = seal(deployed.environment(kms, Clock(HOUR)))
+    if seconds >= -5:
+        assert opens(deployed.environment(kms, Clock(HOUR + seconds)), token)
+
+
+# processes
+
+
+class Process:
+    def __init__(self, stack, *arguments):
+        script = Path(__file__).parent.parent / "support" / "state_process.py"
+        self.process = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, script, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={"PYTHONPATH": str(script.parent.parent)},
+            )
+        )
+        stack.callback(self.process.stdin.close)
+
+    def __call__(self, **request):
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+
+def test_processes_that_share_nothing_but_kms_resume_each_others_states(deployed, fake, kms):
+    signing = "delegated" if deployed.delegated else "direct"
+    arguments = (kms.meta.endpoint_url, signing, *deployed.keys, *deployed.mac_keys)
+    before = fake.calls.copy()
+    with ExitStack() as stack:
+        one, other = (Process(stack, *arguments) for _ in range(2))
+        first = one(seal={"asked": ["size"]}, round=1, since=None)
+        opened = other(open=first)
+        assert (opened["payload"], opened["round"]) == ({"asked": ["size"]}, 1)
+        second = other(seal={"asked": ["size", "region"]}, round=2, since=opened["since"])
+        assert one(open=second) == {**opened, "payload": {"asked": ["size", "region"]}, "round": 2}
+        tampered = second[:-40] + ("A" if second[-40] != "A" else "B") + second[-39:]
+        assert other(open=tampered) == {"refused": "decryption" if deployed.mac_keys else "signature"}
+    macs = {"GenerateMac": 2} if deployed.mac_keys else {}
+    assert fake.calls - before == Counter(Sign=2, GetPublicKey=2, **macs)
+
+
+def test_an_environment_that_trusts_no_key_of_another_refuses_its_states(deployed, kms, clock):
+    token = seal(deployed.environment(kms, clock))
+    strangers = [
+        replace(deployed, keys=[signing_key(kms)]),
+        *([replace(deployed, mac_keys=[mac_key(kms)])] if deployed.mac_keys else []),
+        Deployment(deployed.keys, () if deployed.mac_keys else [mac_key(kms)]),
+    ]
+    for stranger in strangers:
+        with pytest.raises(StateRejected):
+            stranger.environment(kms, clock).open(BINDING, token)

@@ -1,0 +1,220 @@
+"""`requestState` under attack, in every configuration: the tables are in `support.attacks_*`."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.state import claims
+from support.attacks_certificate import CERTIFICATES, CERTIFIED
+from support.attacks_claims import BINDINGS
+from support.attacks_encryption import ENCRYPTIONS
+from support.attacks_signature import SIGNED_TOKENS
+from support.attacks_spelling import SPELLINGS
+from support.forge import FORGES, PAYLOAD
+from support.tokens import (
+    BINDING,
+    CERTIFIED_UNTIL,
+    CONFIGURATIONS,
+    DELEGATED,
+    ENCRYPTED,
+    KEY,
+    NOW,
+)
+
+TABLES = (SPELLINGS, SIGNED_TOKENS, BINDINGS, CERTIFICATES, ENCRYPTIONS)
+CASES = {
+    f"{name} ({configuration})": (attack, configuration)
+    for name, attack in itertools.chain.from_iterable(table.items() for table in TABLES)
+    for configuration in attack.on
+}
+REASONS = {
+    *("not_a_string", "too_long", "malformed", "header", "unknown_key", "epoch", "decryption", "signature"),
+    *("payload", "claims", "not_yet_valid", "expired", "lifetime", "flow_expired", "wrong_issuer"),
+    *("wrong_audience", "wrong_request", "wrong_principal", "outlives_certificate"),
+    *("certificate_not_a_string", "certificate_too_long", "certificate_malformed", "certificate_header"),
+    *("certificate_unknown_key", "certificate_signature", "certificate_payload", "certificate_claims"),
+    *("certificate_lifetime", "certificate_key", "certificate_not_yet_valid", "certificate_expired"),
+    *("certificate_wrong_issuer", "certificate_wrong_audience", "certificate_revoked"),
+}
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
+where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str)
+
+
+def refusal(one, token):
+    """Why the codec refuses the token: one of a few fixed words, which hold nothing of any token."""
+    with pytest.raises(StateRejected) as refused:
+        one.open(BINDING, token)
+    assert refused.value.reason in REASONS
+    return refused.value.reason
+
+
+def substituted(token, position, character):
+    return token[:position] + character + token[position + 1 :]
+
+
+@pytest.mark.parametrize(("attack", "configuration"), CASES.values(), ids=CASES)
+def test_an_attack_ends_as_the_table_says(attack, configuration):
+    expected = attack.reason_on(configuration)
+    if expected is None:
+        attack.present(configuration)
+    else:
+        with pytest.raises(StateRejected) as refused:
+            attack.present(configuration)
+        assert refused.value.reason == expected
+
+
+def test_no_two_attacks_have_one_name():
+    assert len(CASES) == sum(len(attack.on) for table in TABLES for attack in table.values())
+
+
+def test_the_table_meets_every_reason_there_is():
+    assert {attack.reason_on(configuration) for attack, configuration in CASES.values()} == REASONS | {None}
+
+
+def test_every_reason_of_a_state_itself_is_documented():
+    plain = {reason for reason in REASONS if not reason.startswith("certificate_")}
+    assert [reason for reason in plain if f"`{reason}`" not in claims.__doc__] == []
+
+
+@everywhere
+def test_a_state_may_be_presented_again_until_it_expires(configuration):
+    one = configuration.codec()
+    states = [one.open(BINDING, FORGES[configuration].token) for _ in range(3)]
+    assert [state.payload for state in states] == [PAYLOAD] * 3
+
+
+@everywhere
+def test_every_character_matters(configuration):
+    one, token = configuration.codec(), FORGES[configuration].token
+    for position, original in enumerate(token):
+        index = ALPHABET.find(original)
+        for step in (1, 2, 16, 32):
+            refusal(one, substituted(token, position, ALPHABET[(index + step) % 64]))
+
+
+@everywhere
+def test_every_bit_of_the_last_characters_of_a_part_matters(configuration):
+    one, token = configuration.codec(), FORGES[configuration].token
+    ends = [position for position in range(1, len(token) + 1) if token[position : position + 1] in {".", ""}]
+    for position in (end - back for end in ends for back in (3, 2, 1)):
+        for bit in range(6):
+            if token[position] != ".":
+                changed = ALPHABET[ALPHABET.index(token[position]) ^ 1 << bit]
+                refusal(one, substituted(token, position, changed))
+
+
+@everywhere
+def test_a_truncated_state_is_refused_at_every_length(configuration):
+    one, token = configuration.codec(), FORGES[configuration].token
+    for length in range(len(token)):
+        assert refusal(one, token[:length]) in {"malformed", "decryption", "signature"}
+
+
+@everywhere
+@given(position=st.integers(0), character=st.characters())
+def test_any_changed_character_is_refused(configuration, position, character):
+    token = FORGES[configuration].token
+    changed = substituted(token, position % len(token), character)
+    if changed != token:
+        refusal(configuration.codec(), changed)
+
+
+@where_encrypted
+@given(position=st.integers(0), character=st.characters())
+def test_any_changed_character_of_the_signed_token_is_refused_however_it_is_encrypted(
+    configuration, position, character
+):
+    forge = FORGES[configuration]
+    changed = substituted(forge.inner, position % len(forge.inner), character)
+    if changed != forge.inner:
+        refusal(configuration.codec(), forge.wrap(changed))
+
+
+@everywhere
+@given(
+    st.text()
+    | st.binary()
+    | st.none()
+    | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True)
+    | st.from_regex(r"[\w-]+\.\.[\w-]{16}\.[\w-]+\.[\w-]{22}", fullmatch=True)
+)
+def test_anything_that_was_not_minted_is_refused(configuration, token):
+    refusal(configuration.codec(), token)
+
+
+@where_encrypted
+@given(st.text() | st.binary() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True))
+def test_anything_that_was_not_signed_is_refused_however_it_is_encrypted(configuration, content):
+    refusal(configuration.codec(), FORGES[configuration].wrap(content))
+
+
+JSON = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+
+
+@everywhere
+@given(
+    changes=st.fixed_dictionaries(
+        {}, optional={"name": st.text(), "arguments": st.dictionaries(st.text(), JSON)}
+    )
+)
+def test_no_other_request_opens_a_state(configuration, changes):
+    moved = replace(BINDING, **changes)
+    if moved != BINDING:
+        with pytest.raises(StateRejected) as refused:
+            configuration.codec().open(moved, FORGES[configuration].token)
+        assert refused.value.reason == "wrong_request"
+
+
+@everywhere
+@given(one=st.text() | st.none(), other=st.text() | st.none())
+def test_no_other_principal_opens_a_state(configuration, one, other):
+    minted, presented = (replace(BINDING, principal=principal) for principal in (one, other))
+    token = configuration.codec().seal(minted, None, round=1, first_issued_at=None)
+    if one == other:
+        configuration.codec().open(presented, token)
+    else:
+        with pytest.raises(StateRejected) as refused:
+            configuration.codec().open(presented, token)
+        assert refused.value.reason == "wrong_principal"
+
+
+@where_delegated
+def test_a_certificate_is_refused_once_it_has_expired_although_it_is_remembered(configuration):
+    now = NOW + 1199
+    token = FORGES[configuration].with_claims(iat=now - 599, nbf=now - 599, exp=CERTIFIED_UNTIL)
+    one = configuration.codec(now)
+    assert one.open(BINDING, token).payload == PAYLOAD
+    assert refusal(replace(one, clock=lambda: CERTIFIED_UNTIL), token) == "certificate_expired"
+
+
+class Withdrawable:
+    """Trusts KEY until it is withdrawn."""
+
+    is_withdrawn = False
+
+    def find(self, kid):
+        return None if self.is_withdrawn else KEY.find(kid)
+
+
+@where_delegated
+def test_a_certificate_is_refused_once_its_root_is_withdrawn_although_it_is_remembered(configuration):
+    keys, token = Withdrawable(), FORGES[configuration].token
+    one = configuration.codec(keys=keys)
+    assert one.open(BINDING, token).payload == PAYLOAD
+    keys.is_withdrawn = True
+    assert refusal(one, token) == "certificate_unknown_key"
+
+
+@where_delegated
+def test_a_revoked_certificate_is_refused_although_it_is_remembered(configuration):
+    one = configuration.codec(revoked={CERTIFIED["jti"]})
+    assert [refusal(one, FORGES[configuration].token) for _ in range(3)] == ["certificate_revoked"] * 3

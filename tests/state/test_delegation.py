@@ -1,0 +1,173 @@
+import secrets
+import subprocess
+import sys
+
+import pytest
+
+from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.state.certificates import LIFETIME_S, Trust
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
+from support.kms import Clock
+from support.tokens import BINDING, NOW, claims_of
+
+LIMITS = Limits()
+WINDOW_S = LIFETIME_S - LIMITS.round_ttl_s
+
+
+class Root(LocalKey):
+    """A root key that counts, and fails while it is told to."""
+
+    signed = 0
+    failure = None
+
+    def sign(self, signing_input):
+        self.signed += 1
+        if self.failure:
+            raise KeyServiceError(self.failure)
+        return super().sign(signing_input)
+
+
+@pytest.fixture
+def root():
+    return Root.generate()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def delegation(root, clock, **changes):
+    given = {
+        "root": root,
+        "issuer": BINDING.issuer,
+        "audience": BINDING.audience,
+        "limits": LIMITS,
+        "clock": clock,
+        "random_bytes": secrets.token_bytes,
+        "random": lambda: 0.0,
+        "issued": lambda jti, expires_at: None,
+    }
+    return Delegation(**{**given, **changes})
+
+
+def trusted(root, signer, now=NOW):
+    return Trust(root).key(
+        signer.key_members, issuer=BINDING.issuer, audience=BINDING.audience, now=now, skew_s=5
+    )
+
+
+def test_a_signers_certificate_names_its_key(root, clock):
+    signer = delegation(root, clock).signer()
+    key = trusted(root, signer)
+    assert key.public_key == signer.key.public_key
+    assert (key.kid, key.expires_at) == (root.kid, NOW + LIFETIME_S)
+
+
+def test_nothing_is_made_before_the_first_token(root, clock):
+    delegating = delegation(root, clock)
+    assert root.signed == 0
+    delegating.signer()
+    assert root.signed == 1
+
+
+def test_one_certificate_serves_many_tokens(root, clock):
+    delegating = delegation(root, clock)
+    assert delegating.signer() is delegating.signer()
+    assert root.signed == 1
+
+
+def test_whatever_is_signed_now_expires_before_its_certificate(root, clock):
+    delegating = delegation(root, clock, random=lambda: 0.999)
+    for second in range(0, 3 * LIFETIME_S, 7):
+        clock.now = NOW + second + 0.9
+        key = trusted(root, delegating.signer(), clock.now)
+        assert key.expires_at >= int(clock.now) + LIMITS.round_ttl_s
+
+
+def test_a_certificate_is_renewed_before_that_is_necessary(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now += WINDOW_S * 2 / 3 - 1
+    assert delegating.signer() is first
+    clock.now += 1
+    second = delegating.signer()
+    assert second.certificate != first.certificate
+    assert second.key.kid != first.key.kid
+
+
+def test_while_the_old_certificate_is_good_a_failed_renewal_is_not_felt(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    root.failure = "ThrottlingException"
+    clock.now = NOW + WINDOW_S * 2 / 3
+    for _ in range(RENEWAL_RETRY_S):
+        assert delegating.signer() is first
+        clock.now += 1
+    assert root.signed == 2
+    assert delegating.signer() is first
+    assert root.signed == 3
+    clock.now = NOW + WINDOW_S
+    assert delegating.signer() is first
+    clock.now += 1
+    with pytest.raises(KeyServiceError):
+        delegating.signer()
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -6])
+def test_a_clock_that_was_set_back_gets_a_certificate_of_its_own_time(root, clock, seconds):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now += seconds
+    second = delegating.signer()
+    assert second is not first
+    assert trusted(root, second, clock.now)
+
+
+def test_a_clock_behind_by_less_than_the_skew_goes_on(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now -= 5
+    assert delegating.signer() is first
+
+
+def test_each_certificate_is_reported_with_what_it_takes_to_revoke_it(root, clock):
+    reported = []
+    signer = delegation(root, clock, issued=lambda *about: reported.append(about)).signer()
+    assert reported == [(claims_of(signer.certificate)["jti"], NOW + LIFETIME_S)]
+
+
+def test_a_certificate_that_would_be_too_long_is_not_made(root, clock):
+    with pytest.raises(KeyServiceError) as failed:
+        delegation(root, clock, audience="https://mcp.example/" + "x" * 1500).signer()
+    assert failed.value.reason == "certificate_too_long"
+    assert root.signed == 0
+
+
+CLONES = """
+import os, sys, time
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.keys import LocalKey
+import secrets
+root = LocalKey.generate()
+ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, print)
+make = lambda: Delegation(root, "issuer", "audience", *ports)
+make().signer()  # whatever a first token initialises is in the snapshot
+delegating = make()
+for _ in range(3):
+    if os.fork() == 0:
+        print(delegating.signer().key.kid, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_processes_cloned_before_their_first_token_sign_with_keys_of_their_own():
+    """What SnapStart does: the memory of one process becomes that of many."""
+    done = subprocess.run([sys.executable, "-c", CLONES], capture_output=True, text=True, check=True)
+    kids = [line for line in done.stdout.splitlines() if " " not in line]
+    assert len(kids) == len(set(kids)) == 3

@@ -1,0 +1,156 @@
+"""What forgeries cost: time to refuse them, and no call of any key."""
+
+import itertools
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mcp_roundtrip.errors import StateRejected
+from support.attacks_certificate import CERTIFICATES, certificate_for
+from support.attacks_encryption import ENCRYPTIONS, UNTOUCHABLE
+from support.attacks_signature import MALLORY, SIGNED_TOKENS
+from support.attacks_spelling import SPELLINGS
+from support.forge import FORGES, Forge
+from support.tokens import (
+    BINDING,
+    CONFIGURATIONS,
+    DELEGATION,
+    ENCRYPTED,
+    EPOCH,
+    KEY,
+    MAC,
+    NOW,
+    Configuration,
+    encrypted,
+    signed,
+)
+
+everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str)
+
+
+@dataclass
+class Counted:
+    """Signer, MAC key and public keys of a configuration, which count what they are asked."""
+
+    configuration: Configuration
+    calls: Counter[str] = field(default_factory=Counter)
+    generation = MAC.generation
+
+    @property
+    def key_members(self):
+        return self._signer.key_members
+
+    @property
+    def _signer(self):
+        return DELEGATION.signer() if self.configuration.delegated else KEY
+
+    def sign(self, signing_input):
+        self.calls["sign"] += 1
+        return self._signer.sign(signing_input)
+
+    def mac(self, message):
+        self.calls["mac"] += 1
+        return MAC.mac(message)
+
+    def find(self, kid):
+        self.calls["find"] += 1
+        return KEY.find(kid)
+
+    def codec(self, now=NOW):
+        one = self.configuration.codec(now, keys=self, macs=[self])
+        return replace(one, signer=lambda: self)
+
+
+def warm(configuration, now=NOW):
+    """A codec that has sealed and opened a state, and what was counted since then: nothing."""
+    counted = Counted(configuration)
+    one = counted.codec(now)
+    one.open(BINDING, one.seal(BINDING, None, round=1, first_issued_at=None))
+    assert counted.calls["sign"] == 1
+    assert counted.calls["mac"] == configuration.encrypted
+    counted.calls.clear()
+    return one, counted.calls
+
+
+def refused(one, tokens):
+    for token in tokens:
+        with pytest.raises(StateRejected):
+            one.open(BINDING, token)
+
+
+def from_the_tables(forge: Forge) -> Iterator[object]:
+    """What the tables make of a state with every key, so that each check is met."""
+    anywhere: tuple[object, ...] = ({}, UNTOUCHABLE)
+    for attack in itertools.chain.from_iterable(
+        table.values() for table in (SPELLINGS, SIGNED_TOKENS, CERTIFICATES, ENCRYPTIONS)
+    ):
+        if attack.request or attack.later_s or attack.verifier not in anywhere:
+            continue
+        if forge.configuration in attack.on and attack.reason is not None:
+            yield attack.forge(forge)
+
+
+def without_keys(forge: Forge) -> Iterator[str]:
+    """What somebody makes who has seen one state, and has a key of their own; without end."""
+    for number in itertools.count():
+        content = forge.claims | {"rnd": number}
+        own = {"alg": "ES256", "kid": MALLORY.kid, "typ": "mcp-rs+jwt"}
+        certificate = signed({**own, "typ": "mcp-rs-crt+jwt"}, certificate_for(MALLORY), MALLORY)
+        inner = [
+            signed(own, content, MALLORY),
+            signed({**own, "kid": KEY.kid}, content, MALLORY),
+            signed({**own, "kid": secrets.token_urlsafe(12)}, content, MALLORY),
+            signed({"alg": "ES256", "crt": certificate, "typ": "mcp-rs+jwt"}, content, MALLORY),
+            signed(forge.header, content, MALLORY),
+        ]
+        yield from inner
+        if forge.configuration.encrypted:
+            for epoch, token in zip(
+                (EPOCH, EPOCH + number + 1, EPOCH - number - 2, number), inner, strict=False
+            ):
+                kid = f"{MAC.generation}.{epoch}"
+                yield encrypted(forge.outer | {"kid": kid}, token, secrets.token_bytes(32))
+        yield forge.token[: number + 1]
+        yield forge.token + "A" * (number + 1)
+        yield secrets.token_urlsafe(number + 1)
+
+
+def distinct(tokens: Iterator[object], count: int) -> list[object]:
+    found: dict[object, object] = {}
+    for token in tokens:
+        found[repr(token)] = token
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+@everywhere
+def test_a_thousand_forgeries_make_nobody_sign_or_derive_a_key(configuration):
+    forge = FORGES[configuration]
+    known = distinct(from_the_tables(forge), 500)
+    tokens = distinct(itertools.chain(known, without_keys(forge)), 1000)
+    one, calls = warm(configuration)
+    refused(one, tokens)
+    assert len(tokens) == 1000
+    assert (calls["sign"], calls["mac"]) == (0, 0)
+
+
+@where_encrypted
+def test_a_forgery_by_somebody_without_the_epochs_key_is_refused_before_a_signing_key_is_looked_up(
+    configuration,
+):
+    one, calls = warm(configuration)
+    refused(one, distinct(without_keys(FORGES[configuration]), 500))
+    assert calls == {}
+
+
+@where_encrypted
+def test_forgeries_that_name_the_epoch_before_cost_one_derivation_however_many_they_are(configuration):
+    one, calls = warm(configuration, NOW + 100)
+    outer = FORGES[configuration].outer | {"kid": f"{MAC.generation}.{EPOCH - 1}"}
+    refused(one, [encrypted(outer, "forged", secrets.token_bytes(32)) for _ in range(200)])
+    assert calls == {"mac": 1}

@@ -1,0 +1,94 @@
+"""The encrypted form, with joserfc as oracle in both directions. What is refused is in test_attacks."""
+
+import json
+import secrets
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joserfc import jwe as joserfc_jwe
+from joserfc.jwk import OctKey
+from joserfc.registry import HeaderParameter
+
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.state import jwe
+from mcp_roundtrip.state.jwe import ContentKey
+from support.tokens import sealed, unb64
+
+SECRET = secrets.token_bytes(32)
+KEY = ContentKey("gen.1", SECRET, "t+jwt")
+HEADER = {"alg": "dir", "cty": "JWT", "enc": "A256GCM", "kid": "gen.1", "typ": "t+jwt"}
+TOKEN = sealed({"a": 1})
+
+joserfc_jwe.JWERegistry.max_ciphertext_length = 1_000_000
+REGISTRY = joserfc_jwe.JWERegistry(
+    algorithms=["dir", "A256GCM"],
+    header_registry={"cty": HeaderParameter("content type", "str"), "typ": HeaderParameter("type", "str")},
+)
+
+CONTENTS = st.text("ABCabc019-_.")
+
+
+def encrypted(content=TOKEN, key=KEY):
+    return jwe.encrypt(content, key, secrets.token_bytes(jwe.IV_BYTES))
+
+
+def decrypted(token, typ="t+jwt"):
+    return jwe.decrypt(token.encode(), typ, {"gen.1": KEY}.__getitem__).decode()
+
+
+@given(CONTENTS)
+def test_joserfc_opens_what_is_encrypted_here(content):
+    read = joserfc_jwe.decrypt_compact(encrypted(content), OctKey.import_key(SECRET), registry=REGISTRY)
+    assert read.plaintext is not None
+    assert read.plaintext.decode() == content
+    assert read.protected == HEADER
+
+
+@given(CONTENTS, st.permutations(sorted(HEADER)))
+def test_what_joserfc_encrypts_with_the_right_members_is_opened_here(content, order):
+    header = {name: HEADER[name] for name in order}
+    token = joserfc_jwe.encrypt_compact(header, content, OctKey.import_key(SECRET), registry=REGISTRY)
+    assert decrypted(token) == content
+
+
+@given(CONTENTS)
+def test_what_is_encrypted_is_decrypted_and_its_length_is_known_beforehand(content):
+    token = encrypted(content)
+    assert decrypted(token) == content
+    assert KEY.wrapped(len(content)) == len(token)
+
+
+def test_the_content_does_not_show_and_no_two_tokens_are_alike():
+    one, other = encrypted(), encrypted()
+    assert one.split(".")[3] != other.split(".")[3]
+    assert TOKEN.encode() not in unb64(one.split(".")[3])
+
+
+def test_the_header_says_which_key_and_what_is_inside_and_nothing_else():
+    assert json.loads(unb64(encrypted().split(".", maxsplit=1)[0])) == HEADER
+
+
+def test_one_type_of_token_is_not_accepted_as_another():
+    with pytest.raises(StateRejected) as refused:
+        decrypted(encrypted(), "other+jwt")
+    assert refused.value.reason == "header"
+
+
+def test_a_token_under_another_key_of_the_same_name_is_refused():
+    token = encrypted(key=ContentKey("gen.1", secrets.token_bytes(32), "t+jwt"))
+    with pytest.raises(StateRejected) as refused:
+        decrypted(token)
+    assert refused.value.reason == "decryption"
+
+
+def test_importing_the_state_part_loads_neither_jwt_nor_cryptography():
+    code = (
+        "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.links, mcp_roundtrip.state.delegation\n"
+        "heavy = {'jwt', 'cryptography', 'boto3'}\n"
+        "print(*heavy & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

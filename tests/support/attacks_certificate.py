@@ -1,0 +1,253 @@
+"""Attacks on the certificate in the header of a state that a key in memory has signed."""
+
+import json
+from collections.abc import Callable
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from mcp_roundtrip.state.keys import P256_ORDER
+from support.attacks_signature import ARN, BOTH, FURTHER_MEMBERS, LINK, MALLORY, OTHER
+from support.forge import FORGES, Attack, Forge
+from support.tokens import (
+    BINDING,
+    CERTIFIED_UNTIL,
+    CONFIGURATIONS,
+    DELEGATED,
+    DIRECT,
+    KEY,
+    NOW,
+    b64,
+    claims_of,
+    header_of,
+    signed,
+    unb64,
+    with_claims,
+    with_header,
+    with_signature,
+    without_claim,
+)
+
+CERTIFICATE = FORGES[DELEGATED[0]].certificate
+CERTIFIED = claims_of(CERTIFICATE)
+JWK = CERTIFIED["cnf"]["jwk"]
+SIGNATURE = unb64(CERTIFICATE.rpartition(".")[2])
+R, S = SIGNATURE[:32], int.from_bytes(SIGNATURE[32:], "big")
+OUTSIDE = ec.derive_private_key(0x5EED, ec.SECP256K1()).public_key().public_numbers()
+P384 = ec.derive_private_key(0x5EED, ec.SECP384R1()).public_key().public_numbers()
+
+
+def holding(certificate: object, reason: str | None) -> Attack:
+    """The state with this certificate, signed again by the key that the genuine one is for."""
+    return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED)
+
+
+def claims(reason: str | None, **members: object) -> Attack:
+    """Claims of the certificate changed, and it signed again by the root."""
+    return holding(with_claims(CERTIFICATE, **members), reason)
+
+
+def header(reason: str = "certificate_header", **members: object) -> Attack:
+    return holding(with_header(CERTIFICATE, **members), reason)
+
+
+def key(reason: str = "certificate_key", **members: object) -> Attack:
+    """Members of the JWK changed, or removed where None."""
+    jwk = {name: value for name, value in (JWK | members).items() if value is not None}
+    return claims(reason, cnf={"jwk": jwk})
+
+
+def content(text: bytes, reason: str = "certificate_payload") -> Attack:
+    return holding(signed(header_of(CERTIFICATE), text), reason)
+
+
+def certificate_for(signer: object) -> dict[str, object]:
+    """The genuine claims with another key in them."""
+    numbers = signer.public_key.public_numbers()
+    return CERTIFIED | {"cnf": {"jwk": JWK | {"x": coordinate(numbers.x), "y": coordinate(numbers.y)}}}
+
+
+def coordinate(number: int, size: int = 32) -> str:
+    return b64(number.to_bytes(size, "big"))
+
+
+def of_the_attacker(change: Callable[[dict[str, object]], str], reason: str | None) -> Attack:
+    """A state that the attacker's key has signed, with the certificate that `change` makes for it."""
+    certificate = change(certificate_for(MALLORY))
+    head = {"alg": "ES256", "crt": certificate, "typ": "mcp-rs+jwt"}
+    return Attack(lambda forge: forge.signed(head, forge.claims, MALLORY), reason, CONFIGURATIONS)
+
+
+def chained(claims: dict[str, object]) -> str:
+    return signed(
+        {"alg": "ES256", "crt": CERTIFICATE, "typ": "mcp-rs-crt+jwt"}, claims, FORGES[DELEGATED[0]].key
+    )
+
+
+def outliving(seconds: int) -> Callable[[Forge], object]:
+    """A state with all of its ten minutes, and a certificate that ends so much earlier."""
+    certificate = with_claims(CERTIFICATE, exp=NOW + 600 - seconds)
+    return lambda forge: forge.with_header(crt=certificate)
+
+
+CHAINS = {
+    "a certificate by the attacker": of_the_attacker(
+        lambda claims: signed(header_of(CERTIFICATE) | {"kid": MALLORY.kid}, claims, MALLORY),
+        "certificate_unknown_key",
+    ),
+    "a certificate by the attacker under the root's kid": of_the_attacker(
+        lambda claims: signed(header_of(CERTIFICATE), claims, MALLORY), "certificate_signature"
+    ),
+    "a certificate by a certified key": of_the_attacker(chained, "certificate_header"),
+    "a certificate by a certified key under the root's kid": of_the_attacker(
+        lambda claims: signed(header_of(CERTIFICATE), claims, FORGES[DELEGATED[0]].key),
+        "certificate_signature",
+    ),
+    "a key put into the genuine certificate": of_the_attacker(
+        lambda claims: ".".join(
+            (CERTIFICATE.split(".")[0], b64(json.dumps(claims).encode()), CERTIFICATE.split(".")[2])
+        ),
+        "certificate_signature",
+    ),
+    "the genuine certificate for the attacker's key": of_the_attacker(
+        lambda claims: CERTIFICATE, "signature"
+    ),
+    "a certificate of another key": holding(
+        signed(header_of(CERTIFICATE), certificate_for(OTHER)), "signature"
+    ),
+    "a certificate by the other of two trusted keys": Attack(
+        lambda forge: forge.with_header(
+            crt=signed(header_of(CERTIFICATE) | {"kid": OTHER.kid}, CERTIFIED, OTHER)
+        ),
+        None,
+        DELEGATED,
+        verifier=BOTH,
+    ),
+    "a certificate under the kid of another trusted key": Attack(
+        lambda forge: forge.with_header(
+            crt=".".join(
+                (
+                    b64(json.dumps(header_of(CERTIFICATE) | {"kid": OTHER.kid}).encode()),
+                    *CERTIFICATE.split(".")[1:],
+                )
+            )
+        ),
+        "certificate_signature",
+        DELEGATED,
+        verifier=BOTH,
+    ),
+    "two certificates": holding([CERTIFICATE, CERTIFICATE], "certificate_not_a_string"),
+    "a certificate as state": Attack(lambda forge: forge.wrap(CERTIFICATE), "header"),
+    "a certificate's claims as state": Attack(lambda forge: forge.signed(forge.header, CERTIFIED), "claims"),
+    "a state as certificate": holding(FORGES[DIRECT[0]].token, "certificate_header"),
+    "a state's claims in a certificate": content(
+        json.dumps(FORGES[DIRECT[0]].claims).encode(), "certificate_claims"
+    ),
+    "a link as certificate": holding(LINK, "certificate_header"),
+    "a link's claims in a certificate": content(json.dumps(claims_of(LINK)).encode(), "certificate_claims"),
+}
+SPELLINGS = {
+    "certificate empty": holding("", "certificate_malformed"),
+    "certificate 5": holding(5, "certificate_not_a_string"),
+    "certificate null": Attack(
+        lambda forge: forge.signed(forge.header | {"crt": None}, forge.claims),
+        "certificate_not_a_string",
+        DELEGATED,
+    ),
+    "certificate too long": holding("A" * 2049, "certificate_too_long"),
+    "certificate too long for a header": holding("A" * 4096, "malformed"),
+    "certificate not in ASCII": holding("é" + CERTIFICATE, "certificate_malformed"),
+    **{
+        f"certificate with {suffix!r} appended": holding(CERTIFICATE + suffix, "certificate_malformed")
+        for suffix in ("=", "==", ".", "A", "\n", " ", "\0")
+    },
+    "certificate without signature": holding(CERTIFICATE.rpartition(".")[0], "certificate_malformed"),
+    "certificate's signature with the high s": holding(
+        with_signature(CERTIFICATE, R + (P256_ORDER - S).to_bytes(32, "big")), "certificate_signature"
+    ),
+    "certificate's signature (0, 0)": holding(
+        with_signature(CERTIFICATE, bytes(64)), "certificate_signature"
+    ),
+    **{f"certificate's alg {alg!r}": header(alg=alg) for alg in ("none", "HS256", "ES384", "es256", None, 5)},
+    **{
+        f"certificate's typ {typ!r}": header(typ=typ) for typ in ("JWT", "mcp-rs+jwt", "MCP-RS-CRT+JWT", None)
+    },
+    **{
+        f"certificate's header member {name}": header(**{name: value})
+        for name, value in FURTHER_MEMBERS.items()
+    },
+    **{
+        f"certificate's kid {kid!r}": header("certificate_unknown_key", kid=kid)
+        for kid in (ARN, "", "../../etc/passwd")
+    },
+    "certificate's kid 5": header(kid=5),
+    "certificate without kid": header(kid=None),
+}
+CLAIMS = {
+    **{
+        f"certificate without {name}": holding(without_claim(CERTIFICATE, name), "certificate_claims")
+        for name in CERTIFIED
+    },
+    **{
+        f"certificate's {name} {value!r}": claims("certificate_claims", **{name: value})
+        for name in ("iat", "nbf", "exp")
+        for value in (str(NOW), True, None, NOW + 0.5)
+    },
+    **{
+        f"certificate's {name} {value!r}": claims("certificate_claims", **{name: value})
+        for name in ("iss", "aud", "jti", "cnf")
+        for value in (5, None, [CERTIFIED[name]])
+    },
+    "certificate with a sub": claims("certificate_claims", sub="alice"),
+    "certificate with an unknown claim": claims("certificate_claims", ca=True),
+    "certificate with a duplicate claim": content(
+        json.dumps(CERTIFIED).encode()[:-1] + b',"exp":9999999999}'
+    ),
+    "certificate with NaN": content(b'{"exp":NaN}'),
+    "certificate of an array": content(b"[]"),
+    "certificate of no JSON": content(b"compressed"),
+    "certificate of another deployment": claims("certificate_wrong_issuer", iss="other"),
+    "certificate for another endpoint": claims("certificate_wrong_audience", aud=BINDING.audience + "/"),
+    "certificate from the future": claims("certificate_not_yet_valid", iat=NOW + 6, nbf=NOW + 6),
+    "certificate that is not valid yet": claims("certificate_not_yet_valid", nbf=NOW + 6),
+    "certificate that ends now": claims("certificate_expired", exp=NOW),
+    "certificate of more than half an hour": claims("certificate_lifetime", exp=CERTIFIED_UNTIL + 1),
+    "certificate without end": claims("certificate_lifetime", exp=10**300),
+    "certificate that ends with the state": Attack(outliving(0), None, DELEGATED),
+    "certificate that ends before the state": Attack(outliving(1), "outlives_certificate", DELEGATED),
+    "certificate that is revoked": Attack(
+        lambda forge: forge.token,
+        "certificate_revoked",
+        DELEGATED,
+        verifier={"revoked": {CERTIFIED["jti"]}},
+    ),
+    "certificate beside one that is revoked": Attack(
+        lambda forge: forge.token, None, DELEGATED, verifier={"revoked": {"another"}}
+    ),
+}
+CERTIFIED_KEYS = {
+    "certified key with a d": key(d="AAAA"),
+    "certified key with a use": key(use="sig"),
+    "certified key with a kid": key(kid=KEY.kid),
+    **{f"certified key without {name}": key(**{name: None}) for name in JWK},
+    "certified key of kty OKP": key(kty="OKP"),
+    "certified key on P-384": key(crv="P-384", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)),
+    "certified key on secp256k1": key(crv="secp256k1", x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
+    "certified key on secp256k1, said to be on P-256": key(x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
+    "certified key on P-384, said to be on P-256": key(
+        "certificate_too_long", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)
+    ),
+    "certified key off the curve": key(x=JWK["y"], y=JWK["x"]),
+    "certified key at the origin": key(x=coordinate(0), y=coordinate(0)),
+    "certified key with an x that is not reduced": key(x=coordinate(2**256 - 1)),
+    "certified key with a short x": key(x=coordinate(1, 31)),
+    "certified key with an empty x": key(x=""),
+    "certified key with an x that is padded": key("certificate_too_long", x=JWK["x"] + "="),
+    "certified key with an x that is no Base64": key("certificate_malformed", x="!" * 43),
+    "certified key with an x that has stray bits": key("certificate_malformed", x="A" * 42 + "B"),
+    "certified key with an x that is a number": key("certificate_not_a_string", x=5),
+    "no certified key": claims("certificate_key", cnf={}),
+    "certified key that is an array": claims("certificate_key", cnf={"jwk": [JWK]}),
+    "certified key under another name": claims("certificate_key", cnf={"jku": JWK}),
+    "certified key beside another": claims("certificate_key", cnf={"jwk": JWK, "kid": KEY.kid}),
+}
+CERTIFICATES = CHAINS | SPELLINGS | CLAIMS | CERTIFIED_KEYS

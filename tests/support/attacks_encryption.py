@@ -1,0 +1,212 @@
+"""Attacks on the encryption around a state, and on the epoch that names its key."""
+
+import hashlib
+import json
+from collections.abc import Callable
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mcp_roundtrip.state.epochs import LocalMacKey, generation_of
+from support.attacks_signature import ARN, LINK
+from support.forge import SECRET, Attack, Forge
+from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, NOW, b64, encrypted, epoch_secret, unb64
+
+NEXT_MAC = LocalMacKey("mrk-2", b"a newer secret of the tests")
+FORGED_SECRETS = {
+    "zeros": bytes(32),
+    "a digest of the public key": hashlib.sha256(
+        KEY.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    ).digest(),
+    "a digest of the kid": hashlib.sha256(f"{MAC.generation}.{EPOCH}".encode()).digest(),
+    "the key of another epoch": epoch_secret(EPOCH + 1),
+    "the key of another generation": epoch_secret(EPOCH, NEXT_MAC),
+    "half of the key": SECRET[:16],
+}
+
+
+class Untouchable:
+    """A MAC key of our generation that must not be asked."""
+
+    generation = MAC.generation
+
+    def mac(self, message: bytes) -> bytes:
+        raise AssertionError("asked")
+
+
+UNTOUCHABLE = {"macs": [Untouchable()]}
+BOTH = {"macs": [NEXT_MAC, MAC]}
+
+
+def outer(reason: str = "header", **members: object) -> Attack:
+    """Members of the outer header changed, or removed where None, under the right key (no call is made)."""
+    return Attack(lambda forge: forge.with_outer(**members), reason, ENCRYPTED, verifier=UNTOUCHABLE)
+
+
+def outer_json(header: bytes, reason: str = "header") -> Attack:
+    return Attack(
+        lambda forge: encrypted(header, forge.inner, SECRET), reason, ENCRYPTED, verifier=UNTOUCHABLE
+    )
+
+
+def parts(change: Callable[[list[str]], list[str]], reason: str = "malformed") -> Attack:
+    """The five parts of the state, changed without any key."""
+    return Attack(lambda forge: ".".join(change(forge.token.split("."))), reason, ENCRYPTED)
+
+
+def content(make: Callable[[Forge], str | bytes], reason: str) -> Attack:
+    return Attack(lambda forge: forge.wrap(make(forge)), reason, ENCRYPTED)
+
+
+def under(secret: bytes) -> Attack:
+    """Encrypted anew, with the genuine header, under a key that a forger may have or guess."""
+    return Attack(lambda forge: encrypted(forge.outer, forge.inner, secret), "decryption", ENCRYPTED)
+
+
+def with_iv(size: int) -> Attack:
+    return Attack(
+        lambda forge: encrypted(forge.outer, forge.inner, SECRET, bytes(size)), "malformed", ENCRYPTED
+    )
+
+
+def epoch(name: object, reason: str, later_s: int = 0) -> Attack:
+    """Encrypted under the very key that the fleet would derive, were it asked for this epoch."""
+    return Attack(
+        lambda forge: forge.at_epoch(name), reason, ENCRYPTED, later_s=later_s, verifier=UNTOUCHABLE
+    )
+
+
+def moved_border(by: int) -> Callable[[list[str]], list[str]]:
+    """The same ciphertext and tag, cut apart elsewhere."""
+
+    def change(token: list[str]) -> list[str]:
+        sealed = unb64(token[3]) + unb64(token[4])
+        return [*token[:3], b64(sealed[: by - 16]), b64(sealed[by - 16 :])]
+
+    return change
+
+
+def as_json(forge: Forge) -> str:
+    """The same token in the JSON serialization (RFC 7516 §7.2.2)."""
+    protected, _, iv, ciphertext, tag = forge.token.split(".")
+    return json.dumps({"protected": protected, "iv": iv, "ciphertext": ciphertext, "tag": tag})
+
+
+HEADERS = {
+    **{
+        f"outer alg {alg!r}": outer(alg=alg)
+        for alg in ("none", "DIR", "A256KW", "A256GCMKW", "RSA-OAEP", "ECDH-ES", "ES256", "", 5, None)
+    },
+    "outer alg PBES2": outer(alg="PBES2-HS256+A128KW", p2c=2**31 - 1, p2s="AAAA"),
+    **{
+        f"outer enc {enc!r}": outer(enc=enc)
+        for enc in ("A128GCM", "A192GCM", "a256gcm", "A256CBC-HS512", "none", "", 5, None)
+    },
+    **{
+        f"outer typ {typ!r}": outer(typ=typ)
+        for typ in ("JWT", "JOSE", "mcp-link+jwt", "mcp-rs-crt+jwt", "MCP-RS+JWT", "", 5, None)
+    },
+    **{f"outer cty {cty!r}": outer(cty=cty) for cty in ("jwt", "JWE", "json", "", 5, None)},
+    **{
+        f"outer header member {name}": outer(**{name: value})
+        for name, value in {
+            "zip": "DEF",
+            "crit": ["kid"],
+            "p2c": 1,
+            "epk": {"kty": "EC"},
+            "apu": "AAAA",
+            "jwk": {"kty": "oct"},
+            "jku": "https://evil.example/jwks",
+            "crt": "AAAA",
+        }.items()
+    },
+    **{
+        f"outer kid {kid!r}": outer(kid=kid) for kid in (5, None, [f"{MAC.generation}.{EPOCH}"], "", ARN, ".")
+    },
+    "a duplicate outer member": outer_json(
+        f'{{"alg":"dir","cty":"JWT","enc":"A256GCM","kid":"x","kid":"{MAC.generation}.{EPOCH}",'
+        '"typ":"mcp-rs+jwt"}'.encode()
+    ),
+    "an outer header that is an array": outer_json(b"[]"),
+    "an outer header that is not JSON": outer_json(b"{"),
+    "an outer header that is not UTF-8": outer_json(b'{"kid":"\xff"}'),
+    "an outer header of 100 levels": outer_json(b"[" * 100 + b"]" * 100),
+    "an outer header of 1,000 levels": outer_json(b"[" * 1000 + b"]" * 1000, "malformed"),
+    "an outer header without content": outer_json(b""),
+}
+PARTS = {
+    "key part filled": parts(lambda token: [token[0], b64(SECRET), *token[2:]]),
+    "three parts": parts(lambda token: [token[0], *token[3:]]),
+    "four parts": parts(lambda token: [token[0], *token[2:]]),
+    "six parts": parts(lambda token: [*token, "AAAA"]),
+    "IV of 8 bytes, rightly used": with_iv(8),
+    "IV of 16 bytes, rightly used": with_iv(16),
+    "no IV": parts(lambda token: [*token[:2], "", *token[3:]]),
+    "another IV": parts(lambda token: [*token[:2], b64(bytes(12)), *token[3:]], "decryption"),
+    "tag cut to 12 bytes": parts(lambda token: [*token[:4], token[4][:16]]),
+    "tag cut to 4 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4])[:4])]),
+    "tag of 17 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4]) + b"\0")]),
+    "no tag": parts(lambda token: [*token[:4], ""]),
+    "a tag of zeros": parts(lambda token: [*token[:4], b64(bytes(16))], "decryption"),
+    "a byte of the ciphertext in the tag": parts(moved_border(-1)),
+    "a byte of the tag in the ciphertext": parts(moved_border(1)),
+    "no ciphertext": parts(lambda token: [*token[:3], "", token[4]], "decryption"),
+    "ciphertext cut": parts(lambda token: [*token[:3], b64(unb64(token[3])[:-1]), token[4]], "decryption"),
+    "in the JSON serialization": Attack(as_json, "malformed", ENCRYPTED),
+    **{f"encrypted under {name}": under(secret) for name, secret in FORGED_SECRETS.items()},
+}
+CONTENTS = {
+    "nothing encrypted": content(lambda forge: b"", "malformed"),
+    "claims encrypted but not signed": content(lambda forge: json.dumps(forge.claims), "malformed"),
+    "claims encrypted and unsigned": content(
+        lambda forge: f"{b64(b'{}')}.{b64(json.dumps(forge.claims).encode())}.", "malformed"
+    ),
+    "encrypted twice": content(lambda forge: forge.token, "malformed"),
+    "a link, encrypted": content(lambda forge: LINK, "header"),
+    "bytes outside ASCII, encrypted": content(lambda forge: bytes(range(256)), "malformed"),
+}
+EPOCHS = {
+    "this epoch": Attack(lambda forge: forge.at_epoch(EPOCH), None, ENCRYPTED),
+    "the epoch before, within a round's time": Attack(
+        lambda forge: forge.at_epoch(EPOCH - 1), None, ENCRYPTED, later_s=599
+    ),
+    "the epoch before, past a round's time": epoch(EPOCH - 1, "epoch", later_s=600),
+    "the epoch after": epoch(EPOCH + 1, "epoch"),
+    "two epochs before": epoch(EPOCH - 2, "epoch"),
+    "epoch 1": epoch(1, "epoch"),
+    "the last epoch there is": epoch(9_999_999_999, "epoch"),
+    "the epoch in seconds": epoch(NOW, "epoch"),
+    "an epoch of 300 digits": epoch(10**299, "malformed"),
+    **{
+        f"epoch {name!r:.24}": epoch(name, "header")
+        for name in (
+            *(0, -EPOCH, -1, 10**10, 10**30, f"0{EPOCH}", f"+{EPOCH}", f" {EPOCH}", f"{EPOCH}\n"),
+            *("", "500_000", "5e5", "0x7a120", f"{EPOCH}.0", f"{EPOCH}.{EPOCH}", "NaN", "../etc"),
+            *("５０００００", "٥٠٠٠٠٠", "50000²", "\ud800"),
+        )
+    },
+    **{
+        f"generation {generation!r}": outer(reason, kid=f"{generation}.{EPOCH}")
+        for generation, reason in {
+            generation_of("mrk-of-the-attacker"): "unknown_key",
+            MAC.generation.swapcase(): "unknown_key",
+            MAC.generation[:-1]: "header",
+            f"{MAC.generation}A": "header",
+            "": "header",
+            "../../..": "header",
+            "аааааааа": "header",
+        }.items()
+    },
+    "a generation that is accepted beside the current one": Attack(
+        lambda forge: forge.token, None, ENCRYPTED, verifier=BOTH
+    ),
+    "the newer of two generations over the older one's content": Attack(
+        lambda forge: forge.with_outer(kid=f"{NEXT_MAC.generation}.{EPOCH}"),
+        "decryption",
+        ENCRYPTED,
+        verifier=BOTH,
+    ),
+    "a generation that is no longer accepted": Attack(
+        lambda forge: forge.token, "unknown_key", ENCRYPTED, verifier={"macs": [NEXT_MAC]}
+    ),
+}
+ENCRYPTIONS = HEADERS | PARTS | CONTENTS | EPOCHS

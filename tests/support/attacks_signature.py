@@ -1,0 +1,247 @@
+"""Attacks on the signed token: its header, the key it names, its signature, and JSON that no one mints."""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable
+
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys
+from mcp_roundtrip.state.links import sign_link
+from support.forge import FORGES, Attack, Forge
+from support.tokens import (
+    ALICE,
+    BINDING,
+    DELEGATED,
+    DIRECT,
+    KEY,
+    NOW,
+    b64,
+    claims_of,
+    signed,
+    unb64,
+    with_header,
+)
+
+MALLORY = LocalKey(ec.derive_private_key(0xBAD, ec.SECP256R1()))
+OTHER = LocalKey(ec.derive_private_key(0x0DD, ec.SECP256R1()))
+BOTH = {"keys": PinnedKeys([KEY.public_key, OTHER.public_key])}
+LINK = sign_link(
+    KEY,
+    issuer=BINDING.issuer,
+    audience=BINDING.audience,
+    principal=ALICE,
+    key="size",
+    flow_id="f1",
+    expires_at=NOW + 600,
+    clock=lambda: NOW,
+    random_bytes=secrets.token_bytes,
+)
+ARN = "arn:aws:kms:us-east-1:666666666666:key/0f0e0d0c-0b0a-0908-0706-050403020100"
+FURTHER_MEMBERS = {
+    "jwk": {"kty": "EC"},
+    "jku": "https://evil.example/jwks",
+    "x5u": "https://evil.example/cert",
+    "x5c": ["AAAA"],
+    "x5t": "AAAA",
+    "crit": ["exp"],
+    "b64": False,
+    "zip": "DEF",
+    "cty": "JWT",
+    "enc": "A256GCM",
+    "p2c": 2**31,
+}
+
+
+def header(reason: str = "header", **members: object) -> Attack:
+    return Attack(lambda forge: forge.with_header(**members), reason)
+
+
+def named(kid: object, reason: str = "unknown_key") -> Attack:
+    """The key that signed, under another name, in place of a certificate too."""
+    return Attack(lambda forge: forge.with_header(crt=None, kid=kid), reason)
+
+
+def signature(change: Callable[[Forge], bytes], reason: str = "signature") -> Attack:
+    return Attack(lambda forge: forge.with_signature(change(forge)), reason)
+
+
+def scalars(change: Callable[[int, int], tuple[int, int]]) -> Attack:
+    """The signature with another r and s."""
+
+    def changed(forge: Forge) -> bytes:
+        r, s = change(*r_and_s(forge))
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
+
+    return signature(changed)
+
+
+def r_and_s(forge: Forge) -> tuple[int, int]:
+    raw = forge.signature
+    return int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+
+
+def swapped(r: int, s: int) -> tuple[int, int]:
+    return s, min(r, P256_ORDER - r)
+
+
+def json_of(reason: str, change: Callable[[bytes], bytes]) -> Attack:
+    """The claims as the change writes them, rightly signed."""
+    return Attack(lambda forge: forge.signed(forge.header, change(json.dumps(forge.claims).encode())), reason)
+
+
+def header_json(header: bytes, reason: str = "header") -> Attack:
+    return Attack(lambda forge: forge.signed(header, forge.claims), reason)
+
+
+SECRETS: dict[str, Callable[[Forge], bytes]] = {
+    "the PEM": lambda forge: forge.key.public_key.public_bytes(
+        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
+    ),
+    "the DER": lambda forge: forge.key.public_key.public_bytes(
+        Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+    ),
+    "the root's PEM": lambda forge: KEY.public_key.public_bytes(
+        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
+    ),
+    "the kid": lambda forge: KEY.kid.encode(),
+    "the certificate": lambda forge: forge.certificate.encode(),
+    "nothing": lambda forge: b"",
+}
+
+
+def keyed(alg: str, secret: Callable[[Forge], bytes], said: str) -> Callable[[Forge], object]:
+    """A MAC in the place of the signature, by an algorithm that is said to be another, perhaps."""
+
+    def forged(forge: Forge) -> object:
+        signing_input = ".".join(
+            b64(json.dumps(part).encode()) for part in (forge.header | {"alg": said}, forge.claims)
+        )
+        mac = hmac.digest(secret(forge), signing_input.encode(), alg.replace("HS", "sha"))
+        return forge.wrap(f"{signing_input}.{b64(mac.ljust(64, bytes(1)))}")
+
+    return forged
+
+
+HEADERS = {
+    **{
+        f"alg {alg!r}": header(alg=alg)
+        for alg in (
+            *("none", "None", "nOnE", "", "es256", "ES256 ", "ES384", "ES256K", "EdDSA", "RS256", "HS256"),
+            *("dir", 5, True, ["ES256"], {"alg": "ES256"}),
+        )
+    },
+    "without alg": header(alg=None),
+    "alg none, unsigned": Attack(
+        lambda forge: forge.wrap(b64(b'{"alg":"none"}') + f".{forge.inner.split('.')[1]}."), "malformed"
+    ),
+    **{
+        f"{alg} keyed with {name}": Attack(keyed(alg, secret, alg), "header")
+        for alg in ("HS256", "HS384", "HS512")
+        for name, secret in SECRETS.items()
+    },
+    **{
+        f"HS256 keyed with {name}, said to be ES256": Attack(keyed("HS256", secret, "ES256"), "signature")
+        for name, secret in SECRETS.items()
+    },
+    **{
+        f"typ {typ!r}": header(typ=typ)
+        for typ in ("JWT", "at+jwt", "mcp-link+jwt", "mcp-rs-crt+jwt", "MCP-RS+JWT", "", 5)
+    },
+    "without typ": header(typ=None),
+    **{f"header member {name}": header(**{name: value}) for name, value in FURTHER_MEMBERS.items()},
+    "a duplicate header member": Attack(
+        lambda forge: forge.signed(b'{"alg":"none",' + json.dumps(forge.header).encode()[1:], forge.claims),
+        "header",
+    ),
+    "a header with NaN": header_json(b'{"alg":NaN}'),
+    "a header that is an array": header_json(b"[]"),
+    "a header that is not JSON": header_json(b"{"),
+    "a header that is not UTF-8": header_json(b'{"alg":"\xff"}'),
+    "a header of 1,000 levels": header_json(b"[" * 1000 + b"]" * 1000),
+    "a header of 30,000 levels": header_json(b"[" * 30_000, "malformed"),
+}
+KEYS = {
+    **{f"kid {kid!r}": named(kid) for kid in (ARN, "../../etc/passwd", "alias/aws/ssm", "", "\ud800")},
+    **{f"kid {kid!r}": named(kid, "header") for kid in (5, ["a", "list"], {"kid": KEY.kid})},
+    "without kid and certificate": named(None, "header"),
+    "kid and certificate": Attack(
+        lambda forge: forge.with_header(kid=KEY.kid, crt=FORGES[DELEGATED[0]].certificate), "header"
+    ),
+    "the certified key under the root's kid": Attack(
+        lambda forge: forge.with_header(crt=None, kid=KEY.kid), "signature", DELEGATED
+    ),
+    "the attacker's own key": Attack(
+        lambda forge: forge.signed(
+            {"alg": "ES256", "kid": MALLORY.kid, "typ": "mcp-rs+jwt"}, forge.claims, MALLORY
+        ),
+        "unknown_key",
+    ),
+    "the attacker's own key under our name": Attack(
+        lambda forge: forge.signed(forge.header, forge.claims, MALLORY), "signature"
+    ),
+    "the kid of another trusted key": Attack(
+        lambda forge: forge.with_header(kid=OTHER.kid), "signature", DIRECT, verifier=BOTH
+    ),
+    "another trusted key under our kid": Attack(
+        lambda forge: forge.signed(forge.header, forge.claims, OTHER), "signature", DIRECT, verifier=BOTH
+    ),
+    "one of two trusted keys": Attack(lambda forge: forge.token, None, verifier=BOTH),
+    "the other of two trusted keys": Attack(
+        lambda forge: forge.signed(
+            {"alg": "ES256", "kid": OTHER.kid, "typ": "mcp-rs+jwt"}, forge.claims, OTHER
+        ),
+        None,
+        verifier=BOTH,
+    ),
+    "a key that is no longer trusted": Attack(
+        lambda forge: forge.token,
+        "unknown_key",
+        instead=dict.fromkeys(DELEGATED, "certificate_unknown_key"),
+        verifier={"keys": OTHER},
+    ),
+}
+SIGNATURES = {
+    "signature (0, 0)": scalars(lambda r, s: (0, 0)),
+    "signature (n, n)": scalars(lambda r, s: (P256_ORDER, P256_ORDER)),
+    "signature (r, 0)": scalars(lambda r, s: (r, 0)),
+    "signature (0, s)": scalars(lambda r, s: (0, s)),
+    "signature (n, s)": scalars(lambda r, s: (P256_ORDER, s)),
+    "signature (1, 1)": scalars(lambda r, s: (1, 1)),
+    "signature with the high s": scalars(lambda r, s: (r, P256_ORDER - s)),
+    "signature with r and s swapped": scalars(swapped),
+    "signature in DER": signature(lambda forge: utils.encode_dss_signature(*r_and_s(forge)), "malformed"),
+    "signature of 63 bytes": signature(lambda forge: forge.signature[:63], "malformed"),
+    "signature of 65 bytes": signature(lambda forge: forge.signature + b"\0", "malformed"),
+    "no signature": signature(lambda forge: b"", "malformed"),
+    "signature of another token": signature(
+        lambda forge: unb64(with_header(forge.inner, forge.key, typ="JWT").rpartition(".")[2])
+    ),
+}
+CONTENTS = {
+    "a duplicate claim": json_of("payload", lambda claims: claims[:-1] + b',"exp":9999999999}'),
+    "NaN": json_of("payload", lambda claims: claims.replace(str(NOW).encode(), b"NaN", 1)),
+    "Infinity": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"Infinity", 1)),
+    "1e400": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"1e400", 1)),
+    "5,000 digits": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"9" * 5000)),
+    "claims of 3,000 levels": json_of("payload", lambda _: b'{"st":' + b"[" * 3000 + b"]" * 3000 + b"}"),
+    "claims that are not UTF-8": json_of("payload", lambda _: b'{"st":"\xff"}'),
+    "claims in UTF-16": json_of("payload", lambda claims: claims.decode().encode("utf-16")),
+    "claims after a byte order mark": json_of("payload", lambda claims: b"\xef\xbb\xbf" + claims),
+    "claims and more": json_of("payload", lambda claims: claims + b"{}"),
+    "claims that are an array": json_of("payload", lambda _: b"[]"),
+    "claims that are null": json_of("payload", lambda _: b"null"),
+    "claims that are not JSON": json_of("payload", lambda _: b"compressed"),
+    "no claims": json_of("payload", lambda _: b""),
+    "a link": Attack(lambda forge: forge.wrap(LINK), "header"),
+    "a link's claims": Attack(lambda forge: forge.signed(forge.header, claims_of(LINK)), "claims"),
+    "a state in a link's type": Attack(
+        lambda forge: forge.wrap(
+            signed({"alg": "ES256", "kid": KEY.kid, "typ": "mcp-link+jwt"}, forge.claims)
+        ),
+        "header",
+    ),
+}
+SIGNED_TOKENS = HEADERS | KEYS | SIGNATURES | CONTENTS

@@ -1,0 +1,92 @@
+"""Attacks on the spelling of a state: what is no token at all, and second spellings of one that is."""
+
+import zlib
+from collections.abc import Callable
+
+from support.forge import FORGES, Attack
+from support.tokens import DELEGATED, DIRECT, ENCRYPTED, SIGNED, b64
+
+SUFFIXES = ("=", "==", ".", "A", "\n", "\r\n", " ", "\0", "\u200b", "\ud800", "-TAMPERED")
+PREFIXES = ("\n", " ", ".", "\ufeff")
+
+
+def spelt(name: str, change: Callable[[str], str]) -> dict[str, Attack]:
+    """The change to the state as the client has it, and to the signed token in an encrypted state."""
+    return {
+        name: Attack(lambda forge: change(forge.token), "malformed"),
+        f"{name}, inside": Attack(lambda forge: forge.wrap(change(forge.inner)), "malformed", ENCRYPTED),
+    }
+
+
+def instead_of_it(value: object, reason: str = "malformed") -> Attack:
+    return Attack(lambda forge: value, reason)
+
+
+def appended(suffix: str) -> dict[str, Attack]:
+    return spelt(f"{suffix!r} appended", lambda token: token + suffix)
+
+
+def prefixed(prefix: str) -> dict[str, Attack]:
+    return spelt(f"{prefix!r} put before", lambda token: prefix + token)
+
+
+def full_width(token: str) -> str:
+    return "".join(chr(ord(character) + 0xFEE0) for character in token)
+
+
+def bomb() -> bytes:
+    """50 MB of zeros, deflated."""
+    deflate = zlib.compressobj(9, wbits=-15)
+    return deflate.compress(bytes(50_000_000)) + deflate.flush()
+
+
+def of_the_python_sdk(_: object) -> str:
+    from mcp.server.request_state import AESGCMRequestStateCodec  # takes a second, which most runs can spare
+
+    return AESGCMRequestStateCodec([bytes(range(32))]).seal(b'{"v":1}')
+
+
+BOMB = bomb()
+SPELLINGS = {
+    **{
+        f"{value!r:.20} instead of a string": instead_of_it(value, "not_a_string")
+        for value in (None, 5, True, b"bytes", [], {})
+    },
+    "empty": instead_of_it(""),
+    "dots alone": instead_of_it("...."),
+    "another script": instead_of_it("é" * 300),
+    "full-width letters": Attack(lambda forge: full_width(forge.token), "malformed"),
+    "one character over the limit": instead_of_it("A" * 262_145, "too_long"),
+    "five megabytes": instead_of_it("A" * 5_000_000, "too_long"),
+    **{name: attack for suffix in SUFFIXES for name, attack in appended(suffix).items()},
+    **{name: attack for prefix in PREFIXES for name, attack in prefixed(prefix).items()},
+    **spelt("the first dot doubled", lambda token: token.replace(".", "..", 1)),
+    **spelt("without the last part", lambda token: token.rpartition(".")[0]),
+    "without payload": Attack(
+        lambda forge: forge.wrap(".".join((forge.inner.split(".")[0], "", forge.inner.split(".")[2]))),
+        "signature",
+    ),
+    # what other configurations and other servers mint
+    "a signed state where states are encrypted": Attack(lambda forge: forge.inner, "malformed", ENCRYPTED),
+    "an encrypted state where states are signed": Attack(
+        lambda forge: FORGES[ENCRYPTED[forge.configuration.delegated]].token, "malformed", SIGNED
+    ),
+    "a state signed directly where signing is delegated": Attack(
+        lambda forge: forge.wrap(FORGES[DIRECT[0]].inner), None, DELEGATED
+    ),
+    "a state of a certified key where signing is direct": Attack(
+        lambda forge: forge.wrap(FORGES[DELEGATED[0]].inner), None, DIRECT
+    ),
+    "a token of the Python SDK": Attack(of_the_python_sdk, "malformed"),
+    "a token of the Python SDK, inside": Attack(
+        lambda forge: forge.wrap(of_the_python_sdk(forge)), "malformed", ENCRYPTED
+    ),
+    # compression
+    "a bomb as the claims": Attack(lambda forge: forge.signed(forge.header, BOMB), "payload"),
+    "a bomb as the claims, and zip": Attack(
+        lambda forge: forge.signed(forge.header | {"zip": "DEF"}, BOMB), "header"
+    ),
+    "a bomb as the header": Attack(lambda forge: forge.signed(BOMB, forge.claims), "malformed"),
+    "a bomb as the content": Attack(lambda forge: forge.wrap(BOMB), "malformed", ENCRYPTED),
+    "a bomb as the whole state": instead_of_it(b64(BOMB)),
+}

@@ -1,0 +1,112 @@
+"""What a forger could do who had every key: take a state apart, change one layer, put it together again.
+
+The layers outside the changed one are made anew and right, so that nothing but the change can be what is
+refused. Attacks are data: the tables are in `support.attacks_*`, a module for each layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_roundtrip.state.claims import OpenState
+from mcp_roundtrip.state.keys import LocalKey, Signer
+from support import tokens
+from support.tokens import (
+    BINDING,
+    CONFIGURATIONS,
+    DELEGATION,
+    EPOCH,
+    KEY,
+    NOW,
+    Configuration,
+    claims_of,
+    decrypted,
+    encrypted,
+    epoch_secret,
+    header_of,
+    signed,
+    unb64,
+)
+
+PAYLOAD = {"answers": {"size": {"vcpus": 2}}}
+SECRET = epoch_secret(EPOCH)
+
+
+class Forge:
+    """One genuine state of a configuration, in layers.
+
+    `inner` is the signed token, `header`, `claims` and `signature` its parts; `certificate` is in the header
+    where signing is delegated, `outer` is the header around `inner` where states are encrypted. Every method
+    returns a whole state.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.token = configuration.codec().seal(BINDING, PAYLOAD, round=1, first_issued_at=None)
+        self.outer = header_of(self.token) if configuration.encrypted else {}
+        self.inner = decrypted(self.token, SECRET) if configuration.encrypted else self.token
+        self.header, self.claims = header_of(self.inner), claims_of(self.inner)
+        self.signature = unb64(self.inner.rpartition(".")[2])
+        self.certificate: str = self.header.get("crt", "")
+        self.key: LocalKey = DELEGATION.signer().key if configuration.delegated else KEY
+
+    def wrap(self, inner: str | bytes) -> str | bytes:
+        """`inner` encrypted as this configuration does it: not at all, if states are only signed."""
+        return encrypted(self.outer, inner, SECRET) if self.outer else inner
+
+    def signed(self, header: Any, claims: Any, signer: Signer | None = None) -> str | bytes:
+        """Any header and claims, rightly signed."""
+        return self.wrap(signed(header, claims, signer or self.key))
+
+    def with_header(self, **members: Any) -> str | bytes:
+        """Header members changed, or removed where None."""
+        return self.wrap(tokens.with_header(self.inner, self.key, **members))
+
+    def with_claims(self, **members: Any) -> str | bytes:
+        return self.wrap(tokens.with_claims(self.inner, self.key, **members))
+
+    def without_claim(self, name: str) -> str | bytes:
+        return self.wrap(tokens.without_claim(self.inner, name, self.key))
+
+    def with_signature(self, signature: bytes) -> str | bytes:
+        return self.wrap(tokens.with_signature(self.inner, signature))
+
+    def with_outer(self, **members: Any) -> str:
+        """Members of the outer header changed, or removed where None."""
+        return encrypted(tokens.changed(self.outer, members), self.inner, SECRET)
+
+    def at_epoch(self, epoch: object) -> str:
+        """Encrypted under the key that an epoch of this name has."""
+        kid = f"{tokens.MAC.generation}.{epoch}"
+        return encrypted(self.outer | {"kid": kid}, self.inner, epoch_secret(epoch))
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """What is done to a state or to the request that it comes with, and why it is refused: None, it is not.
+
+    `on` are the configurations that have the attacked layer, `instead` the reasons where an outer layer is
+    what refuses. The state is presented `later_s` seconds after it was minted, in the request BINDING with
+    the changes `request`, to a verifier with the keyword arguments `verifier` (see `Configuration.codec`).
+    """
+
+    forge: Callable[[Forge], object]
+    reason: str | None
+    on: tuple[Configuration, ...] = CONFIGURATIONS
+    instead: Mapping[Configuration, str] = field(default_factory=dict)
+    request: Mapping[str, Any] = field(default_factory=dict)
+    later_s: int = 0
+    verifier: Mapping[str, Any] = field(default_factory=dict)
+
+    def reason_on(self, configuration: Configuration) -> str | None:
+        return self.instead.get(configuration, self.reason)
+
+    def present(self, configuration: Configuration) -> OpenState:
+        """Present the state. Raises what the codec raises."""
+        codec = configuration.codec(NOW + self.later_s, **self.verifier)
+        return codec.open(replace(BINDING, **self.request), self.forge(FORGES[configuration]))
+
+
+FORGES = {configuration: Forge(configuration) for configuration in CONFIGURATIONS}
