@@ -3,11 +3,13 @@
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
 
-VENV  := .venv
-SAM   := .venv-sam/bin/sam
-BENCH := .venv-bench
+VENV      := .venv
+SAM       := .venv-sam/bin/sam
+MINISTACK := .venv-ministack/bin/hypercorn
+BENCH     := .venv-bench
 
-SAM_CLI := aws-sam-cli==1.170.0
+SAM_CLI       := aws-sam-cli==1.170.0
+MINISTACK_KMS := ministack==1.5.33 cryptography
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
@@ -32,7 +34,7 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh)
 
 .PHONY: test
-test: $(VENV)/.dev $(SAM)  ## ruff, mypy and all tests
+test: $(VENV)/.dev $(SAM) $(MINISTACK)  ## ruff, mypy and all tests
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -66,7 +68,7 @@ deploy: build  ## sam deploy --guided
 
 .PHONY: clean
 clean:  ## remove everything the other commands made, the virtual environments too
-	rm -rf $(VENV) .venv-sam $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-ministack $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: a virtual environment once, its content whenever what it is made from changed.
@@ -86,6 +88,11 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 # Its own environment, since its pins conflict with those of the tests.
 $(SAM): Makefile | .venv-sam/bin/python
 	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
+	touch $@
+
+# Likewise: it pins botocore, which would hold boto3 back.
+$(MINISTACK): Makefile | .venv-ministack/bin/python
+	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_KMS)
 	touch $@
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python

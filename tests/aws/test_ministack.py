@@ -1,0 +1,175 @@
+"""States of every configuration under a KMS that somebody else wrote."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from mcp_roundtrip.aws.kms import MAX_RAW, KmsKey, KmsSigner, kms_client
+from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.state.certificates import LIFETIME_S
+from mcp_roundtrip.state.claims import Limits
+from support.kms import CONFIGURATIONS, REGION, Clock, client, deployment, mac_key, signing_key
+from support.tokens import BINDING
+
+pytest_plugins = ["support.ministack"]
+
+ANOTHER_REGION = "eu-west-1"
+MAC_KEY = {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"}
+SIGNING_KEY = {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
+
+
+@pytest.fixture
+def kms(ministack_kms):
+    return ministack_kms
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=CONFIGURATIONS)
+def deployed(request, kms):
+    return deployment(kms, request.param)
+
+
+@pytest.fixture
+def states(deployed, clock):
+    """Called with a client, the codec of a new execution environment. Whatever one seals another opens."""
+    return lambda kms: deployed.environment(kms, clock)
+
+
+ENCRYPTED = pytest.mark.parametrize("deployed", ["direct, encrypted", "delegated, encrypted"], indirect=True)
+
+
+def seal(codec, payload=None):
+    return codec.seal(BINDING, payload, round=1, first_issued_at=None)
+
+
+@pytest.mark.parametrize("size", [0, 200, 2_000, 20_000])
+def test_a_state_of_any_size_is_sealed_and_opened(states, kms, size):
+    codec = states(kms)
+    assert codec.open(BINDING, seal(codec, "x" * size)).payload == "x" * size
+
+
+@pytest.mark.parametrize("size", [1, MAX_RAW, MAX_RAW + 1])
+def test_a_signature_is_one_over_the_message_however_it_got_to_kms(kms, size):
+    arn = signing_key(kms)
+    raw = KmsSigner(kms, KmsKey(kms, arn, Clock())).sign(b"x" * size)
+    answer = kms.verify(
+        KeyId=arn,
+        Message=hashlib.sha256(b"x" * size).digest(),
+        MessageType="DIGEST",
+        Signature=encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:])),
+        SigningAlgorithm="ECDSA_SHA_256",
+    )
+    assert answer["SignatureValid"]
+
+
+def test_two_that_share_nothing_but_kms_resume_each_others_states(states, ministack):
+    clients = client(ministack), client(ministack)
+    one, other = map(states, clients)
+    opened = other.open(BINDING, seal(one, {"asked": ["size"]}))
+    second = other.seal(BINDING, {"asked": []}, round=2, first_issued_at=opened.first_issued_at)
+    assert opened.payload == {"asked": ["size"]}
+    assert one.open(BINDING, second).round == 2
+    for each in clients:
+        each.close()
+
+
+def test_a_state_under_another_signing_key_is_refused(deployed, clock, states, kms):
+    token = seal(replace(deployed, keys=[signing_key(kms)]).environment(kms, clock))
+    with pytest.raises(StateRejected) as refused:
+        states(kms).open(BINDING, token)
+    assert refused.value.reason == ("certificate_unknown_key" if deployed.delegated else "unknown_key")
+
+
+@ENCRYPTED
+def test_a_state_under_another_encryption_key_is_refused(deployed, clock, states, kms):
+    token = seal(replace(deployed, mac_keys=[mac_key(kms)]).environment(kms, clock))
+    with pytest.raises(StateRejected) as refused:
+        states(kms).open(BINDING, token)
+    assert refused.value.reason == "unknown_key"
+
+
+# withdrawn keys
+
+
+WITHDRAWN = pytest.mark.parametrize(
+    ("withdraw", "reason"),
+    [("disable_key", "DisabledException"), ("schedule_key_deletion", "KMSInvalidStateException")],
+)
+
+
+@WITHDRAWN
+def test_under_a_withdrawn_signing_key_states_that_are_out_are_opened(
+    deployed, states, kms, withdraw, reason
+):
+    codec = states(kms)
+    token = seal(codec, "out")
+    getattr(kms, withdraw)(KeyId=deployed.keys[0])
+    with fails_with(reason):
+        seal(states(kms))
+    assert codec.open(BINDING, token).payload == "out"
+
+
+@WITHDRAWN
+def test_an_environment_seals_under_a_withdrawn_key_as_long_as_its_certificate_lasts(
+    deployed, clock, states, kms, withdraw, reason
+):
+    codec = states(kms)
+    seal(codec)
+    getattr(kms, withdraw)(KeyId=deployed.keys[0])
+    if deployed.delegated:
+        clock.now += LIFETIME_S - Limits().round_ttl_s
+        seal(codec)
+        clock.now += 1
+    with fails_with(reason):
+        seal(codec)
+
+
+@ENCRYPTED
+@WITHDRAWN
+def test_a_withdrawn_encryption_key_is_used_for_what_is_left_of_the_epoch(
+    deployed, states, kms, withdraw, reason
+):
+    codec = states(kms)
+    token = seal(codec, "out")
+    getattr(kms, withdraw)(KeyId=deployed.mac_keys[0])
+    assert codec.open(BINDING, seal(codec, "in")).payload == "in"
+    for attempt in (seal, lambda codec: codec.open(BINDING, token)):
+        with fails_with(reason):
+            attempt(states(kms))
+
+
+# two Regions
+
+
+def test_replicas_of_the_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    elsewhere = kms_client(ANOTHER_REGION, ministack)
+    signing, mac = (replicated(kms, **kind) for kind in (SIGNING_KEY, MAC_KEY))
+    here, there = (
+        replace(deployed, keys=[key], mac_keys=[mac_key] if deployed.mac_keys else []).environment(
+            each, clock
+        )
+        for each, key, mac_key in zip((kms, elsewhere), signing, mac, strict=True)
+    )
+    assert there.open(BINDING, seal(here, "from here")).payload == "from here"
+    assert here.open(BINDING, seal(there, "from there")).payload == "from there"
+    elsewhere.close()
+
+
+def replicated(kms, **kind):
+    """The ARNs of a multi-Region key and of its replica."""
+    arn = kms.create_key(MultiRegion=True, **kind)["KeyMetadata"]["Arn"]
+    replica = kms.replicate_key(KeyId=arn, ReplicaRegion=ANOTHER_REGION)["ReplicaKeyMetadata"]["Arn"]
+    assert replica == arn.replace(REGION, ANOTHER_REGION)
+    return arn, replica
+
+
+def fails_with(reason):
+    return pytest.raises(KeyServiceError, check=lambda failure: failure.reason == reason)
