@@ -1,5 +1,6 @@
 """As much of CloudFormation as it takes to say what a template means for given parameters."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,21 +10,43 @@ Parameters = Mapping[str, Any]
 NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
+class Refused(Exception):
+    """CloudFormation would not take a parameter's value; the message is the constraint's."""
+
+
 def parameters_of(template: Template, **given: str) -> dict[str, Any]:
-    """Every parameter's value: as given, else its default."""
-    defaults = {name: p["Default"] for name, p in template["Parameters"].items() if "Default" in p}
-    return defaults | given
+    """Every parameter's value: as given, else its default. Raises Refused."""
+    return {
+        name: _parameter(name, declared, str(given.get(name, declared.get("Default"))))
+        for name, declared in template["Parameters"].items()
+        if name in given or "Default" in declared
+    }
+
+
+def _parameter(name: str, declared: Mapping[str, Any], value: str) -> str | list[str]:
+    listed = declared["Type"] == "CommaDelimitedList"
+    values = [item.strip() for item in value.split(",")] if listed else [value]
+    allowed = [str(option) for option in declared.get("AllowedValues", [value])]
+    pattern = declared.get("AllowedPattern", ".*")  # in a list, each item's
+    if value not in allowed or not all(re.fullmatch(pattern, item) for item in values):
+        raise Refused(f"{name} {declared.get('ConstraintDescription', 'is not allowed')}: {value!r}")
+    return values if listed else value
 
 
 def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
-    """Resolve parameters, conditions and mappings in `value`; a reference to a resource stays as it is."""
+    """Resolve parameters, conditions, mappings and functions in `value`.
+
+    What only a deployment knows stays as Fn::Sub writes it: ``${Resource}``, ``${Resource.Attribute}``.
+    """
 
     def inner(value: Any) -> Any:
         if isinstance(value, list):
-            return [inner(item) for item in value]
-        match value:
-            case {"Ref": name} if name in parameters:
-                return parameters[name]
+            return [inner(item) for item in value if chosen(item) != NO_VALUE]
+        match chosen(value):
+            case {"Ref": name}:
+                return parameters.get(name, f"${{{name}}}")
+            case {"Fn::GetAtt": [resource, attribute]}:
+                return f"${{{resource}.{attribute}}}"
             case {"Condition": str(name)} if len(value) == 1:
                 return condition(name, template, parameters)
             case {"Fn::Equals": [left, right]}:
@@ -32,13 +55,28 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
                 return not inner(operand)
             case {"Fn::And": operands}:
                 return all(inner(operands))
-            case {"Fn::If": [name, then, otherwise]}:
-                return inner(then if condition(name, template, parameters) else otherwise)
             case {"Fn::FindInMap": path}:
                 mapping, top, second = inner(path)
                 return template["Mappings"][mapping][top][second]
-            case dict():
-                return {name: inner(item) for name, item in value.items()}
+            case {"Fn::Join": [delimiter, items]}:
+                return delimiter.join(inner(items))
+            case {"Fn::Split": [delimiter, text]}:
+                return inner(text).split(delimiter)
+            case {"Fn::Sub": [text, names]}:
+                return re.sub(
+                    r"\$\{([^}]+)\}", lambda name: inner(names.get(name[1], {"Ref": name[1]})), text
+                )
+            case {"Fn::Sub": text}:
+                return inner({"Fn::Sub": [text, {}]})
+            case dict() as members:
+                return {name: inner(item) for name, item in members.items() if chosen(item) != NO_VALUE}
+            case plain:
+                return plain
+
+    def chosen(value: Any) -> Any:
+        match value:
+            case {"Fn::If": [name, then, otherwise]}:
+                return chosen(then if condition(name, template, parameters) else otherwise)
         return value
 
     return inner(value)
@@ -47,6 +85,24 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
 def condition(name: str, template: Template, parameters: Parameters) -> bool:
     """Whether the named condition holds."""
     return bool(evaluate(template["Conditions"][name], template, parameters))
+
+
+def resources(template: Template, parameters: Parameters) -> dict[str, Any]:
+    """The resources that exist, by logical id, with their properties evaluated."""
+    return {
+        name: {**resource, "Properties": evaluate(resource.get("Properties", {}), template, parameters)}
+        for name, resource in template["Resources"].items()
+        if "Condition" not in resource or condition(resource["Condition"], template, parameters)
+    }
+
+
+def outputs(template: Template, parameters: Parameters) -> dict[str, Any]:
+    """The values of the outputs that exist."""
+    return {
+        name: evaluate(output["Value"], template, parameters)
+        for name, output in template["Outputs"].items()
+        if "Condition" not in output or condition(output["Condition"], template, parameters)
+    }
 
 
 def broken_rules(template: Template, parameters: Parameters) -> list[str]:

@@ -1,0 +1,150 @@
+"""template.yaml's parameters about states, each combination run on this computer."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip.local.fake_kms import FakeKms
+from mcp_roundtrip.local.model import ACCOUNT, REGION
+from mcp_roundtrip.local.template import KmsKey, Template
+from support.messages import call, headers
+from support.template import ROOT
+from support.throwaway import http
+
+TEMPLATE = ROOT / "template.yaml"
+HYDERABAD = {"location": "Hyderabad", "month": 1}
+PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, India"}}}
+
+STATE_KEY = KmsKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
+STATE_ENCRYPTION_KEY = KmsKey(
+    "StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
+)
+
+SIGNING_KEYS = {f"signing-{name}": ec.generate_private_key(ec.SECP256R1()) for name in ("old", "new")}
+SECRETS = {f"secret-{name}": bytes([number]) * 32 for number, name in enumerate(("old", "new"))}
+
+
+def arn(key_id: str) -> str:
+    return f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key_id}"
+
+
+def pinned(key_id: str) -> str:
+    der = SIGNING_KEYS[key_id].public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"{key_id}:{base64.b64encode(der).decode()}"
+
+
+OWN: Mapping[str, str] = {}
+GIVEN = {"StateKeyArn": arn("signing-old"), "StateEncryptionKeyArn": arn("secret-old")}
+PINNED = {**GIVEN, "StatePublicKeys": pinned("signing-old")}
+
+
+@contextmanager
+def running(**parameters: str) -> Iterator[LocalApp]:
+    """The application, every request in a process of its own, beside keys that the template did not make."""
+    given = {"AuthMode": "none", **parameters}
+    with serve(TEMPLATE, parameters=given, fresh=True, log=lambda line: None) as app:
+        import_keys(app.kms)
+        yield app
+
+
+def import_keys(kms: FakeKms) -> None:
+    for key_id, material in (SIGNING_KEYS | SECRETS).items():
+        kms.import_key(material, key_id=key_id)
+
+
+def post(app: LocalApp, **params: Any) -> Any:
+    message = call("get_weather", HYDERABAD, **params)
+    body = json.dumps(message).encode()
+    return http(app.url("/tools/weather"), method="POST", body=body, headers=headers(message)).json()
+
+
+def ask(app: LocalApp) -> str:
+    return str(post(app)["result"]["requestState"])
+
+
+def answer(app: LocalApp, state: str) -> Any:
+    return post(app, inputResponses=PLACE, requestState=state)
+
+
+def is_accepted(app: LocalApp, state: str) -> bool:
+    response = answer(app, state)
+    assert "result" in response or response["error"]["code"] == -32602
+    return "result" in response
+
+
+@pytest.mark.parametrize(
+    ("parameters", "keys"),
+    [
+        ({}, (STATE_KEY, STATE_ENCRYPTION_KEY)),
+        ({"StateEncryption": "disabled"}, (STATE_KEY,)),
+        ({"StateKeyArn": GIVEN["StateKeyArn"]}, (STATE_ENCRYPTION_KEY,)),
+        ({"StateEncryptionKeyArn": GIVEN["StateEncryptionKeyArn"]}, (STATE_KEY,)),
+        (GIVEN, ()),
+    ],
+)
+def test_the_keys_to_create_are_those_whose_condition_holds(
+    parameters: Mapping[str, str], keys: tuple[KmsKey, ...]
+) -> None:
+    assert Template(TEMPLATE, {"AuthMode": "none", **parameters}).keys() == keys
+
+
+@pytest.mark.parametrize(
+    ("signing", "encryption", "keys"),
+    [
+        pytest.param(*combination, id=f"{combination[0]}-{combination[1]}-{name}")
+        for name, keys in {"own": OWN, "given": GIVEN, "pinned": PINNED}.items()
+        for combination in product(("direct", "delegated"), ("enabled", "disabled"), (keys,))
+    ],
+)
+def test_a_call_is_asked_in_one_process_and_answered_in_another(
+    signing: str, encryption: str, keys: Mapping[str, str]
+) -> None:
+    if encryption == "disabled":
+        keys = {name: value for name, value in keys.items() if name != "StateEncryptionKeyArn"}
+    with running(StateSigning=signing, StateEncryption=encryption, **keys) as app:
+        before = app.kms.calls.copy()
+        state = ask(app)
+        assert answer(app, state)["result"]["resultType"] == "complete"
+        used = app.kms.calls - before
+
+    assert state.count(".") == {"enabled": 4, "disabled": 2}[encryption]  # a JWE, a JWS
+    assert used["Sign"] == 1
+    assert set(used) == {"Sign"} | ({"GetPublicKey"} if "StatePublicKeys" not in keys else set()) | (
+        {"GenerateMac"} if encryption == "enabled" else set()
+    )
+
+
+@pytest.mark.parametrize("signing", ["direct", "delegated"])
+def test_keys_rotate_by_parameters_while_calls_are_in_flight(signing: str) -> None:
+    def keys(used: str, trusted: str = "") -> dict[str, str]:
+        return {
+            "StateSigning": signing,
+            "StateKeyArn": arn(f"signing-{used}"),
+            "StateEncryptionKeyArn": arn(f"secret-{used}"),
+            "TrustedStateKeyArns": arn(f"signing-{trusted}") if trusted else "",
+            "TrustedStateEncryptionKeyArns": arn(f"secret-{trusted}") if trusted else "",
+        }
+
+    with running(**keys("old")) as app:
+        before = ask(app)
+    with running(**keys("old", "new")) as app:
+        assert is_accepted(app, before)
+        trusting = ask(app)
+    with running(**keys("new", "old")) as app:
+        assert is_accepted(app, trusting)
+        switched = ask(app)
+    with running(**keys("old", "new")) as app:  # an environment that the switch has not reached yet
+        assert is_accepted(app, switched)
+    with running(**keys("new")) as app:
+        assert is_accepted(app, switched)
+        assert not is_accepted(app, trusting)

@@ -1,0 +1,376 @@
+"""The keys of requestState in template.yaml: which exist, who may do what, how one replaces another."""
+
+import json
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cloudformation import Refused
+from support.transformed import (
+    FOLDERS,
+    FRONT_DOOR,
+    TOOLS,
+    arn,
+    broken_rules,
+    deployed,
+    lint,
+    name_in,
+    of_type,
+    outputs,
+    parameters,
+    properties,
+    role_of,
+    statements,
+    transformed,
+    variables,
+    with_defaults,
+)
+
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/"
+OLD, NEW, OTHER = (f"{KEY}{digit * 8}-0000-4000-8000-{digit * 12}" for digit in "123")
+ALIAS = "arn:aws:kms:eu-west-1:123456789012:alias/state"
+JTI = "0123456789abcdef" * 2
+PINNED = f"{OLD.rpartition('/')[2]}:{'A' * 122}=="
+
+CONFIGURATIONS = {
+    f"{signing}-{encryption}-{'pinned' if pinned else 'asked'}": {
+        "StateSigning": signing,
+        "StateEncryption": encryption,
+        "StatePublicKeys": pinned,
+    }
+    for signing, encryption, pinned in product(("direct", "delegated"), ("enabled", "disabled"), ("", PINNED))
+}
+every_configuration = pytest.mark.parametrize("given", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+every_tool = pytest.mark.parametrize("tool", TOOLS)
+
+
+def sign(*keys: str, **more: str) -> dict[str, Any]:
+    condition = {"StringEquals": {"kms:SigningAlgorithm": "ECDSA_SHA_256"} | more}
+    return {"Effect": "Allow", "Action": "kms:Sign", "Resource": list(keys), "Condition": condition}
+
+
+def get_public_key(*keys: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": "kms:GetPublicKey", "Resource": list(keys)}
+
+
+def generate_mac(*keys: str) -> dict[str, Any]:
+    condition = {"StringEquals": {"kms:MacAlgorithm": "HMAC_SHA_256"}}
+    return {"Effect": "Allow", "Action": "kms:GenerateMac", "Resource": list(keys), "Condition": condition}
+
+
+def on_keys(function: str, **given: str) -> list[dict[str, Any]]:
+    return [s for s in statements(function, **given) if "kms:" in str(s["Action"])]
+
+
+def condition_of(statement: Mapping[str, Any]) -> dict[str, str]:
+    return dict(statement.get("Condition", {}).get("StringEquals", {}))
+
+
+# What a role allows
+
+
+@every_tool
+@every_configuration
+def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(
+    given: Mapping[str, str], tool: str
+) -> None:
+    expected = [
+        sign(arn("StateKey"), **({"kms:MessageType": "RAW"} if given["StateSigning"] == "delegated" else {}))
+    ]
+    if not given["StatePublicKeys"]:
+        expected.append(get_public_key(arn("StateKey")))
+    if given["StateEncryption"] == "enabled":
+        expected.append(generate_mac(arn("StateEncryptionKey")))
+    assert on_keys(tool, **given) == expected
+
+
+@every_configuration
+def test_a_function_that_mints_nothing_may_not_call_kms(given: Mapping[str, str]) -> None:
+    minting = {role_of(tool) for tool in TOOLS}
+    for name, role in of_type("AWS::IAM::Role", **given).items():
+        attached = role.get("ManagedPolicyArns", [])
+        assert attached == (["${StatePolicy}"] if name in minting else [])
+        assert "kms:" not in json.dumps(role)
+    assert on_keys(FRONT_DOOR, **given) == []
+    assert set(of_type("AWS::IAM::ManagedPolicy", **given)) == {"StatePolicy"}
+    assert of_type("AWS::IAM::Policy", **given) == {}
+
+
+def test_every_configuration_is_lint_clean(tmp_path: Path) -> None:
+    more = {"TrustedStateKeyArns": NEW, "TrustedStateEncryptionKeyArns": f"{NEW},{OTHER}", "StateKeyArn": OLD}
+    for name, given in CONFIGURATIONS.items():
+        (tmp_path / f"{name}.yaml").write_text(with_defaults(**given, **more))
+    assert lint(*tmp_path.iterdir()) == []
+
+
+# What a key's policy allows
+
+ADMINISTRATION = {
+    "Sid": "AdministrationThroughIam",
+    "Effect": "Allow",
+    "Principal": {"AWS": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"},
+    "Action": [
+        "kms:DescribeKey",
+        "kms:EnableKey",
+        "kms:DisableKey",
+        "kms:GetKeyPolicy",
+        "kms:PutKeyPolicy",
+        "kms:ListKeyPolicies",
+        "kms:GetKeyRotationStatus",
+        "kms:ListResourceTags",
+        "kms:TagResource",
+        "kms:UntagResource",
+        "kms:UpdateKeyDescription",
+        "kms:CreateAlias",
+        "kms:UpdateAlias",
+        "kms:DeleteAlias",
+        "kms:ListGrants",
+        "kms:RevokeGrant",
+        "kms:ScheduleKeyDeletion",
+        "kms:CancelKeyDeletion",
+    ],
+    "Resource": "*",
+}
+KEY_POLICIES = {
+    "StateKey": [
+        ADMINISTRATION,
+        {
+            "Sid": "SigningThroughIam",
+            "Effect": "Allow",
+            "Principal": ADMINISTRATION["Principal"],
+            "Action": "kms:Sign",
+            "Resource": "*",
+            "Condition": {"StringEquals": {"kms:SigningAlgorithm": "ECDSA_SHA_256"}},
+        },
+        {
+            "Sid": "ReadingThePublicKeyThroughIam",
+            "Effect": "Allow",
+            "Principal": ADMINISTRATION["Principal"],
+            "Action": "kms:GetPublicKey",
+            "Resource": "*",
+        },
+    ],
+    "StateEncryptionKey": [
+        ADMINISTRATION,
+        {
+            "Sid": "DerivingThroughIam",
+            "Effect": "Allow",
+            "Principal": ADMINISTRATION["Principal"],
+            "Action": "kms:GenerateMac",
+            "Resource": "*",
+            "Condition": {"StringEquals": {"kms:MacAlgorithm": "HMAC_SHA_256"}},
+        },
+    ],
+}
+
+CLOUDFORMATION_CALLS = {
+    "kms:CreateAlias",
+    "kms:DeleteAlias",
+    "kms:DescribeKey",
+    "kms:DisableKey",
+    "kms:EnableKey",
+    "kms:GetKeyPolicy",
+    "kms:GetKeyRotationStatus",
+    "kms:ListResourceTags",
+    "kms:PutKeyPolicy",
+    "kms:ScheduleKeyDeletion",
+    "kms:TagResource",
+    "kms:UntagResource",
+    "kms:UpdateAlias",
+    "kms:UpdateKeyDescription",
+}
+"""On a key without automatic rotation. Source: `handlers` in the registry schemas of AWS::KMS::Key and Alias.
+CreateKey, ListKeys and ListAliases are not checked against a key's policy."""
+
+
+@pytest.mark.parametrize("key", KEY_POLICIES)
+def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key: str) -> None:
+    assert properties(key)["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
+
+
+def test_a_keys_policy_lets_cloudformation_manage_the_key() -> None:
+    assert set(ADMINISTRATION["Action"]) >= CLOUDFORMATION_CALLS
+
+
+@every_tool
+def test_what_a_role_allows_on_a_key_of_the_stack_the_keys_policy_allows(tool: str) -> None:
+    key_of = {"kms:Sign": "StateKey", "kms:GetPublicKey": "StateKey", "kms:GenerateMac": "StateEncryptionKey"}
+    for allowed in on_keys(tool, StateSigning="delegated"):
+        [granted] = [s for s in KEY_POLICIES[key_of[allowed["Action"]]] if s["Action"] == allowed["Action"]]
+        assert condition_of(granted).items() <= condition_of(allowed).items()
+
+
+# Which keys there are
+
+
+@pytest.mark.parametrize(
+    ("key", "spec", "usage"),
+    [
+        ("StateKey", "ECC_NIST_P256", "SIGN_VERIFY"),
+        ("StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC"),
+    ],
+)
+def test_a_key_survives_its_stack_unless_the_stack_never_came_to_be(key: str, spec: str, usage: str) -> None:
+    resource = deployed()[key]
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    assert (resource["Properties"]["KeySpec"], resource["Properties"]["KeyUsage"]) == (spec, usage)
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        ({}, {"StateKey", "StateEncryptionKey"}),
+        ({"StateEncryption": "disabled"}, {"StateKey"}),
+        ({"StateKeyArn": OLD}, {"StateEncryptionKey"}),
+        ({"StateEncryptionKeyArn": OLD}, {"StateKey"}),
+        ({"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}, set()),
+        ({"StateKeyArn": OLD, "StateEncryption": "disabled"}, set()),
+    ],
+)
+def test_the_stack_has_the_keys_it_is_not_given_each_with_its_alias(
+    given: Mapping[str, str], keys: set[str]
+) -> None:
+    aliases = of_type("AWS::KMS::Alias", **given)
+    assert set(of_type("AWS::KMS::Key", **given)) == keys
+    assert {name_in(alias["TargetKeyId"]) for alias in aliases.values()} == keys
+    assert set(aliases) == {f"{key}Alias" for key in keys}
+    assert len({alias["AliasName"] for alias in aliases.values()}) == len(keys)
+
+
+@every_function
+@every_configuration
+def test_every_function_is_told_the_configuration(given: Mapping[str, str], function: str) -> None:
+    told = variables(function, RevokedCertificates=f"{JTI}, {JTI}", **given)
+    encrypted = given["StateEncryption"] == "enabled"
+    assert told["MCP_STATE_SIGNING"] == given["StateSigning"]
+    assert told["MCP_STATE_KEY_ARN"] == arn("StateKey")
+    assert told["MCP_STATE_ENCRYPTION_KEY_ARN"] == (arn("StateEncryptionKey") if encrypted else "")
+    assert told["MCP_STATE_PUBLIC_KEYS"] == given["StatePublicKeys"]
+    assert told["MCP_REVOKED_CERTIFICATES"] == f"{JTI},{JTI}"
+    assert told["MCP_TRUSTED_STATE_KEY_ARNS"] == told["MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"] == ""
+
+
+def test_a_stack_says_which_keys_it_uses() -> None:
+    own = {"StateKeyArn": arn("StateKey"), "StateEncryptionKeyArn": arn("StateEncryptionKey")}
+    given = {"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}
+    assert outputs().items() >= own.items()
+    assert outputs(**given).items() >= given.items()
+    assert "StateEncryptionKeyArn" not in outputs(StateEncryption="disabled")
+
+
+# How a key replaces another
+
+SIGNING = (
+    "StateKey",
+    "StateKeyArn",
+    "TrustedStateKeyArns",
+    "MCP_STATE_KEY_ARN",
+    "MCP_TRUSTED_STATE_KEY_ARNS",
+)
+ENCRYPTION = (
+    "StateEncryptionKey",
+    "StateEncryptionKeyArn",
+    "TrustedStateEncryptionKeyArns",
+    "MCP_STATE_ENCRYPTION_KEY_ARN",
+    "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS",
+)
+ROTATION = [("", NEW), (NEW, OLD), (NEW, "")]
+"""The key in use and the trusted ones, step by step; empty is the stack's own, whose ARN is OLD."""
+
+every_kind = pytest.mark.parametrize("kind", [SIGNING, ENCRYPTION], ids=["signing", "encryption"])
+every_step = pytest.mark.parametrize(("used", "trusted"), ROTATION, ids=["trust", "switch", "drop"])
+
+
+@every_kind
+@every_step
+def test_a_step_of_a_rotation_is_a_change_of_two_parameters(
+    kind: tuple[str, ...], used: str, trusted: str
+) -> None:
+    key, key_arn, trusted_arns, told_key, told_trusted = kind
+    given = {key_arn: used, trusted_arns: trusted}
+    in_use = used or arn(key)
+    accepted = [in_use, *([trusted] if trusted else [])]
+
+    assert (key in deployed(**given)) == (not used)
+    for tool in TOOLS:
+        assert (variables(tool, **given)[told_key], variables(tool, **given)[told_trusted]) == (
+            in_use,
+            trusted,
+        )
+        signs, reads, derives = on_keys(tool, **given)
+        if kind is SIGNING:
+            assert (signs, reads) == (sign(*accepted), get_public_key(*accepted))
+        else:
+            assert derives == generate_mac(*accepted)
+
+
+def test_several_keys_can_be_trusted() -> None:
+    trusted = f"{NEW}, {OTHER}"
+    given = {"TrustedStateKeyArns": trusted, "TrustedStateEncryptionKeyArns": trusted}
+    _, reads, derives = on_keys(TOOLS[0], **given)
+    assert reads == get_public_key(arn("StateKey"), NEW, OTHER)
+    assert derives == generate_mac(arn("StateEncryptionKey"), NEW, OTHER)
+    assert variables(TOOLS[0], **given)["MCP_TRUSTED_STATE_KEY_ARNS"] == f"{NEW},{OTHER}"
+
+
+def test_encryption_that_is_switched_off_leaves_no_encryption_key_in_use() -> None:
+    given = {"StateEncryption": "disabled", "TrustedStateEncryptionKeyArns": NEW}
+    assert variables(TOOLS[0], **given)["MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"] == ""
+    assert NEW not in json.dumps(on_keys(TOOLS[0], **given))
+    [broken] = broken_rules(StateEncryption="disabled", StateEncryptionKeyArn=NEW)
+    assert "StateEncryptionKeyArn" in broken
+    assert broken_rules(StateEncryptionKeyArn=NEW) == broken_rules(StateEncryption="disabled") == []
+
+
+# What is refused before anything changes
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        *product(
+            ("StateKeyArn", "StateEncryptionKeyArn", "TrustedStateKeyArns", "TrustedStateEncryptionKeyArns"),
+            (ALIAS, "alias/state", OLD.rpartition("/")[2], OLD.replace("kms", "lambda"), f"{OLD} {NEW}"),
+        ),
+        ("StateKeyArn", f"{OLD},{NEW}"),
+        ("TrustedStateKeyArns", f"{OLD},{ALIAS}"),
+        ("StatePublicKeys", "A" * 122 + "=="),
+        ("StatePublicKeys", f"{OLD}:{'A' * 122}=="),
+        ("StatePublicKeys", f"{PINNED},{PINNED[:-4]}"),
+        ("RevokedCertificates", JTI[:-1]),
+        ("RevokedCertificates", "eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiJhIn0.c2ln"),
+        ("StateSigning", "delegate"),
+        ("StateEncryption", "true"),
+        ("EndpointUri", "http://tools.example/mcp"),
+        ("EndpointUri", "https://tools.example/mcp#tools"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused(parameter: str, value: str) -> None:
+    with pytest.raises(Refused):
+        parameters(**{parameter: value})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        OLD,
+        f"{KEY}mrk-{'0' * 32}",
+        OLD.replace("arn:aws:kms:eu-west-1", "arn:aws-us-gov:kms:us-gov-west-1"),
+        OLD.replace("arn:aws:kms:eu-west-1", "arn:aws-cn:kms:cn-north-1"),
+    ],
+)
+def test_keys_of_every_partition_and_multi_region_keys_are_taken(key: str) -> None:
+    assert parameters(StateKeyArn=key, TrustedStateKeyArns=f"{key}, {NEW}")["StateKeyArn"] == key
+
+
+def test_every_parameter_about_states_is_described() -> None:
+    declared = transformed()["Parameters"]
+    about_states = [
+        name for name in declared if "State" in name or name in ("EndpointUri", "RevokedCertificates")
+    ]
+    assert len(about_states) == 9
+    assert all(declared[name].get("Description") for name in about_states)

@@ -1,0 +1,115 @@
+"""template.yaml as CloudFormation gets it, after the SAM transform, and what it means for some parameters."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from support import cloudformation
+from support.sam_build import ROOT, SAM, run
+from support.template import functions
+
+TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
+
+FRONT_DOOR = "FrontDoorFunction"
+FOLDERS = functions()
+TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR})
+
+AUTH_MODES: dict[str, dict[str, str]] = {
+    "none": {},
+    "iam": {},
+    "jwt": {"JwtIssuer": "https://issuer.example", "JwtAudience": "mcp"},
+    "lambda": {
+        "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
+        "PrincipalContextKey": "user",
+    },
+}
+"""The parameters each AuthMode needs."""
+
+
+@cache
+def transform(auth_mode: str) -> str:
+    """The CloudFormation template in YAML. Its references to parameters stay as they are."""
+    parameters = {"AuthMode": auth_mode} | AUTH_MODES[auth_mode]
+    overrides = [f"{name}={value}" for name, value in parameters.items()]
+    done = run(SAM.with_name("python"), TRANSFORM, ROOT / "template.yaml", *overrides)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@cache
+def transformed() -> dict[str, Any]:
+    template: dict[str, Any] = yaml.safe_load(transform("none"))
+    return template
+
+
+def parameters(**given: str) -> dict[str, Any]:
+    """Every parameter's value; AuthMode is none unless given."""
+    return cloudformation.parameters_of(transformed(), **{"AuthMode": "none", **given})
+
+
+@cache
+def deployed(**given: str) -> dict[str, Any]:
+    """The resources of a stack with these parameters, evaluated."""
+    return cloudformation.resources(transformed(), parameters(**given))
+
+
+def outputs(**given: str) -> dict[str, Any]:
+    return cloudformation.outputs(transformed(), parameters(**given))
+
+
+def broken_rules(**given: str) -> list[str]:
+    return cloudformation.broken_rules(transformed(), parameters(**given))
+
+
+def of_type(resource_type: str, **given: str) -> dict[str, Any]:
+    """The properties of all resources of a type."""
+    stack = deployed(**given).items()
+    return {name: each["Properties"] for name, each in stack if each["Type"] == resource_type}
+
+
+def properties(logical_id: str, **given: str) -> Any:
+    return deployed(**given)[logical_id]["Properties"]
+
+
+def arn(logical_id: str) -> str:
+    return f"${{{logical_id}.Arn}}"
+
+
+def name_in(reference: str) -> str:
+    """The logical id that a reference to a resource, or to an attribute of one, is about."""
+    return reference.removeprefix("${").removesuffix("}").partition(".")[0]
+
+
+def role_of(function: str) -> str:
+    return name_in(properties(function)["Role"])
+
+
+def statements(function: str, **given: str) -> list[dict[str, Any]]:
+    """What the function's role allows: by its own policies, then by the managed ones."""
+    stack = deployed(**given)
+    role = stack[role_of(function)]["Properties"]
+    managed = [stack[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
+    return [s for policy in [*role["Policies"], *managed] for s in policy["PolicyDocument"]["Statement"]]
+
+
+def variables(function: str, **given: str) -> Any:
+    return properties(function, **given)["Environment"]["Variables"]
+
+
+def with_defaults(**given: str) -> str:
+    """The template in YAML with these values as defaults, which is where cfn-lint takes them from."""
+    declared = {
+        name: {**each, "Default": given[name]} if name in given else each
+        for name, each in transformed()["Parameters"].items()
+    }
+    return yaml.safe_dump({**transformed(), "Parameters": declared}, sort_keys=False)
+
+
+def lint(*templates: Path) -> list[Any]:
+    """What cfn-lint finds in some templates."""
+    done = run(SAM.with_name("cfn-lint"), "--format", "json", "--", *templates)
+    findings: list[Any] = json.loads(done.stdout)
+    return findings
