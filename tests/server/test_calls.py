@@ -422,18 +422,34 @@ def test_a_key_service_that_fails_is_an_internal_error_that_names_only_the_log(
     assert playing.observer.failures[0][1] is error
 
 
-def test_a_journal_too_large_for_a_state_is_an_internal_error() -> None:
+def hoarding(characters: int) -> Player:
+    """A player on a tool with a step whose result has that many characters."""
     other = Server("other")
 
     @other.tool
     def hoards(ctx: Context) -> None:
-        ctx.step("large", lambda: "x" * 100_000)
+        ctx.step("small", lambda: "x")
+        ctx.step("large", lambda: "x" * characters)
         ctx.elicit("q", "?", bool)
 
-    playing = Player(other)
+    return Player(other)
+
+
+def test_a_journal_too_large_for_a_state_is_an_internal_error_that_names_the_step_in_the_log() -> None:
+    playing = hoarding(100_000)
     assert playing.call("hoards").error["code"] == -32603
     ((event, error),) = playing.observer.failures
     assert (event, type(error)) == ("state_too_large", StateTooLarge)
+    assert dict(playing.observer.events)["state_too_large"]["largest_step"] == "large"
+
+
+def test_a_large_state_is_worth_a_warning_and_an_ordinary_one_is_not() -> None:
+    for characters, warned in ((1_000, False), (16_000, True)):
+        playing = hoarding(characters)
+        state = playing.call("hoards").state
+        assert state is not None
+        warnings = [fields for event, fields in playing.observer.events if event == "state_large"]
+        assert warnings == ([{"tool": "hoards", "characters": len(state)}] if warned else [])
 
 
 # -- notifications --------------------------------------------------------------------------------------

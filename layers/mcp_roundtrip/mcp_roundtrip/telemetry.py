@@ -13,7 +13,7 @@ from mcp_roundtrip.errors import WithReason
 
 NAMESPACE: Final = "mcp-roundtrip"
 
-WARNINGS: Final = frozenset({"state_refused", "unauthorized", "catalog_drift"})
+WARNINGS: Final = frozenset({"state_refused", "state_large", "unauthorized", "catalog_drift"})
 """Expected events that are worth an alarm when they become many."""
 
 _LINE: Final = JSONEncoder(separators=(",", ":"), default=str)

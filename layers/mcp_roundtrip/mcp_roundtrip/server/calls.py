@@ -40,6 +40,9 @@ from mcp_roundtrip.state.claims import Binding, OpenState
 INVALID_STATE: Final = "Invalid or expired requestState"
 """The whole answer to every state that is refused: why it was refused is in the log."""
 
+LARGE_STATE: Final = 16_384
+"""Characters from which on a state is worth a warning: it travels twice in every round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -217,6 +220,8 @@ class Call:
             raise self._internal(error) from error
         except StateTooLarge as error:
             return self._too_large(error, journal)
+        if len(state) > LARGE_STATE:
+            self.ports.observer.record("state_large", tool=self.tool.name, characters=len(state))
         return self._reply(
             results.input_required(self.server_info, requests, state),
             "input_required" if requests else "checkpoint",
@@ -226,9 +231,10 @@ class Call:
 
     def _too_large(self, error: StateTooLarge, journal: Journal) -> Reply:
         """The author's business if it is the steps' results, the client's if it is its own answers."""
-        steps = sum(len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect)
-        if steps > error.size // 4:
-            self.ports.observer.failure("state_too_large", error, tool=self.tool.name)
+        steps = {entry.key: len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect}
+        if sum(steps.values()) > error.size // 4:
+            largest = max(steps, key=lambda key: steps[key])
+            self.ports.observer.failure("state_too_large", error, tool=self.tool.name, largest_step=largest)
             raise internal_error(self.invocation.correlation_id)
         text = "The answers of this call are too large to be carried to the next round."
         return self._reply(results.tool_error(self.server_info, text), "answers_too_large")
