@@ -1,0 +1,156 @@
+"""The table "Rotating a key" of docs/security.md, deployment by deployment, with calls in flight."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip.local.kms import FakeKms, serve
+from mcp_roundtrip.settings import load
+from mcp_roundtrip.testing.environment import Remembered
+from support.messages import call, http_event
+from support.transformed import variables
+
+DOCUMENT = Path(__file__).parent.parent / "docs/security.md"
+OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}
+"""What the template says for the stack's own keys."""
+
+TRUSTED = {"StateKeyArn": "TrustedStateKeyArns", "StateEncryptionKeyArn": "TrustedStateEncryptionKeyArns"}
+
+
+def documented() -> dict[str, tuple[str, str]]:
+    """deployment -> (the key in use, the keys that are trusted besides), as OLD and NEW."""
+    table = DOCUMENT.read_text().partition("## Rotating a key")[2].partition("\n\nFor the encryption key")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines() if "|" in line]
+    assert rows[0] == ["deployment", "`StateKeyArn`", "`TrustedStateKeyArns`"]
+    return {name: (used, trusted) for name, used, trusted in rows[2:]}
+
+
+@pytest.fixture
+def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
+    for name, value in {
+        "ACCESS_KEY_ID": "x",
+        "SECRET_ACCESS_KEY": "x",
+        "DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    fake = FakeKms()
+    with serve(fake) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", endpoint.endpoint_url)
+        yield fake
+
+
+@contextmanager
+def own_caches() -> Iterator[None]:
+    wiring._kms.cache_clear()
+    wiring._keys_for.cache_clear()
+    yield
+    wiring._kms.cache_clear()
+    wiring._keys_for.cache_clear()
+
+
+class Rotation:
+    """A stack, one of its keys being replaced."""
+
+    def __init__(self, kms: FakeKms, parameter: str, signing: str) -> None:
+        self.own = {own: str(kms.CreateKey(**kind(name))["KeyMetadata"]["Arn"]) for name, own in OWN.items()}
+        self.arns = {
+            "OLD": self.own[OWN[parameter]],
+            "NEW": str(kms.CreateKey(**kind(parameter))["KeyMetadata"]["Arn"]),
+            "": "",
+        }
+        self.parameter = parameter
+        self.signing = signing
+
+    def environment(self, used: str, trusted: str) -> Server:
+        """A new execution environment of a deployment."""
+        told = variables(
+            "WeatherFunction",
+            StateSigning=self.signing,
+            **{
+                # The old key is the stack's own: its parameter is empty until there is another.
+                self.parameter: "" if used == "OLD" else self.arns[used],
+                TRUSTED[self.parameter]: self.arns[trusted],
+            },
+        )
+        return greeting({name: self.own.get(value, value) for name, value in told.items() if "MCP_" in name})
+
+
+def kind(parameter: str) -> Mapping[str, str]:
+    if parameter == "StateKeyArn":
+        return {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
+    return {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"}
+
+
+def greeting(environment: Mapping[str, str]) -> Server:
+    ports = replace(wiring.make_ports(load(environment)), observer=Remembered())
+    server = Server("greeting", ports=lambda: ports)
+
+    @server.tool
+    def greet(ctx: Context) -> str:
+        return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+
+    return server
+
+
+def post(server: Server, **params: Any) -> Any:
+    return json.loads(server.lambda_handler(http_event(call("greet", **params)), None)["body"])
+
+
+def asked(server: Server) -> str:
+    return str(post(server)["result"]["requestState"])
+
+
+def goes_on(server: Server, state: str) -> bool:
+    answers = {"name": {"action": "accept", "content": {"value": "Ada"}}}
+    answer = post(server, inputResponses=answers, requestState=state)
+    return "result" in answer and answer["result"]["content"][0]["text"] == "Hello, Ada!"
+
+
+@pytest.fixture(params=["direct", "delegated"])
+def signing(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=OWN)
+def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Iterator[Rotation]:
+    with own_caches():
+        yield Rotation(kms, request.param, signing)
+
+
+def test_every_call_in_flight_goes_on_before_and_after_each_deployment(rotation: Rotation) -> None:
+    deployments = [rotation.environment(*keys) for keys in documented().values()]
+    assert len(deployments) == 4
+    for before, after in pairwise(deployments):
+        # While a deployment is rolled out, environments of both serve the same callers.
+        for minting in (before, after):
+            state = asked(minting)
+            assert goes_on(before, state)
+            assert goes_on(after, state)
+
+
+def test_afterwards_the_old_key_is_needed_by_nobody(rotation: Rotation, kms: FakeKms) -> None:
+    *_, last = documented().values()
+    kms.DisableKey(KeyId=rotation.arns["OLD"])
+    server = rotation.environment(*last)
+    assert goes_on(server, asked(server))
+
+
+def test_without_the_first_deployment_calls_in_flight_would_be_lost(rotation: Rotation) -> None:
+    documentation = documented()
+    before, after = (rotation.environment(*documentation[name]) for name in ("now", "2"))
+    assert goes_on(after, asked(before))
+    assert not goes_on(before, asked(after))
+
+
+def test_a_leaked_key_is_revoked_by_the_second_deployment_without_it(rotation: Rotation) -> None:
+    state = asked(rotation.environment(*documented()["1"]))
+    assert not goes_on(rotation.environment("NEW", ""), state)
