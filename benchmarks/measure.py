@@ -101,8 +101,13 @@ def run(contender: Contender, calls: int) -> dict[str, Any]:
     return found
 
 
-def process(script: str, *arguments: str, given: Any = None) -> dict[str, Any]:
-    """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun."""
+def process(
+    script: str, *arguments: str, given: Any = None, variables: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun.
+
+    `variables` go into its environment besides ENVIRONMENT.
+    """
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as pipe, tempfile.TemporaryFile() as log:
         started = perf_counter()
@@ -113,7 +118,7 @@ def process(script: str, *arguments: str, given: Any = None) -> dict[str, Any]:
                 stdout=log,  # some contenders log there, the others to stderr: a file for all of them
                 stderr=log,
                 pass_fds=[writer],
-                env=ENVIRONMENT,
+                env={**ENVIRONMENT, **(variables or {})},
                 check=False,
             )
         finally:

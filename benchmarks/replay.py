@@ -2,7 +2,7 @@
 
 Two kinds of steps, because their results come back in two ways: plain numbers as they are, models through
 pydantic. And two views of each: the engine alone, and the whole round around it (the event, the ladder,
-the state's signature, the answer), which ends with the tool's result.
+the state's encryption and signature, the answer), which ends with the tool's result.
 """
 
 import json
@@ -29,8 +29,8 @@ from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Run
 from mcp_roundtrip.settings import load
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.testing.environment import make_codec
 from probe import Context as LambdaContext
 
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
@@ -51,8 +51,8 @@ def row(item: int) -> Row:
     return Row(id=f"row-{item}", price=item / 4)
 
 
-key = LocalKey.generate()
-codec = RequestStateCodec(key, key, Limits(), time.time, lambda: secrets.token_hex(16))
+# The longest journal is over what is minted by default.
+codec = make_codec(LocalKey.generate(), time.time, Limits(max_minted=Limits().max_presented))
 ports = replace(wiring.make_ports(load(os.environ)), states=lambda: codec)
 server = Server("bench", ports=lambda: ports)
 

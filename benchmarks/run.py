@@ -7,20 +7,35 @@ nothing: timings are noisy, and the reader knows what else the computer is doing
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 
 import layer
 import measure
+import states
 from measure import AWSLABS, MCP, OURS, Contender, Figures
+from states import PYJWT, SDK, SIZES, ByName, States
 from tables import Target, table, targets
 
 FIRST_RUNS = 15
 WARM_RUNS = 5
 WARM_CALLS = 200
 LENGTHS = (1, 10, 100, 1000)
+STATE_COLD_RUNS = 3
+STATE_WARM_CALLS = 400
+TWO_KB = list(SIZES).index("2 KB")
 
-DISTRIBUTIONS = ("mcp-roundtrip", "mcp", "mangum", "awslabs.mcp-lambda-handler", "pydantic")
+DISTRIBUTIONS = (
+    "mcp-roundtrip",
+    "mcp",
+    "mangum",
+    "awslabs.mcp-lambda-handler",
+    "pydantic",
+    "pyjwt",
+    "cryptography",
+    "boto3",
+)
 
 Measured = Mapping[Contender, Figures]
 Replays = Mapping[str, Mapping[str, list[float]]]
@@ -32,12 +47,19 @@ def main() -> int:
     try:
         measured = measure.figures(FIRST_RUNS, WARM_RUNS, WARM_CALLS)
         replays: Replays = measure.process("replay.py", *map(str, LENGTHS))["replays"]
+        sealed = states.figures(STATE_COLD_RUNS, STATE_WARM_CALLS)
     except measure.DidNotRun as error:
         print(error, file=sys.stderr)
         return 1
     layers = layer.zipped_mib()
-    print(*compared(measured), replay_table(replays), layer_table(layers), sep="\n")
-    print(targets([*peer_targets(measured), *replay_targets(replays, measured), *layer_targets(layers)]))
+    print(*compared(measured), replay_table(replays), state_table(sealed), layer_table(layers), sep="\n")
+    judged = (
+        peer_targets(measured),
+        replay_targets(replays, measured),
+        state_targets(sealed),
+        layer_targets(layers),
+    )
+    print(targets(chain.from_iterable(judged)))
     return 0
 
 
@@ -127,6 +149,61 @@ def _growth(costs: list[float]) -> float:
         for end in (len(LENGTHS) - 1, len(LENGTHS) - 2)
     ]
     return slopes[0] / slopes[1]
+
+
+# -- requestState ---------------------------------------------------------------------------------------
+
+
+def state_table(measured: States) -> str:
+    """Each operation with each contender: warm, the first of a process, and how long the tokens are."""
+    title = (
+        "requestState by size of the state; KMS is another process on 127.0.0.1\n"
+        f"warm, ms: medians of {STATE_WARM_CALLS} calls, around the same claims\n"
+        f"first, ms: from the first import on, medians of {STATE_COLD_RUNS} fresh processes"
+    )
+    rows = [
+        *_state_rows("", measured.warm_ms, measured.warm_calls, ".3f"),
+        *_state_rows("first ", measured.cold_ms, measured.cold_calls, ".0f"),
+        *_state_rows("", measured.characters, {}, "d"),
+    ]
+    return table(title, ("", *SIZES, "2 KB, of the SDK's", "KMS calls"), rows)
+
+
+def _state_rows(
+    prefix: str, figures: ByName[Sequence[float]], kms_calls: ByName[float], spec: str
+) -> Iterator[tuple[str, ...]]:
+    for name in sorted(figures, key=lambda name: states.OPERATIONS.index(name[0])):
+        operation, title = name
+        ratio = figures[name][TWO_KB] / figures[operation, SDK][TWO_KB]
+        yield (
+            f"{prefix}{operation}, {title}",
+            *(format(value, spec) for value in figures[name]),
+            f"{ratio:.2f}",
+            f"{kms_calls[name]:g}" if name in kms_calls else "-",
+        )
+
+
+def state_targets(measured: States) -> list[Target]:
+    best, kms_calls = "delegated, encrypted", measured.warm_calls
+    ms = {name: of_sizes[TWO_KB] for name, of_sizes in measured.warm_ms.items()}
+    largest = {name: of_sizes[-1] for name, of_sizes in measured.warm_ms.items()}
+    return [
+        Target(f"mint ({best}, 2 KB), of the SDK's", ms["mint", best] / ms["mint", SDK], 4),
+        Target(f"resume ({best}, 2 KB), of the SDK's", ms["resume", best] / ms["resume", SDK], 14),
+        Target(f"forged ({best}, 2 KB), of the SDK's resume", ms["forged", best] / ms["resume", SDK], 2),
+        Target(f"resume ({best}, 20 KB), of PyJWT's decode", largest["resume", best] / largest[PYJWT], 1 / 3),
+        Target("KMS calls in a delegated round", _most(kms_calls, "delegated", "mint", "resume"), 0),
+        Target("KMS calls in a direct mint", _most(kms_calls, "direct", "mint"), 1),
+        Target("KMS calls in a direct resume", _most(kms_calls, "direct", "resume"), 0),
+    ]
+
+
+def _most(kms_calls: ByName[float], signing: str, *operations: str) -> float:
+    return max(
+        sum(kms_calls[operation, title] for operation in operations)
+        for title in states.CONFIGURATIONS
+        if title.startswith(signing)
+    )
 
 
 # -- the layer ------------------------------------------------------------------------------------------

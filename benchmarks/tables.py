@@ -15,7 +15,7 @@ class Target:
     def row(self) -> tuple[str, str, str, str]:
         """Title, value, limit and verdict."""
         verdict = "PASS" if self.value <= self.limit else "FAIL"
-        return self.title, f"{self.value:.3f}", f"{self.limit:g}", verdict
+        return self.title, f"{self.value:.3f}", f"{self.limit:.3g}", verdict
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
