@@ -1,6 +1,5 @@
 """`requestState` under attack, in every configuration: the tables are in `support.attacks_*`."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
@@ -9,11 +8,8 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims
-from support.attacks_certificate import CERTIFICATES, CERTIFIED
-from support.attacks_claims import BINDINGS
-from support.attacks_encryption import ENCRYPTIONS
-from support.attacks_signature import SIGNED_TOKENS
-from support.attacks_spelling import SPELLINGS
+from support.attacks import CASES, TABLES
+from support.attacks_certificate import CERTIFIED
 from support.forge import FORGES, PAYLOAD
 from support.tokens import (
     BINDING,
@@ -25,12 +21,6 @@ from support.tokens import (
     NOW,
 )
 
-TABLES = (SPELLINGS, SIGNED_TOKENS, BINDINGS, CERTIFICATES, ENCRYPTIONS)
-CASES = {
-    f"{name} ({configuration})": (attack, configuration)
-    for name, attack in itertools.chain.from_iterable(table.items() for table in TABLES)
-    for configuration in attack.on
-}
 REASONS = {
     *("not_a_string", "too_long", "malformed", "header", "unknown_key", "epoch", "decryption", "signature"),
     *("payload", "claims", "not_yet_valid", "expired", "lifetime", "flow_expired", "wrong_issuer"),

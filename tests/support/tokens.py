@@ -12,6 +12,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
@@ -24,7 +25,7 @@ EPOCH = NOW // EPOCH_S
 PRIVATE = ec.derive_private_key(0x5EED, ec.SECP256R1())
 KEY = LocalKey(PRIVATE)
 MAC = LocalMacKey("mrk-1", b"a secret of the tests")
-ALICE = '{"client":"c1","issuer":"https://id.example","kind":"jwt","subject":"alice"}'
+ALICE = Principal("jwt", "alice", "https://id.example", "c1").canonical()
 BINDING = Binding(
     issuer="stack",
     audience="https://mcp.example/mcp",

@@ -1,0 +1,70 @@
+"""The attacks on `requestState` as a client and an operator see them: one answer, the reason in the log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.server.calls import INVALID_STATE
+from mcp_roundtrip.server.dispatch import MAX_BODY
+from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from support.attacks import CASES
+from support.forge import FORGES, Attack
+from support.messages import call, headers
+from support.tokens import BINDING, NOW, Configuration
+
+ALICE = {"jwt": {"claims": {"iss": "https://id.example", "sub": "alice", "client_id": "c1"}}}
+
+server = Server("databases")
+
+
+@server.tool
+def provision(ctx: Context, name: str, vcpus: int) -> str:
+    raise AssertionError("a refused state reached the tool")
+
+
+def presented(attack: Attack, configuration: Configuration, observer: Remembered) -> HttpResponse:
+    body = call(
+        BINDING.name, BINDING.arguments, requestState=attack.forge(FORGES[configuration]), inputResponses={}
+    )
+    ports = make_ports(
+        clock=FakeClock(),
+        observer=observer,
+        auth=Authenticator(AuthMode.JWT),
+        states=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
+    )
+    policy = replace(ports.policy, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)
+    request = HttpRequest("POST", headers(body), json.dumps(body), ALICE)
+    return server.endpoint.respond(request, replace(ports, policy=policy), Invocation("id-1", 29_000))
+
+
+def can_be_sent(state: object) -> bool:
+    """What is no string is no requestState to begin with, and what no body holds has an answer of its own."""
+    return isinstance(state, str) and len(state) < MAX_BODY
+
+
+def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log() -> None:
+    refused = [
+        (attack, configuration)
+        for attack, configuration in CASES.values()
+        if attack.reason_on(configuration) is not None
+        and not attack.request
+        and can_be_sent(attack.forge(FORGES[configuration]))
+    ]
+    answers: set[tuple[int, str]] = set()
+    for attack, configuration in refused:
+        observer = Remembered()
+        response = presented(attack, configuration, observer)
+        answers.add((response.status, response.body))
+        ((_, fields),) = [told for told in observer.events if told[0] == "state_refused"]
+        assert fields == {"tool": "provision", "reason": attack.reason_on(configuration)}
+    assert len(refused) > 1000
+    ((status, text),) = answers
+    answer: dict[str, Any] = json.loads(text)
+    assert (status, answer["error"]) == (400, {"code": -32602, "message": INVALID_STATE})
