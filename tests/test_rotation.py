@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -46,15 +45,6 @@ def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     with serve(fake) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", endpoint.endpoint_url)
         yield fake
-
-
-@contextmanager
-def own_caches() -> Iterator[None]:
-    wiring._kms.cache_clear()
-    wiring._keys_for.cache_clear()
-    yield
-    wiring._kms.cache_clear()
-    wiring._keys_for.cache_clear()
 
 
 class Rotation:
@@ -121,9 +111,8 @@ def signing(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=OWN)
-def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Iterator[Rotation]:
-    with own_caches():
-        yield Rotation(kms, request.param, signing)
+def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Rotation:
+    return Rotation(kms, request.param, signing)
 
 
 def test_every_call_in_flight_goes_on_before_and_after_each_deployment(rotation: Rotation) -> None:

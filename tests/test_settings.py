@@ -8,6 +8,7 @@ from mcp_roundtrip.auth import AuthMode
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.settings import StateSigning, load
 
+ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
 
 
@@ -31,7 +32,8 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_TRUSTED_STATE_KEY_ARNS": "arn:b, arn:c",
             "MCP_STATE_PUBLIC_KEYS": "mrk-1:TUZr, 2:TUY=",
             "MCP_STATE_SIGNING": "delegated",
-            "MCP_REVOKED_CERTIFICATES": "one,two",
+            "MCP_REVOKED_CERTIFICATES": f"{ONE},{TWO}",
+            "MCP_STATE_ENCRYPTION": "enabled",
             "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:d",
             "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:e",
             "MCP_ALLOWED_ORIGINS": "https://a.test,https://b.test",
@@ -45,7 +47,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.trusted_state_key_arns == ("arn:b", "arn:c")
     assert settings.state_public_keys == {"mrk-1": b"MFk", "2": b"MF"}
     assert settings.state_signing is StateSigning.DELEGATED
-    assert settings.revoked_certificates == {"one", "two"}
+    assert settings.revoked_certificates == {ONE, TWO}
     assert settings.state_encryption_key_arn == "arn:d"
     assert settings.trusted_state_encryption_key_arns == ("arn:e",)
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
@@ -64,7 +66,18 @@ def test_every_setting_is_read_from_its_variable() -> None:
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
-        ({**MINIMAL, "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:a"}, "MCP_STATE_ENCRYPTION_KEY_ARN"),
+        ({**MINIMAL, "MCP_STATE_ENCRYPTION": "off"}, "MCP_STATE_ENCRYPTION"),
+        (
+            {
+                **MINIMAL,
+                "MCP_STATE_ENCRYPTION": "disabled",
+                "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:a",
+            },
+            "MCP_STATE_ENCRYPTION",
+        ),
+        ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE.upper()[:31] + "F"}, "MCP_REVOKED_CERTIFICATES"),
+        ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE[:31]}, "MCP_REVOKED_CERTIFICATES"),
+        ({**MINIMAL, "MCP_ROUND_TTL_S": "3601"}, "MCP_ROUND_TTL_S"),
         ({**MINIMAL, "MCP_STATE_SIGNING": "indirect"}, "MCP_STATE_SIGNING"),
         ({**MINIMAL, "MCP_STATE_SIGNING": "delegated", "MCP_ROUND_TTL_S": "1201"}, "MCP_ROUND_TTL_S"),
         ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
@@ -103,7 +116,7 @@ def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None
 )
 @pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
 def test_a_key_that_is_not_named_by_its_own_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
-    settings = load({**MINIMAL, "MCP_STATE_ENCRYPTION_KEY_ARN": KEY_ARN, setting: key})
+    settings = load({**MINIMAL, setting: key})
     with pytest.raises(SettingsError) as refused:
         settings.key_arns(setting.removeprefix("MCP_").lower())
     assert refused.value.setting == setting

@@ -30,14 +30,7 @@ def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with serve(fake) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", endpoint.endpoint_url)
-        _forget_clients()
         yield fake
-        _forget_clients()
-
-
-def _forget_clients() -> None:
-    wiring._kms.cache_clear()
-    wiring._keys_for.cache_clear()
 
 
 def signing_key(kms: FakeKms) -> str:
@@ -85,17 +78,19 @@ CONFIGURATIONS = {
 }
 
 
+UNENCRYPTED = {"state_encryption": "disabled"}
+
+
 @pytest.fixture(params=CONFIGURATIONS)
 def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
     """Settings of one deployment."""
     signing, encrypted = CONFIGURATIONS[request.param]
-    encryption = {"state_encryption_key_arn": mac_key(kms)} if encrypted else {}
+    encryption = {"state_encryption_key_arn": mac_key(kms)} if encrypted else UNENCRYPTED
     return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
 
 
 def test_a_state_is_good_in_another_environment(deployed: dict[str, str]) -> None:
     state = post(server_on(**deployed), "greet")["result"]["requestState"]
-    _forget_clients()
     done = post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
     assert state.count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
@@ -130,7 +125,8 @@ def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deplo
 def test_each_certificate_is_logged_with_what_it_takes_to_revoke_it(
     kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    observer, deployed = Remembered(), {"state_key_arn": signing_key(kms), "state_signing": "delegated"}
+    observer = Remembered()
+    deployed = {"state_key_arn": signing_key(kms), "state_signing": "delegated", **UNENCRYPTED}
     monkeypatch.setattr(wiring, "observer", lambda: observer)
     state = post(server_on(**deployed), "greet")["result"]["requestState"]
     ((_, fields),) = [event for event in observer.events if event[0] == "certificate_issued"]
@@ -160,7 +156,7 @@ def test_pinned_public_keys_are_never_asked_for(kms: FakeKms, deployed: dict[str
 def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms, public_keys: str) -> None:
     arn, observer = signing_key(kms), Remembered()
     given = public_keys.format(key_id=arn.rpartition("/")[2])
-    server = server_on(observer, state_key_arn=arn, state_public_keys=given)
+    server = server_on(observer, state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
     assert post(server, "greet")["error"]["code"] == -32603
     error = observer.failures[0][1]
     assert isinstance(error, SettingsError)
@@ -200,18 +196,20 @@ def test_a_kms_that_does_not_sign_is_an_internal_error_whose_reason_is_in_the_lo
     else:
         kms.fail_next(20, code)
     observer = Remembered()
-    failed = post(server_on(observer, state_key_arn=arn), "greet")
+    failed = post(server_on(observer, state_key_arn=arn, **UNENCRYPTED), "greet")
     assert failed["error"]["code"] == -32603
     assert "Exception" not in failed["error"]["message"]
     ((event, error),) = observer.failures
     assert (event, getattr(error, "reason", None)) == ("state_unavailable", code)
 
 
-@pytest.mark.parametrize("missing", ["MCP_STATE_KEY_ARN", "MCP_ISSUER", "MCP_AUDIENCE"])
+@pytest.mark.parametrize(
+    "missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_ISSUER", "MCP_AUDIENCE"]
+)
 def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
     missing: str, kms: FakeKms
 ) -> None:
-    given = environment(state_key_arn=signing_key(kms))
+    given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
     observer = Remembered()
     ports = replace(wiring.make_ports(load(given)), observer=observer)

@@ -13,7 +13,6 @@ from moto import mock_aws
 from mcp_roundtrip.aws.kms import (
     MAX_AGE_S,
     MAX_UNCONFIRMED_S,
-    RETRY_S,
     KmsKey,
     KmsMacKey,
     KmsPublicKeys,
@@ -23,31 +22,16 @@ from mcp_roundtrip.aws.kms import (
     kms_client,
 )
 from mcp_roundtrip.errors import KeyServiceError
-from mcp_roundtrip.local.kms import FakeKms
+from mcp_roundtrip.local.kms import FakeKms, KmsFault
 from mcp_roundtrip.state.keys import is_valid, kid_of
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
-from support.kms import Clock, client, mac_key, running, signing_key
-
-
-@pytest.fixture
-def fake():
-    return FakeKms()
-
-
-@pytest.fixture
-def kms(fake):
-    with running(fake) as connected:
-        yield connected
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
+from mcp_roundtrip.testing import FakeClock
+from support.kms import client, mac_key, running, signing_key
 
 
 @pytest.fixture
 def arn(kms):
     return signing_key(kms)
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture
@@ -80,7 +64,7 @@ def test_what_is_too_long_to_be_signed_raw_is_signed_by_its_digest(size, message
             return super().Sign(**members)
 
     with running(Seen()) as kms:
-        key = KmsKey(kms, signing_key(kms), Clock())
+        key = KmsKey(kms, signing_key(kms), FakeClock())
         signature = KmsSigner(kms, key).sign(b"x" * size)
         kms_says = kms.verify(
             KeyId=key.arn,
@@ -119,7 +103,7 @@ def test_a_signature_by_another_key_than_asked_for_is_not_used():
     with running(Moved()) as kms:
         arn, other = signing_key(kms), signing_key(kms)
         with fails_with("signed_by_another_key"):
-            KmsSigner(kms, KmsKey(kms, arn, Clock())).sign(b"x")
+            KmsSigner(kms, KmsKey(kms, arn, FakeClock())).sign(b"x")
 
 
 def test_a_signature_that_is_no_der_is_not_used():
@@ -128,7 +112,7 @@ def test_a_signature_that_is_no_der_is_not_used():
             return super().Sign(**members) | {"Signature": bytes(64)}
 
     with running(Odd()) as kms, fails_with("malformed_answer"):
-        KmsSigner(kms, KmsKey(kms, signing_key(kms), Clock())).sign(b"x")
+        KmsSigner(kms, KmsKey(kms, signing_key(kms), FakeClock())).sign(b"x")
 
 
 # failures
@@ -187,7 +171,7 @@ def test_a_key_of_another_kind_is_a_failure_of_the_key_service(spec, usage):
         kms = client()
         key_id = kms.create_key(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["KeyId"]
         with fails_with("malformed_answer"):
-            KmsKey(kms, key_id, Clock()).trusted()
+            KmsKey(kms, key_id, FakeClock()).trusted()
 
 
 def test_a_kms_that_is_not_there_is_a_failure_of_the_key_service():
@@ -195,7 +179,7 @@ def test_a_kms_that_is_not_there_is_a_failure_of_the_key_service():
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         with fails_with("EndpointConnectionError"):
-            KmsKey(client(f"http://127.0.0.1:{port}"), "arn", Clock()).trusted()
+            KmsKey(client(f"http://127.0.0.1:{port}"), "arn", FakeClock()).trusted()
 
 
 def test_a_kms_that_does_not_answer_times_out():
@@ -265,8 +249,20 @@ def test_a_disabled_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, cl
     with fails_with("DisabledException"):
         key.trusted()
     fake.EnableKey(KeyId=arn)
-    clock.now += RETRY_S
+    clock.now += RENEWAL_RETRY_S
     assert key.trusted()
+
+
+def test_a_key_that_stays_disabled_is_asked_for_once_a_minute(fake, key, arn, clock):
+    key.trusted()
+    fake.DisableKey(KeyId=arn)
+    clock.now += MAX_AGE_S
+    before = fake.calls["GetPublicKey"]
+    for _ in range(600):
+        with fails_with("DisabledException"):
+            key.trusted()
+        clock.now += 1
+    assert fake.calls["GetPublicKey"] - before == 600 / RENEWAL_RETRY_S
 
 
 def test_a_disabled_keys_name_stays_known_so_that_signing_says_what_is_wrong(fake, key, arn, clock):
@@ -307,6 +303,41 @@ def test_a_failed_load_is_not_repeated_for_every_token(fake, key, clock):
     assert fake.calls["GetPublicKey"] == 2
 
 
+def test_while_a_key_cannot_be_loaded_the_pauses_between_attempts_grow_to_a_minute(fake, key, clock):
+    fake.fail_next(1000)
+    for _ in range(600):
+        with fails_with("ThrottlingException"):
+            key.trusted()
+        clock.now += 1
+    assert fake.calls["GetPublicKey"] == 6 + 9, "after 0, 1, 3, 7, 15 and 31 s, then from 63 s on each minute"
+
+
+def test_a_failure_that_took_long_is_left_alone_from_its_end_on(arn, clock):
+    class Silent(FakeKms):
+        def GetPublicKey(self, **members):
+            clock.now += 6
+            raise KmsFault("KMSInternalException", "at last")
+
+    silent = Silent()
+    with running(silent) as kms:
+        key = KmsKey(kms, signing_key(kms), clock)
+        started = clock.now
+        for _ in range(10):
+            with fails_with("KMSInternalException"):
+                key.trusted()
+    assert clock.now == started + 6
+
+
+def test_a_key_that_is_out_of_reach_does_not_hold_up_the_states_of_another(fake, kms, key, clock):
+    kid = key.known().kid
+    before = fake.calls["GetPublicKey"]
+    keys = KmsPublicKeys([KmsKey(kms, key.arn[:-1], clock), key])
+    for _ in range(100):
+        assert keys.find(kid)
+        clock.now += 1
+    assert fake.calls["GetPublicKey"] == before
+
+
 def test_without_a_single_key_the_key_service_is_to_blame():
     with fails_with("no_key_configured"):
         KmsPublicKeys([]).find("kid")
@@ -326,6 +357,13 @@ def test_a_pinned_key_signs_and_is_trusted_without_asking_for_it(fake, kms, arn)
     public_key = keys.find(signer.key_members["kid"])
     assert is_valid(signer.sign(b"x"), b"x", public_key)
     assert fake.calls["GetPublicKey"] == before
+
+
+def test_what_is_no_key_on_p256_cannot_be_pinned(kms, arn):
+    p256, sm2 = bytes.fromhex("06082a8648ce3d030107"), bytes.fromhex("06082a811ccf5501822d")
+    for der in (b"", b"MFkw", spki(kms, arn)[:-1], spki(kms, arn).replace(p256, sm2)):
+        with pytest.raises(ValueError):  # noqa: PT011 - whatever cryptography says
+            PublicHalf.from_der(der)
 
 
 def test_a_public_key_pinned_to_the_wrong_key_is_found_out_before_a_token_leaves(fake, kms, arn):

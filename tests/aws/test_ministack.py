@@ -10,8 +10,9 @@ from mcp_roundtrip.aws.kms import MAX_RAW, KmsKey, KmsSigner, kms_client
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
-from support.kms import CONFIGURATIONS, REGION, Clock, client, deployment, mac_key, signing_key
-from support.tokens import BINDING
+from mcp_roundtrip.testing import FakeClock
+from support.kms import REGION, client, deployment, mac_key, signing_key
+from support.tokens import BINDING, CONFIGURATIONS, ENCRYPTED
 
 pytest_plugins = ["support.ministack"]
 
@@ -25,14 +26,14 @@ def kms(ministack_kms):
     return ministack_kms
 
 
+@pytest.fixture(params=CONFIGURATIONS, ids=str)
+def configuration(request):
+    return request.param
+
+
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture(params=CONFIGURATIONS)
-def deployed(request, kms):
-    return deployment(kms, request.param)
+def deployed(configuration, kms):
+    return deployment(kms, configuration)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def states(deployed, clock):
     return lambda kms: deployed.environment(kms, clock)
 
 
-ENCRYPTED = pytest.mark.parametrize("deployed", ["direct, encrypted", "delegated, encrypted"], indirect=True)
+where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str, indirect=True)
 
 
 def seal(codec, payload=None):
@@ -57,7 +58,7 @@ def test_a_state_of_any_size_is_sealed_and_opened(states, kms, size):
 @pytest.mark.parametrize("size", [1, MAX_RAW, MAX_RAW + 1])
 def test_a_signature_is_one_over_the_message_however_it_got_to_kms(kms, size):
     arn = signing_key(kms)
-    raw = KmsSigner(kms, KmsKey(kms, arn, Clock())).sign(b"x" * size)
+    raw = KmsSigner(kms, KmsKey(kms, arn, FakeClock())).sign(b"x" * size)
     answer = kms.verify(
         KeyId=arn,
         Message=hashlib.sha256(b"x" * size).digest(),
@@ -86,7 +87,7 @@ def test_a_state_under_another_signing_key_is_refused(deployed, clock, states, k
     assert refused.value.reason == ("certificate_unknown_key" if deployed.delegated else "unknown_key")
 
 
-@ENCRYPTED
+@where_encrypted
 def test_a_state_under_another_encryption_key_is_refused(deployed, clock, states, kms):
     token = seal(replace(deployed, mac_keys=[mac_key(kms)]).environment(kms, clock))
     with pytest.raises(StateRejected) as refused:
@@ -130,7 +131,7 @@ def test_an_environment_seals_under_a_withdrawn_key_as_long_as_its_certificate_l
         seal(codec)
 
 
-@ENCRYPTED
+@where_encrypted
 @WITHDRAWN
 def test_a_withdrawn_encryption_key_is_used_for_what_is_left_of_the_epoch(
     deployed, states, kms, withdraw, reason

@@ -24,20 +24,17 @@ from support.sample_events import (
 )
 
 FUNCTIONS = ROOT / "functions"
-WIRED = (wiring.ports, wiring._kms, wiring._keys_for)  # what a process keeps for its life
 
 
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     """Calls `app.handler` as Lambda does: configured by its environment, with a KMS behind its endpoint."""
-    for cached in WIRED:
-        cached.cache_clear()
+    wiring.ports.cache_clear()
     with environment() as variables:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         yield lambda function, event: load_module(FUNCTIONS / function / "app.py").handler(event, None)
-    for cached in WIRED:
-        cached.cache_clear()
+    wiring.ports.cache_clear()
 
 
 def committed() -> dict[str, Any]:

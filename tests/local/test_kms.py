@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from moto import mock_aws
 
 from mcp_roundtrip.local.kms import FakeKms, KmsFault, serve
-from support.kms import client, running, signing_key
+from support.kms import client, mac_key, running, signing_key
 
 pytest_plugins = ["support.ministack"]
 
@@ -58,10 +58,6 @@ def strict(request):
 @pytest.fixture
 def arn(kms):
     return signing_key(kms)
-
-
-def mac_key(kms):
-    return kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"]
 
 
 def bare(arn):

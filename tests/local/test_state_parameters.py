@@ -122,29 +122,3 @@ def test_a_call_is_asked_in_one_process_and_answered_in_another(
     assert set(used) == {"Sign"} | ({"GetPublicKey"} if "StatePublicKeys" not in keys else set()) | (
         {"GenerateMac"} if encryption == "enabled" else set()
     )
-
-
-@pytest.mark.parametrize("signing", ["direct", "delegated"])
-def test_keys_rotate_by_parameters_while_calls_are_in_flight(signing: str) -> None:
-    def keys(used: str, trusted: str = "") -> dict[str, str]:
-        return {
-            "StateSigning": signing,
-            "StateKeyArn": arn(f"signing-{used}"),
-            "StateEncryptionKeyArn": arn(f"secret-{used}"),
-            "TrustedStateKeyArns": arn(f"signing-{trusted}") if trusted else "",
-            "TrustedStateEncryptionKeyArns": arn(f"secret-{trusted}") if trusted else "",
-        }
-
-    with running(**keys("old")) as app:
-        before = ask(app)
-    with running(**keys("old", "new")) as app:
-        assert is_accepted(app, before)
-        trusting = ask(app)
-    with running(**keys("new", "old")) as app:
-        assert is_accepted(app, trusting)
-        switched = ask(app)
-    with running(**keys("old", "new")) as app:  # an environment that the switch has not reached yet
-        assert is_accepted(app, switched)
-    with running(**keys("new")) as app:
-        assert is_accepted(app, switched)
-        assert not is_accepted(app, trusting)

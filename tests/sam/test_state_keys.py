@@ -192,8 +192,10 @@ def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key
     assert properties(key)["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
 
 
-def test_a_keys_policy_lets_cloudformation_manage_the_key() -> None:
-    assert set(ADMINISTRATION["Action"]) >= CLOUDFORMATION_CALLS
+@pytest.mark.parametrize("key", KEY_POLICIES)
+def test_a_keys_policy_lets_cloudformation_manage_the_key(key: str) -> None:
+    administration, *_ = properties(key)["KeyPolicy"]["Statement"]
+    assert set(administration["Action"]) >= CLOUDFORMATION_CALLS
 
 
 @every_tool
@@ -248,6 +250,7 @@ def test_every_function_is_told_the_configuration(given: Mapping[str, str], func
     encrypted = given["StateEncryption"] == "enabled"
     assert told["MCP_STATE_SIGNING"] == given["StateSigning"]
     assert told["MCP_STATE_KEY_ARN"] == arn("StateKey")
+    assert told["MCP_STATE_ENCRYPTION"] == given["StateEncryption"]
     assert told["MCP_STATE_ENCRYPTION_KEY_ARN"] == (arn("StateEncryptionKey") if encrypted else "")
     assert told["MCP_STATE_PUBLIC_KEYS"] == given["StatePublicKeys"]
     assert told["MCP_REVOKED_CERTIFICATES"] == f"{JTI},{JTI}"

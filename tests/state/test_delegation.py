@@ -1,6 +1,4 @@
 import secrets
-import subprocess
-import sys
 
 import pytest
 
@@ -9,8 +7,8 @@ from mcp_roundtrip.state.certificates import LIFETIME_S, Trust
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
-from support.kms import Clock
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, Renewals
+from mcp_roundtrip.testing import FakeClock
 from support.tokens import BINDING, NOW, claims_of
 
 LIMITS = Limits()
@@ -37,7 +35,7 @@ def root():
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return FakeClock(NOW)
 
 
 def delegation(root, clock, **changes):
@@ -49,6 +47,7 @@ def delegation(root, clock, **changes):
         "clock": clock,
         "random_bytes": secrets.token_bytes,
         "random": lambda: 0.0,
+        "renewals": Renewals(clock),
         "issued": lambda jti, expires_at: None,
     }
     return Delegation(**{**given, **changes})
@@ -145,29 +144,3 @@ def test_a_certificate_that_would_be_too_long_is_not_made(root, clock):
         delegation(root, clock, audience="https://mcp.example/" + "x" * 1500).signer()
     assert failed.value.reason == "certificate_too_long"
     assert root.signed == 0
-
-
-CLONES = """
-import os, sys, time
-from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegation import Delegation
-from mcp_roundtrip.state.keys import LocalKey
-import secrets
-root = LocalKey.generate()
-ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, print)
-make = lambda: Delegation(root, "issuer", "audience", *ports)
-make().signer()  # whatever a first token initialises is in the snapshot
-delegating = make()
-for _ in range(3):
-    if os.fork() == 0:
-        print(delegating.signer().key.kid, flush=True)
-        os._exit(0)
-    os.wait()
-"""
-
-
-def test_processes_cloned_before_their_first_token_sign_with_keys_of_their_own():
-    """What SnapStart does: the memory of one process becomes that of many."""
-    done = subprocess.run([sys.executable, "-c", CLONES], capture_output=True, text=True, check=True)
-    kids = [line for line in done.stdout.splitlines() if " " not in line]
-    assert len(kids) == len(set(kids)) == 3

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.epochs import EPOCH_S, RETRY_S, EpochKeys, LocalMacKey, generation_of
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
+from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, generation_of
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, Renewals
+from mcp_roundtrip.testing import FakeClock
 
 EPOCH = 500_000
 START = EPOCH * EPOCH_S
@@ -22,6 +23,7 @@ class Counting(LocalMacKey):
     """A MAC key that remembers what it was asked, and fails while it is told to."""
 
     failure = None
+    takes = staticmethod(lambda: None)
 
     def __init__(self, key_id="one", secret=SECRET):
         super().__init__(key_id, secret)
@@ -29,6 +31,7 @@ class Counting(LocalMacKey):
 
     def mac(self, message):
         self.asked.append(message)
+        self.takes()
         if self.failure:
             raise KeyServiceError(self.failure)
         return super().mac(message)
@@ -39,8 +42,26 @@ def mac_key():
     return Counting()
 
 
+class Epochs(EpochKeys):
+    """With the clock at the time that is asked about."""
+
+    def __init__(self, mac_keys, limits, random):
+        self.clock = FakeClock(START)
+        super().__init__(
+            mac_keys, "t+jwt", limits, clock=self.clock, random=random, renewals=Renewals(self.clock)
+        )
+
+    def current(self, now):
+        self.clock.now = now
+        return super().current(now)
+
+    def find(self, kid, now):
+        self.clock.now = now
+        return super().find(kid, now)
+
+
 def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0):
-    return EpochKeys(mac_keys, "t+jwt", limits, random)
+    return Epochs(mac_keys, limits, random)
 
 
 def refusal(keys, kid, now=START):
@@ -182,6 +203,27 @@ def test_a_key_that_is_needed_and_cannot_be_derived_is_a_failure_of_the_key_serv
     assert keys.current(START + RETRY_S)
 
 
+def test_a_failure_that_took_long_is_left_alone_from_its_end_on(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure, mac_key.takes = "timeout", lambda: keys.clock.advance(6)
+    for _ in range(10):
+        with pytest.raises(KeyServiceError):
+            EpochKeys.current(keys, keys.clock())
+    assert len(mac_key.asked) == 1
+
+
+def test_a_failure_that_is_told_again_takes_no_tracebacks_along(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    failures = []
+    for _ in range(5):
+        with pytest.raises(KeyServiceError) as failed:
+            keys.current(START)
+        failures.append(failed.value)
+    assert len(set(map(id, failures))) == 5
+    assert [failure.reason for failure in failures] == ["timeout"] * 5
+
+
 def test_a_busy_fleet_does_not_turn_to_the_key_service_on_the_hour():
     uniform = random.Random(0).random
     fleet = [(epochs(key, random=uniform), key) for key in (Counting() for _ in range(500))]
@@ -198,8 +240,17 @@ def test_a_busy_fleet_does_not_turn_to_the_key_service_on_the_hour():
     assert max(calls.values()) < len(fleet) / 5, "a quarter of an hour, evenly"
 
 
-def test_keys_of_epochs_that_are_over_are_forgotten(mac_key):
+def test_keys_that_open_nothing_any_more_are_forgotten(mac_key):
     keys = epochs(mac_key)
-    for hour in range(100):
-        keys.current(START + hour * EPOCH_S)
-    assert len(keys._keys) <= 2
+    for now in range(START, START + 5 * EPOCH_S, 60):
+        keys.current(now)
+        held = {epoch for _, epoch in keys._keys}
+        assert held <= {(now - LIMITS.round_ttl_s) // EPOCH_S, now // EPOCH_S, now // EPOCH_S + 1}
+
+
+def test_keys_are_forgotten_while_the_key_service_is_out_of_reach_too(mac_key):
+    keys = epochs(mac_key)
+    keys.current(AHEAD_FROM)
+    mac_key.failure = "timeout"
+    keys.current(START + EPOCH_S + LIMITS.round_ttl_s)
+    assert {epoch for _, epoch in keys._keys} == {EPOCH + 1}

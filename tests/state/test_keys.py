@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys, is_valid, kid_of, raw_signature
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, is_valid, kid_of, raw_signature
 
 ONE = ec.generate_private_key(ec.SECP256R1())
 SCALARS = st.integers(1, P256_ORDER - 1)
@@ -98,17 +98,7 @@ def test_a_local_key_trusts_itself_alone():
     assert LocalKey(ONE).find(LocalKey.generate().kid) is None
 
 
-def test_pinned_keys_are_found_by_their_kid_and_nothing_else_is():
-    other = ec.generate_private_key(ec.SECP256R1()).public_key()
-    keys = PinnedKeys([ONE.public_key(), other])
-    assert keys.find(kid_of(ONE.public_key())) == ONE.public_key()
-    assert keys.find(kid_of(other)) == other
-    assert keys.find("") is None
-
-
 def test_a_key_on_another_curve_is_refused():
     p384 = ec.generate_private_key(ec.SECP384R1())
     with pytest.raises(ValueError, match="P-256"):
         LocalKey(p384)
-    with pytest.raises(ValueError, match="P-256"):
-        PinnedKeys([p384.public_key()])

@@ -1,5 +1,4 @@
 import json
-import secrets
 
 import pytest
 from hypothesis import given
@@ -8,13 +7,13 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.kms import MAX_RAW
 from mcp_roundtrip.errors import KeyServiceError, StateRejected, UsageError
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.links import MAX_LENGTH, Link, open_link, sign_link
+from mcp_roundtrip.state.links import MAX_LENGTH, Link
 from support.tokens import (
     ALICE,
     BINDING,
-    KEY,
     NOW,
     claims_of,
+    links,
     sealed,
     with_claims,
     with_header,
@@ -24,22 +23,12 @@ from support.tokens import (
 MALLORY = ALICE.replace("alice", "mallory")
 
 
-def link(*, principal=ALICE, key="connect", flow_id="f-1", expires_at=NOW + 600, now=NOW, signer=KEY):
-    return sign_link(
-        signer,
-        issuer="stack",
-        audience="https://mcp.example/mcp",
-        principal=principal,
-        key=key,
-        flow_id=flow_id,
-        expires_at=expires_at,
-        clock=lambda: now,
-        random_bytes=secrets.token_bytes,
-    )
+def link(*, principal=ALICE, key="connect", flow_id="f-1", expires_at=NOW + 600):
+    return links().sign(principal, key, flow_id, expires_at)
 
 
-def opened(token, *, principal=ALICE, issuer="stack", audience="https://mcp.example/mcp", now=NOW, keys=KEY):
-    return open_link(token, keys, issuer=issuer, audience=audience, principal=principal, clock=lambda: now)
+def opened(token, *, principal=ALICE, now=NOW, **deployment):
+    return links(now, **deployment).open(principal, token)
 
 
 def refusal(token, **where):

@@ -2,24 +2,23 @@
 
 import hmac
 import json
-import secrets
 from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, PinnedKeys
-from mcp_roundtrip.state.links import sign_link
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey
 from support.forge import FORGES, Attack, Forge
 from support.tokens import (
     ALICE,
-    BINDING,
     DELEGATED,
     DIRECT,
     KEY,
     NOW,
+    Several,
     b64,
     claims_of,
+    links,
     signed,
     unb64,
     with_header,
@@ -27,18 +26,8 @@ from support.tokens import (
 
 MALLORY = LocalKey(ec.derive_private_key(0xBAD, ec.SECP256R1()))
 OTHER = LocalKey(ec.derive_private_key(0x0DD, ec.SECP256R1()))
-BOTH = {"keys": PinnedKeys([KEY.public_key, OTHER.public_key])}
-LINK = sign_link(
-    KEY,
-    issuer=BINDING.issuer,
-    audience=BINDING.audience,
-    principal=ALICE,
-    key="size",
-    flow_id="f1",
-    expires_at=NOW + 600,
-    clock=lambda: NOW,
-    random_bytes=secrets.token_bytes,
-)
+BOTH = {"keys": Several((KEY, OTHER))}
+LINK = links().sign(ALICE, "size", "f1", NOW + 600)
 ARN = "arn:aws:kms:us-east-1:666666666666:key/0f0e0d0c-0b0a-0908-0706-050403020100"
 FURTHER_MEMBERS = {
     "jwk": {"kty": "EC"},

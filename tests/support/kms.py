@@ -16,7 +16,8 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
-from support.tokens import BINDING, NOW
+from mcp_roundtrip.state.renewal import Renewals
+from support.tokens import BINDING, Configuration
 
 REGION = "us-east-1"
 
@@ -55,14 +56,6 @@ def mac_key(kms: KMSClient) -> str:
     return kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"]
 
 
-@dataclass
-class Clock:
-    now: float = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @dataclass(frozen=True)
 class Deployment:
     """What the settings of a deployment say: the ARNs of the keys, the first of each for what is new."""
@@ -82,6 +75,7 @@ class Deployment:
         issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """The codec of a new execution environment, which has not called KMS yet."""
+        renewals = Renewals(clock)
         keys = [KmsKey(kms, arn, clock) for arn in self.keys]
         signer = KmsSigner(kms, keys[0])
         delegation = Delegation(
@@ -92,31 +86,23 @@ class Deployment:
             clock=clock,
             random_bytes=secrets.token_bytes,
             random=random,
+            renewals=renewals,
             issued=issued,
         )
         mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
             trust=Trust(KmsPublicKeys(keys), self.revoked),
-            epochs=EpochKeys(mac_keys, TYP, self.limits, random) if mac_keys else None,
+            epochs=EpochKeys(mac_keys, TYP, self.limits, clock=clock, random=random, renewals=renewals)
+            if mac_keys
+            else None,
             limits=self.limits,
             clock=clock,
             random_bytes=secrets.token_bytes,
         )
 
 
-CONFIGURATIONS = {
-    f"{'delegated' if delegated else 'direct'}, {'encrypted' if encrypted else 'signed'}": (
-        delegated,
-        encrypted,
-    )
-    for delegated in (False, True)
-    for encrypted in (True, False)
-}
-"""name -> (delegated, encrypted)"""
-
-
-def deployment(kms: KMSClient, name: str) -> Deployment:
-    """A deployment of one of CONFIGURATIONS with keys of its own."""
-    delegated, encrypted = CONFIGURATIONS[name]
-    return Deployment([signing_key(kms)], [mac_key(kms)] if encrypted else [], delegated)
+def deployment(kms: KMSClient, configuration: Configuration) -> Deployment:
+    """A deployment with keys of its own."""
+    mac_keys = [mac_key(kms)] if configuration.encrypted else []
+    return Deployment([signing_key(kms)], mac_keys, configuration.delegated)

@@ -1,19 +1,19 @@
 """A process that seals and opens tokens with KMS keys.
 
-`state_process.py <endpoint> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each request,
-{"seal": payload, "round": n, "since": t} or {"open": token}, and answers each with one line.
+`state_process.py <endpoint> <now> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each
+request, {"seal": payload, "round": n, "since": t} or {"open": token}, and answers each with one line. Its
+clock stands at <now>.
 """
 
 import json
 import sys
-import time
 
 from mcp_roundtrip.errors import StateRejected
 from support.kms import Deployment, client
 from support.tokens import BINDING
 
-endpoint, signing, key, *mac_keys = sys.argv[1:]
-codec = Deployment([key], mac_keys, signing == "delegated").environment(client(endpoint), time.time)
+endpoint, now, signing, key, *mac_keys = sys.argv[1:]
+codec = Deployment([key], mac_keys, signing == "delegated").environment(client(endpoint), lambda: float(now))
 
 for line in sys.stdin:
     request = json.loads(line)

@@ -19,6 +19,8 @@ from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
+from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.state.renewal import Renewals
 
 NOW = 1_800_000_000  # the first second of an epoch
 EPOCH = NOW // EPOCH_S
@@ -42,11 +44,35 @@ DELEGATION = Delegation(
     clock=lambda: NOW - 600,
     random_bytes=Random(0x5EED).randbytes,
     random=lambda: 0.5,
+    renewals=Renewals(lambda: NOW - 600),
     issued=lambda jti, expires_at: None,
 )
 """Has certified one key, from ten minutes ago until `CERTIFIED_UNTIL`."""
 
 CERTIFIED_UNTIL = NOW + 1200
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Several trusted keys."""
+
+    keys: tuple[LocalKey, ...]
+
+    def find(self, kid: str) -> ec.EllipticCurvePublicKey | None:
+        return next((key.public_key for key in self.keys if key.kid == kid), None)
+
+
+def links(now: float = NOW, **changes: Any) -> Links:
+    """The links of BINDING's deployment; the clock stands at `now`."""
+    given = {"signer": KEY, "keys": KEY, "issuer": BINDING.issuer, "audience": BINDING.audience}
+    return Links(**{**given, **changes}, clock=lambda: now, random_bytes=secrets.token_bytes)
+
+
+def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
+    def clock() -> float:
+        return now
+
+    return EpochKeys(macs, TYP, Limits(), clock=clock, random=lambda: 0.5, renewals=Renewals(clock))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +97,7 @@ class Configuration:
         return RequestStateCodec(
             DELEGATION.signer if self.delegated else lambda: KEY,
             Trust(keys, revoked),
-            EpochKeys(macs, TYP, Limits(), lambda: 0.5) if self.encrypted else None,
+            epoch_keys(now, macs) if self.encrypted else None,
             Limits(),
             lambda: now,
             secrets.token_bytes,

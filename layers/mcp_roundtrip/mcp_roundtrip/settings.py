@@ -23,7 +23,17 @@ MAX_DELEGATED_TTL_S: Final = 1200
 _KEY_ARN: Final = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 
 
+MAX_ROUND_TTL_S: Final = 3600
+"""An epoch: a state may then be under the key of one of two, and no more."""
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class StateEncryption(StrEnum):
+    """Whether clients can read states."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
 
 
 class StateSigning(StrEnum):
@@ -58,8 +68,10 @@ class Settings:
     state_signing: StateSigning = StateSigning.DIRECT
     revoked_certificates: frozenset[str] = frozenset()
     """The `jti` of certificates that are not accepted any more, comma-separated."""
+    state_encryption: StateEncryption = StateEncryption.ENABLED
+    """Whether states are encrypted, and must be."""
     state_encryption_key_arn: str | None = None
-    """The HMAC_256 KMS key that epoch keys are derived from. With it states are encrypted, and must be."""
+    """The HMAC_256 KMS key that epoch keys are derived from."""
     trusted_state_encryption_key_arns: tuple[str, ...] = ()
     """Further such keys whose states are opened, comma-separated."""
     allowed_origins: frozenset[str] = frozenset()
@@ -101,7 +113,8 @@ def load(environment: Mapping[str, str]) -> Settings:
         trusted_state_key_arns=_items(environment, "TRUSTED_STATE_KEY_ARNS"),
         state_public_keys=_public_keys(environment),
         state_signing=_choice(environment, "STATE_SIGNING", StateSigning, StateSigning.DIRECT),
-        revoked_certificates=frozenset(_items(environment, "REVOKED_CERTIFICATES")),
+        revoked_certificates=_certificate_ids(environment),
+        state_encryption=_choice(environment, "STATE_ENCRYPTION", StateEncryption, StateEncryption.ENABLED),
         state_encryption_key_arn=_text(environment, "STATE_ENCRYPTION_KEY_ARN"),
         trusted_state_encryption_key_arns=_items(environment, "TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
         allowed_origins=frozenset(_items(environment, "ALLOWED_ORIGINS")),
@@ -112,10 +125,11 @@ def load(environment: Mapping[str, str]) -> Settings:
     )
     if settings.auth_mode is AuthMode.LAMBDA:
         settings.required("principal_context_key")
-    if settings.trusted_state_encryption_key_arns:
-        settings.required("state_encryption_key_arn")
-    if settings.state_signing is StateSigning.DELEGATED and settings.round_ttl_s > MAX_DELEGATED_TTL_S:
-        problem = f"must be at most {MAX_DELEGATED_TTL_S} with MCP_STATE_SIGNING {StateSigning.DELEGATED}"
+    if settings.state_encryption is StateEncryption.DISABLED and settings.state_encryption_key_arn:
+        raise SettingsError("MCP_STATE_ENCRYPTION", "is disabled, and there is MCP_STATE_ENCRYPTION_KEY_ARN")
+    delegated = settings.state_signing is StateSigning.DELEGATED
+    if settings.round_ttl_s > (most := MAX_DELEGATED_TTL_S if delegated else MAX_ROUND_TTL_S):
+        problem = f"must be at most {most} with MCP_STATE_SIGNING {settings.state_signing}"
         raise SettingsError("MCP_ROUND_TTL_S", problem)
     return settings
 
@@ -148,6 +162,13 @@ def _count(environment: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise SettingsError(PREFIX + name, "must be a whole number of at least 1")
     return int(text)
+
+
+def _certificate_ids(environment: Mapping[str, str]) -> frozenset[str]:
+    ids = _items(environment, "REVOKED_CERTIFICATES")
+    if not all(re.fullmatch("[0-9a-f]{32}", jti) for jti in ids):
+        raise SettingsError("MCP_REVOKED_CERTIFICATES", "must hold 32 lower-case hexadecimal digits for each")
+    return frozenset(ids)
 
 
 def _public_keys(environment: Mapping[str, str]) -> Mapping[str, bytes]:

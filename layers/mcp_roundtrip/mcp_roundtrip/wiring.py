@@ -10,14 +10,14 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth import Authenticator
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Observer, Policy, Ports
-from mcp_roundtrip.settings import Settings, StateSigning
+from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.state.renewal import Renewals
 
 
 @cache
@@ -43,8 +44,7 @@ def ports() -> Ports:
 
 def make_ports(settings: Settings) -> Ports:
     """Ports on AWS for these settings."""
-    states = cache(lambda: _codec(settings))
-    links = cache(lambda: _links(settings))
+    parts = _StateParts(settings)
     forward = cache(_forwarder)
     return Ports(
         policy=Policy(
@@ -58,84 +58,107 @@ def make_ports(settings: Settings) -> Ports:
         clock=time.time,
         clock_ms=lambda: time.monotonic() * 1000,
         random_bytes=secrets.token_bytes,
-        states=states,
-        links=links,
+        states=lambda: parts.codec,
+        links=lambda: parts.links,
         forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
     )
 
 
-def _codec(settings: Settings) -> RequestStateCodec:
-    from mcp_roundtrip.state.certificates import Trust
-    from mcp_roundtrip.state.claims import Limits
-    from mcp_roundtrip.state.codec import RequestStateCodec
+class _StateParts:
+    """What states and links are made with, each part at its first use and once."""
 
-    signer, keys = _keys(settings)
-    limits = Limits(round_ttl_s=settings.round_ttl_s, flow_ttl_s=settings.flow_ttl_s)
-    return RequestStateCodec(
-        signer=_delegation(settings, signer, limits) if _delegates(settings) else lambda: signer,
-        trust=Trust(keys, settings.revoked_certificates),
-        epochs=_epochs(settings, limits),
-        limits=limits,
-        clock=time.time,
-        random_bytes=secrets.token_bytes,
-    )
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
+    @cached_property
+    def codec(self) -> RequestStateCodec:
+        from mcp_roundtrip.state.certificates import Trust
+        from mcp_roundtrip.state.codec import RequestStateCodec
 
-def _delegates(settings: Settings) -> bool:
-    return settings.state_signing is StateSigning.DELEGATED
+        signer, keys = self._keys
+        delegates = self._settings.state_signing is StateSigning.DELEGATED
+        encrypts = self._settings.state_encryption is StateEncryption.ENABLED
+        return RequestStateCodec(
+            signer=self._delegation(signer) if delegates else lambda: signer,
+            trust=Trust(keys, self._settings.revoked_certificates),
+            epochs=self._epochs() if encrypts else None,
+            limits=self._limits,
+            clock=time.time,
+            random_bytes=secrets.token_bytes,
+        )
 
+    @cached_property
+    def links(self) -> Links:
+        from mcp_roundtrip.state.links import Links
 
-def _delegation(settings: Settings, root: Signer, limits: Limits) -> Callable[[], Signer]:
-    from mcp_roundtrip.state.delegation import Delegation
+        # KMS itself signs links, with either kind of signing: a link may outlast a certificate.
+        signer, keys = self._keys
+        issuer, audience = self._settings.required("issuer"), self._settings.required("audience")
+        return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
 
-    return Delegation(
-        root=root,
-        issuer=settings.required("issuer"),
-        audience=settings.required("audience"),
-        limits=limits,
-        clock=time.time,
-        random_bytes=secrets.token_bytes,
-        random=_random,
-        issued=lambda jti, end: observer().record("certificate_issued", certificate=jti, expires_at=end),
-    ).signer
+    @cached_property
+    def _kms(self) -> Any:
+        from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
 
+        return kms_client()
 
-def _epochs(settings: Settings, limits: Limits) -> EpochKeys | None:
-    if settings.state_encryption_key_arn is None:
-        return None
-    from mcp_roundtrip.aws.kms import KmsMacKey
-    from mcp_roundtrip.state.codec import TYP
-    from mcp_roundtrip.state.epochs import EpochKeys
+    @cached_property
+    def _renewals(self) -> Renewals:
+        from mcp_roundtrip.state.renewal import Renewals
 
-    arns = settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
-    return EpochKeys([KmsMacKey(_kms(), arn) for arn in arns], TYP, limits, _random)
+        return Renewals(time.time)
+
+    @cached_property
+    def _limits(self) -> Limits:
+        from mcp_roundtrip.state.claims import Limits
+
+        return Limits(round_ttl_s=self._settings.round_ttl_s, flow_ttl_s=self._settings.flow_ttl_s)
+
+    @cached_property
+    def _keys(self) -> tuple[Signer, PublicKeys]:
+        from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner
+
+        self._settings.required("state_key_arn")
+        arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
+        pinned = self._settings.state_public_keys
+        keys = [_pinned(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
+        return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
+
+    def _delegation(self, root: Signer) -> Callable[[], Signer]:
+        from mcp_roundtrip.state.delegation import Delegation
+
+        return Delegation(
+            root=root,
+            issuer=self._settings.required("issuer"),
+            audience=self._settings.required("audience"),
+            limits=self._limits,
+            clock=time.time,
+            random_bytes=secrets.token_bytes,
+            random=_random,
+            renewals=self._renewals,
+            issued=lambda jti, end: observer().record("certificate_issued", certificate=jti, expires_at=end),
+        ).signer
+
+    def _epochs(self) -> EpochKeys:
+        from mcp_roundtrip.aws.kms import KmsMacKey
+        from mcp_roundtrip.state.codec import TYP
+        from mcp_roundtrip.state.epochs import EpochKeys
+
+        self._settings.required("state_encryption_key_arn")
+        arns = self._settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
+        return EpochKeys(
+            [KmsMacKey(self._kms, arn) for arn in arns],
+            TYP,
+            self._limits,
+            clock=time.time,
+            random=_random,
+            renewals=self._renewals,
+        )
 
 
 def _random() -> float:
     """From the kernel: the state of random.random is copied into every environment of one snapshot."""
     return secrets.SystemRandom().random()
-
-
-@cache
-def _kms() -> Any:
-    from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
-
-    return kms_client()
-
-
-def _keys(settings: Settings) -> tuple[Signer, PublicKeys]:
-    settings.required("state_key_arn")
-    arns = settings.key_arns("state_key_arn", "trusted_state_key_arns")
-    return _keys_for(arns, tuple(settings.state_public_keys.items()))
-
-
-@cache
-def _keys_for(arns: tuple[str, ...], pinned: tuple[tuple[str, bytes], ...]) -> tuple[Signer, PublicKeys]:
-    from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner
-
-    public_keys = dict(pinned)
-    keys = [_pinned(arn, public_keys) if public_keys else KmsKey(_kms(), arn, time.time) for arn in arns]
-    return KmsSigner(_kms(), keys[0]), KmsPublicKeys(keys)
 
 
 def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
@@ -147,15 +170,6 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
         raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}") from None
     except ValueError as error:
         raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}") from None
-
-
-def _links(settings: Settings) -> Links:
-    from mcp_roundtrip.state.links import Links
-
-    # KMS itself signs links, with either kind of signing: a link may outlast a certificate.
-    signer, keys = _keys(settings)
-    issuer, audience = settings.required("issuer"), settings.required("audience")
-    return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
 
 
 def _forwarder() -> Any:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.epochs import generation_of
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
 
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
@@ -35,9 +36,6 @@ MAX_AGE_S = 900
 
 MAX_UNCONFIRMED_S = 3600
 """How long a public key is used after KMS last confirmed it, while KMS is throttled or out of reach."""
-
-RETRY_S = 1
-"""How long a failed first load is left alone: a flood of forgeries must not become a flood of calls."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
@@ -61,7 +59,10 @@ class PublicHalf:
     @classmethod
     def from_der(cls, spki: bytes) -> PublicHalf:
         """From the SubjectPublicKeyInfo that GetPublicKey returns. ValueError for a key not on P-256."""
-        public_key = load_der_public_key(spki)
+        try:
+            public_key = load_der_public_key(spki)
+        except UnsupportedAlgorithm as error:
+            raise ValueError(str(error)) from None
         if not isinstance(public_key, EllipticCurvePublicKey):
             raise ValueError("not an elliptic curve key")
         return cls(public_key, kid_of(public_key))
@@ -72,6 +73,11 @@ class StateKey(Protocol):
 
     @property
     def arn(self) -> str: ...
+
+    @property
+    def kid(self) -> str | None:
+        """The id of its public half, None while that was never loaded."""
+        ...
 
     def known(self) -> PublicHalf:
         """It, whether or not KMS was asked lately. Raises KeyServiceError if it was never loaded."""
@@ -92,6 +98,10 @@ class PinnedKey:
     arn: str
     public_half: PublicHalf
 
+    @property
+    def kid(self) -> str:
+        return self.public_half.kid
+
     def known(self) -> PublicHalf:
         return self.public_half
 
@@ -100,23 +110,25 @@ class PinnedKey:
 
 
 class KmsKey:
-    """A key whose public half is loaded at first use and confirmed every `max_age_s`.
+    """A key whose public half is loaded at first use and confirmed every `MAX_AGE_S`.
 
     A key that KMS says is disabled, being deleted or unknown is no longer trusted from then on; when KMS
     cannot be asked, the key lasts `MAX_UNCONFIRMED_S` from the last answer.
     """
 
-    def __init__(
-        self, client: KMSClient, arn: str, clock: Callable[[], float], max_age_s: int = MAX_AGE_S
-    ) -> None:
+    def __init__(self, client: KMSClient, arn: str, clock: Callable[[], float]) -> None:
         """`clock` returns epoch seconds."""
         self.arn = arn
         self._client = client
         self._clock = clock
-        self._max_age_s = max_age_s
         self._loaded: PublicHalf | None = None
         self._asked_at = self._ask_at = self._trusted_until = float("-inf")
+        self._retry_s: float = RETRY_S
         self._reason = ""
+
+    @property
+    def kid(self) -> str | None:
+        return None if self._loaded is None else self._loaded.kid
 
     def known(self) -> PublicHalf:
         return self._loaded or self.trusted()
@@ -133,15 +145,22 @@ class KmsKey:
         self._asked_at = now
         try:
             with _as_key_service_errors():
-                self._loaded = PublicHalf.from_der(self._client.get_public_key(KeyId=self.arn)["PublicKey"])
+                answer = self._client.get_public_key(KeyId=self.arn)
+                self._loaded = PublicHalf.from_der(answer["PublicKey"])
         except KeyServiceError as failure:
-            self._reason = failure.reason
-            if failure.reason in _WITHDRAWN:
-                self._trusted_until = now
-            self._ask_at = now + (RENEWAL_RETRY_S if now < self._trusted_until else RETRY_S)
+            self._failed(failure.reason, now)
         else:
-            self._ask_at = now + self._max_age_s
-            self._trusted_until = now + max(self._max_age_s, MAX_UNCONFIRMED_S)
+            self._ask_at, self._trusted_until = now + MAX_AGE_S, now + MAX_UNCONFIRMED_S
+
+    def _failed(self, reason: str, now: float) -> None:
+        self._reason = reason
+        if reason in _WITHDRAWN:
+            self._trusted_until = now
+        # Whoever asks for the first time needs the key, so the pauses begin short. They begin when the call
+        # has failed, not when it began: it may have taken longer than the pause.
+        pause_s = self._retry_s if self._loaded is None else RENEWAL_RETRY_S
+        self._ask_at = self._clock() + pause_s
+        self._retry_s = min(2 * self._retry_s, RENEWAL_RETRY_S)
 
 
 class KmsPublicKeys:
@@ -152,18 +171,20 @@ class KmsPublicKeys:
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
         """The key of that id, or None. Raises KeyServiceError when not a single key can be trusted."""
-        trusted: dict[str, EllipticCurvePublicKey] = {}
-        failure = KeyServiceError("no_key_configured")
-        for key in self._keys:
+        is_any_trusted, failure = False, KeyServiceError("no_key_configured")
+        # The one that is known by that name first: another one may be out of reach.
+        for key in sorted(self._keys, key=lambda key: key.kid != kid):
             try:
                 half = key.trusted()
             except KeyServiceError as error:
                 failure = error
-            else:
-                trusted[half.kid] = half.public_key
-        if not trusted:
+                continue
+            if half.kid == kid:
+                return half.public_key
+            is_any_trusted = True
+        if not is_any_trusted:
             raise failure
-        return trusted.get(kid)
+        return None
 
 
 class KmsSigner:

@@ -143,10 +143,13 @@ def development_ports() -> Ports:
     from mcp_roundtrip.state.codec import TYP, RequestStateCodec
     from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
     from mcp_roundtrip.state.keys import LocalKey
+    from mcp_roundtrip.state.renewal import Renewals
 
     key, limits = LocalKey(development_key()), Limits()
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
-    epochs = EpochKeys([mac_key], TYP, limits, secrets.SystemRandom().random)
+    epochs = EpochKeys(
+        [mac_key], TYP, limits, clock=time.time, random=lambda: 0.5, renewals=Renewals(time.time)
+    )
     codec = RequestStateCodec(lambda: key, Trust(key), epochs, limits, time.time, secrets.token_bytes)
     return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
 

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
 MAX_LENGTH = 2048
-"""The most characters of a certificate. It has some 750; a long issuer or audience makes it longer."""
+"""The most characters of a certificate. It has some 600; a long issuer or audience makes it longer."""
 
-MAX_REMEMBERED = 1024
-"""How many certificates an environment remembers having checked."""
+_MAX_REMEMBERED = 1024
 
 _TYPES: Mapping[str, type] = {
     "iss": str,
@@ -115,7 +114,7 @@ class Trust:
     def _certificate(self, token: bytes) -> Certificate:
         if token not in self._remembered:
             certificate = _read(token, self._by_kid)
-            if len(self._remembered) >= MAX_REMEMBERED:
+            if len(self._remembered) >= _MAX_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]  # the oldest
             self._remembered[token] = certificate
         return self._remembered[token]

@@ -19,7 +19,8 @@ logs and metrics: `claims` (a claim missing, unknown or of the wrong type), `not
 `lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; from
 `state.compact`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
 `decryption`, `signature`, `payload`; and where a certificate is to blame, most of these after `certificate_`,
-`certificate_key`, `certificate_revoked` and `outlives_certificate`.
+`certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this package is `unexpected_`
+and the name of the exception.
 """
 
 from __future__ import annotations

@@ -80,9 +80,9 @@ class RequestStateCodec:
 
     def _open(self, binding: Binding, token: object) -> OpenState:
         now, epochs = self.clock(), self.epochs
-        signed = compact.read(token, self.limits.max_presented)
+        signed = presented = compact.read(token, self.limits.max_presented)
         if epochs is not None:
-            signed = jwe.decrypt(signed, TYP, lambda kid: epochs.find(kid, now))
+            signed = jwe.decrypt(presented, TYP, lambda kid: epochs.find(kid, now))
         content, key = jws.verify(
             signed,
             TYP,

@@ -7,7 +7,9 @@ second spelling of a token. Parts are checked before anything is decoded, and le
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
 
+from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -42,6 +44,17 @@ def decode(part: bytes) -> bytes:
     if tail and encode(decoded[1 - tail :]) != part[-tail:]:
         raise StateRejected("malformed")
     return decoded
+
+
+def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+    """The JSON object in an encoded part. Raises StateRejected with `reason` if it holds none."""
+    try:
+        value = canonical.parse(decode(part), max_depth=max_depth)
+    except ValueError:
+        raise StateRejected(reason) from None
+    if not isinstance(value, dict):
+        raise StateRejected(reason)
+    return value
 
 
 def encode(data: bytes) -> bytes:

@@ -8,14 +8,13 @@ a while.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey, Signer
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, early
+from mcp_roundtrip.state.renewal import Renewals, early
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,12 @@ class Delegation:
     random_bytes: Callable[[int], bytes]
     random: Callable[[], float]
     """In [0, 1)."""
+    renewals: Renewals
     issued: Callable[[str, int], None]
     """Told the `jti` and the end (epoch seconds) of each certificate: what it takes to revoke one."""
 
-    _certified: CertifiedKey | None = None
-    _renew_at: float = 0.0
+    _certified: CertifiedKey | None = field(default=None, init=False)
+    _renew_at: float = field(default=0.0, init=False)
 
     def signer(self) -> Signer:
         """A key whose certificate outlasts any token signed now.
@@ -69,11 +69,7 @@ class Delegation:
             return self._renew(now)
         if now < self._renew_at:
             return certified
-        try:
-            return self._renew(now)
-        except KeyServiceError:
-            self._renew_at = now + RENEWAL_RETRY_S
-            return certified
+        return self.renewals.attempt(lambda: self._renew(now)) or certified
 
     def _is_usable(self, certified: CertifiedKey, now: float) -> bool:
         # A clock that was set back finds its certificate in the future.

@@ -10,17 +10,16 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, early
+from mcp_roundtrip.state.renewal import RETRY_S, Renewals, early
 
 EPOCH_S = 3600
-RETRY_S = 1
-"""How long a failed derivation is left alone: a flood of forgeries must not become a flood of calls."""
 
 _KID = re.compile(r"([A-Za-z0-9_-]{8})\.([1-9][0-9]{0,9})", re.ASCII)
 
@@ -66,16 +65,25 @@ class EpochKeys:
     """
 
     def __init__(
-        self, generations: Sequence[MacKey], typ: str, limits: Limits, random: Callable[[], float]
+        self,
+        generations: Sequence[MacKey],
+        typ: str,
+        limits: Limits,
+        *,
+        clock: Callable[[], float],
+        random: Callable[[], float],
+        renewals: Renewals,
     ) -> None:
-        """`random` returns numbers in [0, 1), `typ` is the type of the tokens."""
+        """`typ` is the type of the tokens, `clock` returns epoch seconds, `random` numbers in [0, 1)."""
         self._generations = {key.generation: key for key in generations}
         self._current = generations[0].generation
         self._typ = typ
         self._limits = limits
+        self._clock = clock
         self._random = random
+        self._renewals = renewals
         self._keys: dict[tuple[str, int], ContentKey] = {}
-        self._failures: dict[tuple[str, int], tuple[float, KeyServiceError]] = {}
+        self._failures: dict[tuple[str, int], tuple[float, str]] = {}
         self._ahead = (-1, 0.0)  # an epoch, and when in it to derive the next one's keys
 
     def current(self, now: float) -> ContentKey:
@@ -107,34 +115,34 @@ class EpochKeys:
     def _key(self, generation: str, epoch: int, now: float) -> ContentKey:
         wanted = (generation, epoch)
         if wanted not in self._keys:
-            failed_at, failure = self._failures.get(wanted, (float("-inf"), None))
-            if failure is not None and failed_at <= now < failed_at + RETRY_S:
-                raise failure
-            self._keys[wanted] = self._derived(generation, epoch, now)
+            failed_at, reason = self._failures.get(wanted, (float("-inf"), ""))
+            if failed_at <= now < failed_at + RETRY_S:
+                # A new one: an exception that is raised again takes every traceback along.
+                raise KeyServiceError(reason)
+            self._keys[wanted] = self._derived(generation, epoch)
         return self._keys[wanted]
 
-    def _derived(self, generation: str, epoch: int, now: float) -> ContentKey:
+    def _derived(self, generation: str, epoch: int) -> ContentKey:
         try:
             secret = self._generations[generation].mac(f"mcp-rs/v1/epoch:{epoch}".encode())
         except KeyServiceError as failure:
-            self._failures[generation, epoch] = (now, failure)
+            # Not the time before the call, which may have taken longer than the pause.
+            self._failures[generation, epoch] = (self._clock(), failure.reason)
             raise
-        self._forget(now)
+        self._failures.clear()
         return ContentKey(f"{generation}.{epoch}", secret, self._typ)
 
     def _forget(self, now: float) -> None:
+        """Leave no key in memory that opens nothing current any more."""
         oldest = (now - self._limits.round_ttl_s) // EPOCH_S
-        self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}
-        self._failures.clear()
+        if any(epoch < oldest for _, epoch in self._keys):
+            self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}
 
     def _derive_ahead(self, epoch: int, now: float) -> None:
+        self._forget(now)
         if self._ahead[0] != epoch:
             start = epoch * EPOCH_S
             self._ahead = (epoch, early(start, start + EPOCH_S, self._random()))
-        if now < self._ahead[1]:
-            return
-        try:
+        if now >= self._ahead[1]:
             for generation in self._generations:
-                self._key(generation, epoch + 1, now)
-        except KeyServiceError:
-            self._ahead = (epoch, now + RENEWAL_RETRY_S)
+                self._renewals.attempt(partial(self._key, generation, epoch + 1, now))

@@ -10,13 +10,13 @@ cryptography is imported where it is used: a call without state does without it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state import compact, jws
+from mcp_roundtrip.state import compact
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -35,7 +35,7 @@ class ContentKey:
     """32 bytes that encrypt tokens of type `typ`, and their name."""
 
     kid: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     typ: str
 
     @cached_property
@@ -84,7 +84,7 @@ def decrypt(token: bytes, typ: str, find_key: Callable[[str], ContentKey]) -> by
 
 
 def _kid(header: bytes, typ: str) -> str:
-    members = jws.json_object(header, "header")
+    members = compact.json_object(header, "header")
     kid = members.get("kid")
     if not isinstance(kid, str) or members != _header(kid, typ):
         raise StateRejected("header")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALG = "ES256"
 _SIGNATURE_BYTES = 64
 _SIGNATURE_CHARACTERS = 86
-# With a certificate it has some 1,100 characters; the bound keeps what is parsed before the check small.
+# With a certificate it has some 900 characters; the bound keeps what is parsed before the check small.
 _MAX_HEADER = 4096
 
 
@@ -81,7 +81,7 @@ def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], T
     if not is_valid(compact.decode(signature), token[: -_SIGNATURE_CHARACTERS - 1], key.public_key):
         raise StateRejected("signature")
     # Its own, and the journal adds levels to what a body may have.
-    return json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
+    return compact.json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
 
 
 def named_by_kid(keys: PublicKeys) -> FindKey:
@@ -99,19 +99,8 @@ def named_by_kid(keys: PublicKeys) -> FindKey:
     return find
 
 
-def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
-    """The JSON object in an encoded part. Raises StateRejected with `reason` if it holds none."""
-    try:
-        value = canonical.parse(compact.decode(part), max_depth=max_depth)
-    except ValueError:
-        raise StateRejected(reason) from None
-    if not isinstance(value, dict):
-        raise StateRejected(reason)
-    return value
-
-
 def _key_members(header: bytes, typ: str) -> dict[str, Any]:
-    members = json_object(header, "header")
+    members = compact.json_object(header, "header")
     # The algorithm is never the token's choice (RFC 8725 §3.1).
     if (members.pop("alg", None), members.pop("typ", None)) != (ALG, typ):
         raise StateRejected("header")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -90,17 +90,6 @@ def is_valid(signature: bytes, signing_input: bytes, public_key: EllipticCurvePu
     except InvalidSignature:
         return False
     return True
-
-
-class PinnedKeys:
-    """Public keys that are known beforehand, so that checking a token needs no key service."""
-
-    def __init__(self, keys: Iterable[EllipticCurvePublicKey]) -> None:
-        """Raises ValueError for a key that is not on P-256."""
-        self._keys = {kid_of(key): key for key in keys}
-
-    def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        return self._keys.get(kid)
 
 
 class LocalKey:

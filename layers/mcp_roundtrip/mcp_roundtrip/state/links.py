@@ -44,79 +44,12 @@ class Link:
     expires_at: int
 
 
-def sign_link(
-    signer: Signer,
-    *,
-    issuer: str,
-    audience: str,
-    principal: str | None,
-    key: str,
-    flow_id: str,
-    expires_at: int,
-    clock: Callable[[], float],
-    random_bytes: Callable[[int], bytes],
-) -> str:
-    """A token for the URL of the question `key`, accepted from `principal` alone until `expires_at`.
-
-    `flow_id` is what the page and the tool know the interaction by. Put the token into the URL's query or
-    path; it needs no escaping. Raises UsageError for an anonymous caller, who cannot be told from a victim,
-    for a link that has already expired and for a key and flow id that are too long; KeyServiceError when it
-    cannot be signed.
-    """
-    now = int(clock())
-    if not principal:
-        raise UsageError("a signed link needs an authenticated principal: it is bound to one user")
-    if expires_at <= now:
-        raise UsageError("a link must expire in the future")
-    jti = random_bytes(16).hex()
-    claims = {
-        "iss": issuer,
-        "aud": audience,
-        "sub": principal_digest(jti, principal),
-        "iat": now,
-        "nbf": now,
-        "exp": expires_at,
-        "jti": jti,
-        "key": key,
-        "flow": flow_id,
-    }
-    try:
-        return jws.mint(signer, TYP, claims, max_length=MAX_LENGTH)
-    except StateTooLarge as error:
-        raise UsageError(
-            f"a link's token has at most {MAX_LENGTH} characters, not {error.size}: shorten key or flow id"
-        ) from None
-
-
-def open_link(
-    token: object,
-    keys: PublicKeys,
-    *,
-    issuer: str,
-    audience: str,
-    principal: str | None,
-    clock: Callable[[], float],
-) -> Link:
-    """What the link is for, if `principal`, the authenticated visitor of the page, is who it was made for.
-
-    Raises StateRejected for every other token and visitor, and KeyServiceError when there is no public key to
-    check with.
-    """
-    try:
-        claims, _ = jws.verify(compact.read(token, MAX_LENGTH), TYP, jws.named_by_kid(keys))
-        require_types(claims, _TYPES, others=set())
-        check_times(claims, now=clock(), skew_s=_SKEW_S)
-        check_parties(claims, issuer=issuer, audience=audience, principal=principal)
-        return Link(claims["key"], claims["flow"], claims["exp"])
-    except (StateRejected, KeyServiceError):
-        raise
-    except Exception as error:  # deny by default, as for requestState
-        raise StateRejected(f"unexpected_{type(error).__name__}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`sign_link` and `open_link` for one deployment; see there for what is raised."""
+    """Signs and opens links for one deployment.
+
+    `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
+    """
 
     signer: Signer
     keys: PublicKeys
@@ -126,26 +59,53 @@ class Links:
     random_bytes: Callable[[int], bytes]
 
     def sign(self, principal: str | None, key: str, flow_id: str, expires_at: int) -> str:
-        """A token for the question `key`, until `expires_at` (epoch seconds)."""
-        return sign_link(
-            self.signer,
-            issuer=self.issuer,
-            audience=self.audience,
-            principal=principal,
-            key=key,
-            flow_id=flow_id,
-            expires_at=expires_at,
-            clock=self.clock,
-            random_bytes=self.random_bytes,
-        )
+        """A token for the URL of the question `key`, accepted from `principal` alone until `expires_at`.
+
+        `flow_id` is what the page and the tool know the interaction by, `expires_at` in epoch seconds. Put
+        the token into the URL's query or path; it needs no escaping. Raises UsageError for an anonymous
+        caller, who cannot be told from a victim, for a link that has already expired and for a key and flow
+        id that are too long; KeyServiceError when it cannot be signed.
+        """
+        now = int(self.clock())
+        if not principal:
+            raise UsageError("a signed link needs an authenticated principal: it is bound to one user")
+        if expires_at <= now:
+            raise UsageError("a link must expire in the future")
+        jti = self.random_bytes(16).hex()
+        claims = {
+            "iss": self.issuer,
+            "aud": self.audience,
+            "sub": principal_digest(jti, principal),
+            "iat": now,
+            "nbf": now,
+            "exp": expires_at,
+            "jti": jti,
+            "key": key,
+            "flow": flow_id,
+        }
+        try:
+            return jws.mint(self.signer, TYP, claims, max_length=MAX_LENGTH)
+        except StateTooLarge as error:
+            raise UsageError(
+                f"a link has at most {MAX_LENGTH} characters, not {error.size}: shorten its key or flow id"
+            ) from None
 
     def open(self, principal: str | None, token: object) -> Link:
-        """What the token is for, if `principal` is who it was made for."""
-        return open_link(
-            token,
-            self.keys,
-            issuer=self.issuer,
-            audience=self.audience,
-            principal=principal,
-            clock=self.clock,
-        )
+        """What the link is for, if `principal`, the page's authenticated visitor, is who it was made for.
+
+        Raises StateRejected for every other token and visitor, and KeyServiceError when there is no public
+        key to check with.
+        """
+        try:
+            return self._open(principal, token)
+        except (StateRejected, KeyServiceError):
+            raise
+        except Exception as error:  # deny by default, as for requestState
+            raise StateRejected(f"unexpected_{type(error).__name__}") from None
+
+    def _open(self, principal: str | None, token: object) -> Link:
+        claims, _ = jws.verify(compact.read(token, MAX_LENGTH), TYP, jws.named_by_kid(self.keys))
+        require_types(claims, _TYPES, others=set())
+        check_times(claims, now=self.clock(), skew_s=_SKEW_S)
+        check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)
+        return Link(claims["key"], claims["flow"], claims["exp"])

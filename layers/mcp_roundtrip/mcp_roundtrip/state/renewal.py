@@ -1,9 +1,20 @@
-"""When to ask a key service for what will be needed: early, and not when everybody else does."""
+"""When to ask a key service: early, not when everybody else does, and not again at once after a failure."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from mcp_roundtrip.errors import KeyServiceError
+
+T = TypeVar("T")
+
+RETRY_S = 1
+"""How long a failed call for a key that is needed now is left alone: a flood of forgeries must not become a
+flood of calls."""
+
 RENEWAL_RETRY_S = 60
-"""How long a failed early renewal is left alone. What is to be renewed is still good, and callers wait."""
+"""The same for what is not needed yet: a request should not wait for a key service that is out of reach."""
 
 
 def early(start: float, end: float, random: float) -> float:
@@ -13,3 +24,25 @@ def early(start: float, end: float, random: float) -> float:
     the last twelfth is left for retries.
     """
     return start + (end - start) * (8 + 3 * random) / 12
+
+
+class Renewals:
+    """The calls of one environment for what is still good and will be needed later.
+
+    After one has failed there is none for a while, whatever it is for: requests wait for these calls.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` returns epoch seconds."""
+        self._clock = clock
+        self._failed_at = float("-inf")
+
+    def attempt(self, call: Callable[[], T]) -> T | None:
+        """What `call` returns; None if it raises KeyServiceError, or was not made."""
+        if self._failed_at <= self._clock() < self._failed_at + RENEWAL_RETRY_S:
+            return None
+        try:
+            return call()
+        except KeyServiceError:
+            self._failed_at = self._clock()  # not the time before the call, which may have taken longer
+            return None

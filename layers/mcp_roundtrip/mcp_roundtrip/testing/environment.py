@@ -17,6 +17,7 @@ from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.state.renewal import Renewals
 from mcp_roundtrip.testing.clock import FakeClock
 
 ISSUER = "urn:mcp-roundtrip:test"
@@ -66,7 +67,8 @@ class Sealed:
 def make_codec(key: LocalKey, clock: Callable[[], float], limits: Limits | None = None) -> RequestStateCodec:
     """The real codec, encryption included, with the signing key in memory."""
     limits = limits or Limits()
-    epochs = EpochKeys([LocalMacKey("test", bytes(32))], TYP, limits, secrets.SystemRandom().random)
+    mac_key = LocalMacKey("test", bytes(32))
+    epochs = EpochKeys([mac_key], TYP, limits, clock=clock, random=lambda: 0.5, renewals=Renewals(clock))
     return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
 
 
