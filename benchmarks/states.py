@@ -155,7 +155,7 @@ class Deployment:
 def _deployment() -> Iterator[Deployment]:
     kms = FakeKms(region=measure.ENVIRONMENT["AWS_REGION"])
     signing_arn = kms.import_key(ec.generate_private_key(ec.SECP256R1()))
-    encryption = {"MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32))}
+    encrypted = {"MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32))}
     server = HttpServer(partial(_answer, kms), max_body=MAX_BODY).start()
     variables = {
         "AWS_ACCESS_KEY_ID": "bench",
@@ -165,8 +165,9 @@ def _deployment() -> Iterator[Deployment]:
         "MCP_STATE_KEY_ARN": signing_arn,
     }
     settings = {
-        title: {"MCP_STATE_SIGNING": signing, **(encryption if encrypted else {})}
-        for title, (signing, encrypted) in CONFIGURATIONS.items()
+        title: {"MCP_STATE_SIGNING": signing}
+        | (encrypted if encrypts else {"MCP_STATE_ENCRYPTION": "disabled"})
+        for title, (signing, encrypts) in CONFIGURATIONS.items()
     }
     try:
         yield Deployment(kms, variables, settings, secrets.token_bytes(32))

@@ -136,6 +136,12 @@ def test_each_certificate_is_logged_with_what_it_takes_to_revoke_it(
     assert refused["error"]["code"] == -32602
 
 
+def test_the_moments_of_renewals_differ_from_environment_to_environment() -> None:
+    drawn = [wiring._random() for _ in range(100)]
+    assert len(set(drawn)) == 100
+    assert all(0 <= number < 1 for number in drawn)
+
+
 def pinned(kms: FakeKms, *arns: str) -> str:
     keys = ((arn.rpartition("/")[2], kms.GetPublicKey(KeyId=arn)["PublicKey"]) for arn in arns)
     return ",".join(f"{key_id}:{b64encode(spki).decode()}" for key_id, spki in keys)

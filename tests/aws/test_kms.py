@@ -26,7 +26,7 @@ from mcp_roundtrip.local.kms import FakeKms, KmsFault
 from mcp_roundtrip.state.keys import is_valid, kid_of
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
 from mcp_roundtrip.testing import FakeClock
-from support.kms import client, mac_key, running, signing_key
+from support.kms import REGION, client, mac_key, running, signing_key
 
 
 @pytest.fixture
@@ -199,6 +199,24 @@ def test_a_failure_shows_nothing_of_what_was_to_be_signed(fake, signer, key):
     assert "secret" not in f"{failed.value!r} {failed.value.__cause__!r}"
 
 
+@pytest.mark.parametrize(("throttled", "signs"), [(1, True), (2, True), (3, False)])
+def test_the_client_signs_if_one_of_three_attempts_is_answered(
+    fake, kms, arn, clock, monkeypatch, throttled, signs
+):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    patient = kms_client(REGION, kms.meta.endpoint_url)
+    signer = KmsSigner(patient, KmsKey(kms, arn, clock))
+    fake.fail_next(throttled, operation="Sign")
+    if signs:
+        assert signer.sign(b"x")
+    else:
+        with fails_with("ThrottlingException"):
+            signer.sign(b"x")
+    patient.close()
+    assert fake.calls["Sign"] == min(throttled + 1, 3)
+
+
 def test_the_clients_patience_fits_into_a_request():
     config = kms_client("eu-west-1", "http://127.0.0.1:9").meta.config
     assert (config.connect_timeout, config.read_timeout) == (1, 2)
@@ -241,10 +259,20 @@ def test_while_a_key_is_still_good_a_failed_confirmation_is_not_repeated_for_a_m
     assert fake.calls["GetPublicKey"] == 3
 
 
-def test_a_disabled_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, clock):
+@pytest.mark.parametrize("withdrawn", ["disabled", "being deleted"])
+def test_a_withdrawn_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, clock, withdrawn):
+    happens, reason = STATES[withdrawn]
+    key.trusted()
+    happens(fake, arn)
+    assert key.trusted()
+    clock.now += MAX_AGE_S
+    with fails_with(reason):
+        key.trusted()
+
+
+def test_a_key_that_is_enabled_again_is_trusted_again_within_a_minute(fake, key, arn, clock):
     key.trusted()
     fake.DisableKey(KeyId=arn)
-    assert key.trusted()
     clock.now += MAX_AGE_S
     with fails_with("DisabledException"):
         key.trusted()

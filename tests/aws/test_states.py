@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -12,12 +13,13 @@ import pytest
 
 from mcp_roundtrip.aws.kms import MAX_AGE_S, MAX_UNCONFIRMED_S
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
 from mcp_roundtrip.testing import FakeClock
-from support.kms import Deployment, deployment, mac_key, signing_key
+from support.kms import Deployment, client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 
 TTL_S = Limits().round_ttl_s
@@ -273,6 +275,74 @@ def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, fake, kms
     with fails_with("ThrottlingException"):
         codec.open(BINDING, token)
     assert fake.calls["GenerateMac"] == before + 2
+
+
+class Hanging(FakeKms):
+    """Answers nothing while it hangs, whoever waits."""
+
+    def __init__(self):
+        super().__init__()
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def GetPublicKey(self, **members):
+        return self._waiting(super().GetPublicKey, members)
+
+    def Sign(self, **members):
+        return self._waiting(super().Sign, members)
+
+    def GenerateMac(self, **members):
+        return self._waiting(super().GenerateMac, members)
+
+    def _waiting(self, operation, members):
+        self.answers.wait()
+        return operation(**members)
+
+
+@pytest.fixture
+def hanging():
+    """A KMS that can be made to hang, and a client that waits a tenth of a second for it."""
+    fake = Hanging()
+    with serve(fake) as endpoint:
+        kms = client(endpoint.endpoint_url, timeout_s=0.1)
+        yield fake, kms
+        fake.answers.set()
+        kms.close()
+
+
+def test_while_kms_hangs_warm_environments_go_on_as_far_as_their_keys_last(configuration, hanging, clock):
+    fake, kms = hanging
+    deployed = deployment(kms, configuration)
+    codec = deployed.environment(kms, clock)
+    token = seal(codec)
+    fake.answers.clear()
+    assert opens(codec, token)
+    if configuration.delegated:
+        assert opens(codec, seal(codec))
+    else:
+        with fails_with("timeout"):
+            seal(codec)
+    with fails_with("timeout"):
+        deployed.environment(kms, clock).open(BINDING, token)
+
+
+@only([Configuration(delegated=True, encrypted=True)])
+def test_while_kms_hangs_one_request_a_minute_waits_for_it_and_at_most_twice(configuration, hanging, clock):
+    fake, kms = hanging
+    asked = []
+    kms.meta.events.register("before-send.kms.*", lambda request, **_: asked.append(request.url))
+    codec = deployment(kms, configuration).environment(kms, clock, random=lambda: 0.0)
+    clock.now = NOW + 1550
+    seal(codec)
+    clock.now = NOW + 2000
+    token = seal(codec)
+    fake.answers.clear()
+    clock.now = NOW + 2460  # the next epoch's key, a confirmation and a new certificate are due
+    for expected in (2, 0, 0):
+        asked.clear()
+        assert opens(codec, token)
+        seal(codec)
+        assert len(asked) == expected
 
 
 # clocks that are set

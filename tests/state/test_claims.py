@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -30,6 +30,16 @@ def test_the_claims_are_these():
         "rnd": 2,
         "oiat": NOW,
         "st": {"a": 1},
+    }
+
+
+def test_the_limits_are_these():
+    assert asdict(Limits()) == {
+        "round_ttl_s": 600,
+        "flow_ttl_s": 3600,
+        "skew_s": 5,
+        "max_minted": 65_536,
+        "max_presented": 262_144,
     }
 
 

@@ -1,4 +1,7 @@
+import random
 import secrets
+import subprocess
+import sys
 
 import pytest
 
@@ -144,3 +147,41 @@ def test_a_certificate_that_would_be_too_long_is_not_made(root, clock):
         delegation(root, clock, audience="https://mcp.example/" + "x" * 1500).signer()
     assert failed.value.reason == "certificate_too_long"
     assert root.signed == 0
+
+
+CLONES = """
+import os, secrets, sys, time
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.renewal import Renewals
+
+ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, Renewals(time.time))
+delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)
+for _ in range(3):
+    if os.fork() == 0:
+        print(delegating.signer().key.kid, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_processes_that_are_copies_of_one_have_keys_of_their_own():
+    """As with SnapStart: what an environment holds before its first token becomes that of many."""
+    done = subprocess.run([sys.executable, "-c", CLONES], capture_output=True, text=True, check=True)
+    kids = done.stdout.splitlines()
+    assert len(kids) == len(set(kids)) == 3
+
+
+def test_environments_that_started_together_renew_at_different_times(root):
+    uniform = random.Random(0).random
+    clocks = [FakeClock(NOW) for _ in range(20)]
+    fleet = [delegation(root, clock, random=uniform) for clock in clocks]
+    first = [environment.signer() for environment in fleet]
+    renewed_at = []
+    for environment, clock, signer in zip(fleet, clocks, first, strict=True):
+        while environment.signer() is signer:
+            clock.now += 1
+        renewed_at.append(clock.now - NOW)
+    assert WINDOW_S * 2 / 3 <= min(renewed_at) < max(renewed_at) <= WINDOW_S * 11 / 12 + 1
+    assert len(set(renewed_at)) > 15

@@ -1,0 +1,147 @@
+"""Whole states, layer by layer through PyJWT and joserfc, in both directions and in every configuration.
+
+PyJWT has no JWE, so the outer layer is joserfc's alone.
+"""
+
+import json
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import utils
+from joserfc import jwe as joserfc_jwe
+from joserfc import jws as joserfc_jws
+from joserfc.jwk import ECKey, OctKey
+from joserfc.registry import HeaderParameter
+
+from mcp_roundtrip.state import certificates
+from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.keys import LocalKey, raw_signature
+from support.forge import FORGES, PAYLOAD, SECRET
+from support.tokens import (
+    BINDING,
+    CONFIGURATIONS,
+    DELEGATED,
+    KEY,
+    NOW,
+    claims_of,
+    header_of,
+    unb64,
+    with_signature,
+)
+
+everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
+
+UNTIMED = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+JWE = joserfc_jwe.JWERegistry(
+    algorithms=["dir", "A256GCM"],
+    header_registry={"cty": HeaderParameter("content type", "str"), "typ": HeaderParameter("type", "str")},
+)
+
+
+class JWS(joserfc_jws.JWSRegistry):
+    """Takes headers with a certificate, which are longer than joserfc expects."""
+
+    max_header_length = 4096
+
+
+REGISTRY = JWS(header_registry={"crt": HeaderParameter("certificate", "str")}, algorithms=["ES256"])
+
+
+# what is minted here
+
+
+def decoded_by_pyjwt(token, key):
+    return jwt.decode(
+        token, key, ["ES256"], audience=BINDING.audience, issuer=BINDING.issuer, options=UNTIMED
+    )
+
+
+def decoded_by_joserfc(token, key):
+    read = joserfc_jws.deserialize_compact(token, ECKey.import_key(key), registry=REGISTRY)
+    return json.loads(read.payload)
+
+
+READERS = pytest.mark.parametrize("decoded", [decoded_by_pyjwt, decoded_by_joserfc])
+
+
+def signed_part(forge):
+    """The signed token, which joserfc takes out of the encrypted one."""
+    if not forge.outer:
+        return forge.token
+    read = joserfc_jwe.decrypt_compact(forge.token, OctKey.import_key(SECRET), registry=JWE)
+    assert read.protected == forge.outer
+    return read.plaintext.decode()
+
+
+@everywhere
+@READERS
+def test_the_libraries_read_every_layer_of_a_state(configuration, decoded):
+    forge = FORGES[configuration]
+    inner, key = signed_part(forge), KEY.public_key
+    if configuration.delegated:
+        certificate = decoded(header_of(inner)["crt"], key)
+        key = jwt.PyJWK.from_dict(certificate["cnf"]["jwk"], "ES256").key
+    claims = decoded(inner, key)
+    assert claims == forge.claims
+    assert claims["st"] == PAYLOAD
+
+
+# what the libraries mint
+
+
+def lower_s(token):
+    """The same token with the lower s: the libraries mint either."""
+    raw = unb64(token.rpartition(".")[2])
+    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+    return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
+
+
+def minted_by_pyjwt(header, claims, key):
+    return lower_s(jwt.encode(claims, private(key), "ES256", headers=header))
+
+
+def minted_by_joserfc(header, claims, key):
+    token = joserfc_jws.serialize_compact(
+        header, json.dumps(claims), ECKey.import_key(private(key)), registry=REGISTRY
+    )
+    return lower_s(token)
+
+
+def private(key):
+    return key._private_key
+
+
+WRITERS = pytest.mark.parametrize("minted", [minted_by_pyjwt, minted_by_joserfc])
+
+
+@everywhere
+@WRITERS
+def test_a_state_that_the_libraries_put_together_is_opened(configuration, minted):
+    forge = FORGES[configuration]
+    token = minted(forge.header, forge.claims, forge.key)
+    if configuration.encrypted:
+        token = joserfc_jwe.encrypt_compact(forge.outer, token, OctKey.import_key(SECRET), registry=JWE)
+    assert token != forge.token
+    assert configuration.codec().open(BINDING, token).payload == PAYLOAD
+
+
+@where_delegated
+@WRITERS
+def test_a_certificate_that_the_libraries_mint_is_trusted(configuration, minted):
+    forge = FORGES[configuration]
+    certificate = minted(header_of(forge.certificate), claims_of(forge.certificate), KEY)
+    key = Trust(KEY).key(
+        {"crt": certificate}, issuer=BINDING.issuer, audience=BINDING.audience, now=NOW, skew_s=5
+    )
+    assert key.public_key == forge.key.public_key
+
+
+def test_a_jwk_in_a_certificate_is_what_the_libraries_make_of_the_key():
+    for _ in range(20):
+        leaf = LocalKey.generate()
+        token = certificates.issue(
+            KEY, leaf.public_key, issuer="i", audience="a", issued_at=NOW, jti="0" * 32
+        )
+        ours = claims_of(token)["cnf"]["jwk"]
+        assert ours == jwt.algorithms.ECAlgorithm.to_jwk(leaf.public_key, as_dict=True)
