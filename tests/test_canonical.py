@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
-from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -21,9 +18,9 @@ JSON = st.recursive(
 
 
 def as_javascript_writes_it(value: object) -> object:
-    """Integral floats below 1e21 lose their point, as JSON.stringify does it (ECMA-262, Number::toString)."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(Decimal(repr(value)))
+    """Integral floats lose their point, as JSON.stringify does it; up to 2^53 that changes no value."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
+        return int(value)
     if isinstance(value, list):
         return [as_javascript_writes_it(item) for item in value]
     if isinstance(value, dict):
@@ -33,19 +30,8 @@ def as_javascript_writes_it(value: object) -> object:
 
 @given(JSON)
 def test_reading_what_was_written_gives_the_same_value(value: object) -> None:
-    assert as_float(parse(canonical(value))) == as_float(value)
+    assert parse(canonical(value)) == value
     assert parse(compact(value)) == value
-
-
-def as_float(value: object) -> object:
-    """Numbers as a runtime has them that knows no integers."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return math.inf if abs(value) > sys.float_info.max else float(value)
-    if isinstance(value, list):
-        return [as_float(item) for item in value]
-    if isinstance(value, dict):
-        return {name: as_float(member) for name, member in value.items()}
-    return value
 
 
 @given(JSON)
@@ -59,14 +45,10 @@ def test_the_canonical_form_survives_a_javascript_runtime(value: object) -> None
 
 
 NODE = {
-    "6.598238917510797e+16": "65982389175107970",
-    "65982389175107968.0": "65982389175107970",
     "1e16": "10000000000000000",
     "1.5e16": "15000000000000000",
     "9007199254740992.0": "9007199254740992",
     "9007199254740994.0": "9007199254740994",
-    "123456789012345680000.0": "123456789012345680000",
-    "999999999999999900000.0": "999999999999999900000",
     "-1e17": "-100000000000000000",
     "1e20": "100000000000000000000",
     "1e21": "1e+21",
@@ -98,6 +80,7 @@ def test_different_values_have_different_canonical_forms(one: object, other: obj
     [
         (9007199254740993, 9007199254740992),
         (10**16, 10**16 + 1),
+        (65982389175107968.0, 65982389175107970),
         (2, "2"),
         (True, 1),
         (None, False),

@@ -75,6 +75,15 @@ def test_every_setting_is_read_from_its_variable() -> None:
             },
             "MCP_STATE_ENCRYPTION",
         ),
+        (
+            {
+                **MINIMAL,
+                "MCP_STATE_ENCRYPTION": "disabled",
+                "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:a",
+            },
+            "MCP_STATE_ENCRYPTION",
+        ),
+        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:é"}, "MCP_STATE_PUBLIC_KEYS"),
         ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE.upper()[:31] + "F"}, "MCP_REVOKED_CERTIFICATES"),
         ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE[:31]}, "MCP_REVOKED_CERTIFICATES"),
         ({**MINIMAL, "MCP_ROUND_TTL_S": "3601"}, "MCP_ROUND_TTL_S"),

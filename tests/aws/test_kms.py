@@ -366,6 +366,30 @@ def test_a_key_that_is_out_of_reach_does_not_hold_up_the_states_of_another(fake,
     assert fake.calls["GetPublicKey"] == before
 
 
+def test_a_state_of_a_key_that_could_not_be_loaded_yet_is_not_taken_for_a_forgery(fake, kms, key, clock):
+    other = KmsKey(kms, signing_key(kms), clock)
+    kid = KmsKey(kms, other.arn, clock).known().kid
+    keys = KmsPublicKeys([key, other])
+    key.trusted()
+    fake.fail_next(1, operation="GetPublicKey")
+    with fails_with("ThrottlingException"):
+        keys.find(kid)
+    clock.now += RETRY_S
+    assert keys.find(kid)
+    assert keys.find("forged") is None
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -MAX_UNCONFIRMED_S, 0])
+def test_without_kms_a_key_lasts_an_hour_however_the_clock_was_set(fake, key, clock, seconds):
+    key.trusted()
+    clock.now += seconds
+    fake.fail_next(1000)
+    assert key.trusted()
+    clock.now += MAX_UNCONFIRMED_S
+    with fails_with("ThrottlingException"):
+        key.trusted()
+
+
 def test_without_a_single_key_the_key_service_is_to_blame():
     with fails_with("no_key_configured"):
         KmsPublicKeys([]).find("kid")

@@ -172,9 +172,12 @@ def test_an_environment_that_only_opens_derives_ahead_too(mac_key):
     assert len(mac_key.asked) == 2
 
 
-def test_all_generations_are_derived_ahead():
+def test_a_generation_that_is_only_trusted_is_derived_when_a_token_comes_with_it():
     one, two = Counting("one"), Counting("two")
-    epochs(one, two).current(AHEAD_FROM)
+    keys = epochs(one, two)
+    keys.current(AHEAD_FROM)
+    assert (len(one.asked), len(two.asked)) == (2, 0)
+    keys.find(kid(EPOCH, "two"), AHEAD_FROM)
     assert (len(one.asked), len(two.asked)) == (2, 1)
 
 
@@ -254,3 +257,15 @@ def test_keys_are_forgotten_while_the_key_service_is_out_of_reach_too(mac_key):
     mac_key.failure = "timeout"
     keys.current(START + EPOCH_S + LIMITS.round_ttl_s)
     assert {epoch for _, epoch in keys._keys} == {EPOCH + 1}
+
+
+@pytest.mark.parametrize(
+    "attempt", [lambda keys, now: keys.current(now), lambda keys, now: keys.find("x", now)]
+)
+def test_an_environment_that_can_do_nothing_else_still_forgets(mac_key, attempt):
+    keys = epochs(mac_key)
+    keys.current(START)
+    mac_key.failure = "timeout"
+    with pytest.raises((KeyServiceError, StateRejected)):
+        attempt(keys, START + 2 * EPOCH_S)
+    assert keys._keys == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -125,8 +124,9 @@ def load(environment: Mapping[str, str]) -> Settings:
     )
     if settings.auth_mode is AuthMode.LAMBDA:
         settings.required("principal_context_key")
-    if settings.state_encryption is StateEncryption.DISABLED and settings.state_encryption_key_arn:
-        raise SettingsError("MCP_STATE_ENCRYPTION", "is disabled, and there is MCP_STATE_ENCRYPTION_KEY_ARN")
+    has_mac_keys = settings.state_encryption_key_arn or settings.trusted_state_encryption_key_arns
+    if settings.state_encryption is StateEncryption.DISABLED and has_mac_keys:
+        raise SettingsError("MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with")
     delegated = settings.state_signing is StateSigning.DELEGATED
     if settings.round_ttl_s > (most := MAX_DELEGATED_TTL_S if delegated else MAX_ROUND_TTL_S):
         problem = f"must be at most {most} with MCP_STATE_SIGNING {settings.state_signing}"
@@ -177,7 +177,7 @@ def _public_keys(environment: Mapping[str, str]) -> Mapping[str, bytes]:
         key_id, _, spki = item.partition(":")
         try:
             public_keys[key_id] = b64decode(spki, validate=True)
-        except Base64Error:
+        except ValueError:
             spki = ""
         if not key_id or not spki:
             raise SettingsError("MCP_STATE_PUBLIC_KEYS", "must hold <key id>:<Base64>, comma-separated")

@@ -156,6 +156,8 @@ class KmsKey:
         self._reason = reason
         if reason in _WITHDRAWN:
             self._trusted_until = now
+        # However far the clock was set back.
+        self._trusted_until = min(self._trusted_until, now + MAX_UNCONFIRMED_S)
         # Whoever asks for the first time needs the key, so the pauses begin short. They begin when the call
         # has failed, not when it began: it may have taken longer than the pause.
         pause_s = self._retry_s if self._loaded is None else RENEWAL_RETRY_S
@@ -170,19 +172,24 @@ class KmsPublicKeys:
         self._keys = tuple(keys)
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        """The key of that id, or None. Raises KeyServiceError when not a single key can be trusted."""
-        is_any_trusted, failure = False, KeyServiceError("no_key_configured")
+        """The key of that id, or None.
+
+        Raises KeyServiceError when none can be trusted, or when it may be one that could not be loaded yet.
+        """
+        is_any_trusted, knows_all = False, True
+        failure = KeyServiceError("no_key_configured")
         # The one that is known by that name first: another one may be out of reach.
         for key in sorted(self._keys, key=lambda key: key.kid != kid):
             try:
                 half = key.trusted()
             except KeyServiceError as error:
                 failure = error
+                knows_all = knows_all and key.kid is not None
                 continue
             if half.kid == kid:
                 return half.public_key
             is_any_trusted = True
-        if not is_any_trusted:
+        if not (knows_all and is_any_trusted):
             raise failure
         return None
 

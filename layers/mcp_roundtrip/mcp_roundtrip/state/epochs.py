@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Protocol
 
 from mcp_roundtrip import canonical
@@ -59,9 +58,9 @@ class LocalMacKey:
 class EpochKeys:
     """The epoch keys of one or more generations; the first generation's encrypt.
 
-    The next epoch's keys are derived ahead, by whatever request comes after a random moment late in this
-    epoch, so that the fleet does not turn to the key service on the hour. Should that fail, this epoch's keys
-    still serve until it ends.
+    The next epoch's key is derived ahead, by whatever request comes after a random moment late in this epoch,
+    so that the fleet does not turn to the key service on the hour. Should that fail, this epoch's key still
+    serves until it ends. Keys of other generations are derived when a token comes with one.
     """
 
     def __init__(
@@ -88,6 +87,7 @@ class EpochKeys:
 
     def current(self, now: float) -> ContentKey:
         """The key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
+        self._forget(now)
         epoch = int(now // EPOCH_S)
         key = self._key(self._current, epoch, now)
         self._derive_ahead(epoch, now)
@@ -99,6 +99,7 @@ class EpochKeys:
         Raises StateRejected, without a call, unless a current token can have been encrypted under it;
         KeyServiceError when it cannot be derived.
         """
+        self._forget(now)
         match = _KID.fullmatch(kid)
         if match is None:
             raise StateRejected("header")
@@ -139,10 +140,8 @@ class EpochKeys:
             self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}
 
     def _derive_ahead(self, epoch: int, now: float) -> None:
-        self._forget(now)
         if self._ahead[0] != epoch:
             start = epoch * EPOCH_S
             self._ahead = (epoch, early(start, start + EPOCH_S, self._random()))
         if now >= self._ahead[1]:
-            for generation in self._generations:
-                self._renewals.attempt(partial(self._key, generation, epoch + 1, now))
+            self._renewals.attempt(lambda: self._key(self._current, epoch + 1, now))
