@@ -23,13 +23,17 @@ MAY_IMPORT = {
     "schema": {"errors", "canonical"},
     "engine": {"errors", "canonical", "principal", "protocol", "schema"},
     "state": {"errors", "canonical"},
+    "tasks": {"errors", "canonical", "protocol", "engine"},
     "auth": {"principal"},
     "settings": {"errors", "canonical", "auth"},
     "telemetry": {"errors"},
     "adapters": {"errors", "canonical", "http", "protocol"},
-    "aws": {"errors", "canonical", "state"},
-    "server": {"errors", "canonical", "principal", "http", "auth", "protocol", "schema", "engine", "state"},
-    "wiring": {"errors", "auth", "settings", "telemetry", "server", "state", "aws"},
+    "aws": {"errors", "canonical", "state", "tasks"},
+    "server": {
+        *("errors", "canonical", "principal", "http", "auth"),
+        *("protocol", "schema", "engine", "state", "tasks"),
+    },
+    "wiring": {"errors", "auth", "settings", "telemetry", "server", "state", "tasks", "aws"},
 }
 """Part -> the parts it may import. `local` and `testing` may import anything, and nothing imports them."""
 

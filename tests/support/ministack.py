@@ -1,4 +1,4 @@
-"""A KMS that somebody else wrote: ministack, in a virtual environment and a process of its own.
+"""AWS services that somebody else wrote: ministack, in a virtual environment and a process of its own.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures, and all of them together
 have one process.
@@ -6,7 +6,7 @@ have one process.
 What it does otherwise than AWS, of what concerns this project (1.5.33): Sign and Verify take more than 4,096
 bytes, and no DryRun; GetPublicKey hands out the key of a withdrawn KMS key; a key pending deletion can be
 enabled and disabled; a P-256 key can be made for encryption; key administration and CreateAlias take an alias
-for a key. Key policies count for nothing.
+for a key. Key policies count for nothing. ADD is exact to 28 digits only.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_kms import KMSClient
 
-from support.kms import client
+from support import kms, stores
 
 HYPERCORN = Path(__file__).parents[2] / ".venv-ministack/bin/hypercorn"
 
-ENVIRONMENT = {"SERVICES": "kms", "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
-"""All it gets to see: KMS alone, no second listener (on 0.0.0.0:8883), and, by default, nothing stored."""
+SERVICES = ("dynamodb", "kms")
+
+ENVIRONMENT = {"SERVICES": ",".join(SERVICES), "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
+"""All it gets to see: these services alone, no second listener (on 0.0.0.0:8883), and, by default,
+nothing stored."""
 
 START_S = 30
 """The longest it may take to start: a quarter of a second, but for a busy computer and without bytecode."""
@@ -36,7 +40,7 @@ START_S = 30
 
 @contextmanager
 def running(log: Path) -> Iterator[str]:
-    """Run ministack's KMS until the block ends and yield its endpoint URL; `log` takes what it prints.
+    """Run ministack until the block ends and yield its endpoint URL; `log` takes what it prints.
 
     It inherits a socket that listens already. So it can bind to nothing else, no port can be lost to another
     process, and the first request waits for the start without asking again and again.
@@ -64,7 +68,7 @@ def _wait_until_it_answers(url: str, log: Path) -> None:
         services = _request(f"{url}/_ministack/health")["services"]
     except OSError as error:
         raise AssertionError(f"ministack did not start: {log.read_text()}") from error
-    assert services == {"kms": "available"}
+    assert services == dict.fromkeys(SERVICES, "available")
 
 
 def _request(url: str, method: str = "GET") -> Any:
@@ -84,6 +88,14 @@ def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def ministack_kms(ministack: str) -> Iterator[KMSClient]:
     """A client of ministack's KMS, without any keys."""
     _request(f"{ministack}/_ministack/reset", "POST")
-    connected = client(ministack)
+    connected = kms.client(ministack)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture(scope="session")
+def ministack_dynamodb(ministack: str) -> Iterator[DynamoDBClient]:
+    """A client of ministack's DynamoDB; tables last for a test."""
+    connected = stores.client(ministack)
     yield connected
     connected.close()

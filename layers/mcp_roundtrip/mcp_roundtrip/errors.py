@@ -9,12 +9,13 @@
             ├── ToolError                the model reads the message (`isError: true`)
             │   ├── ArgumentsError       the arguments do not fit the tool's inputSchema
             │   ├── ElicitationDeclined  the user said no (.key)
-            │   └── ElicitationCancelled the user dismissed the question (.key)
+            │   ├── ElicitationCancelled the user dismissed the question (.key)
+            │   └── StepInterrupted      a step that may run once was lost while it ran (.key)
             ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
             │   └── MissingClientCapability   -32021 (.required)
             ├── DefinitionError          a tool, question or schema that cannot be offered: mend the code
             ├── UsageError               a tool used its Context wrongly: mend the code
-            │   ├── InvalidKey           empty, not a string, or with a reserved character (.key)
+            │   ├── InvalidKey           empty, not a string, too long or with a reserved character (.key)
             │   └── DuplicateKey         one key used twice in one run (.key)
             ├── Drift                    the code changed under a call in flight (.key, .changed)
             ├── InvalidAnswer            the client's answer does not fit its question (.reason)
@@ -22,6 +23,8 @@
             ├── StateTooLarge            the journal does not fit into a requestState (.size, .limit)
             ├── ResultTooLarge           the response does not fit into a Lambda response (.limit)
             ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
+            ├── StoreError               the store of tasks did not do its part (.reason: as above)
+            ├── ItemTooLarge             what a task has to remember does not fit into an item (.size, .limit)
             ├── OwnerFailed              a function behind the front door did not answer (.reason: as above)
             └── SettingsError            a setting is missing or contradictory (.setting)
 """
@@ -71,6 +74,14 @@ class ElicitationCancelled(_Answered):
     verb = "dismissed the question"
 
 
+class StepInterrupted(ToolError):
+    """The step `key` may run at most once, and its worker was lost while it ran: its effect may be there."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"Step {key!r} was interrupted, and must not run again.")
+        self.key = key
+
+
 class ProtocolError(McpRoundtripError):
     """Becomes a JSON-RPC error response.
 
@@ -114,10 +125,13 @@ class UsageError(McpRoundtripError):
 
 
 class InvalidKey(UsageError):
-    """A key is not a non-empty string free of the reserved characters `~` and `/`."""
+    """A key is not a non-empty string free of the reserved characters `~` and `/`, or too long."""
 
     def __init__(self, key: object) -> None:
-        super().__init__(f"key {key!r} must be a non-empty string without '~' or '/', which are reserved")
+        super().__init__(
+            f"key {key!r:.200} must be a string of 1 to 900 bytes of UTF-8, branches included, "
+            "without '~' or '/', which are reserved"
+        )
         self.key = key
 
 
@@ -179,6 +193,22 @@ class ResultTooLarge(McpRoundtripError):
 
 class KeyServiceError(WithReason):
     """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
+
+
+class StoreError(WithReason):
+    """The store of tasks did not read or write. `reason` is for the log."""
+
+
+class ItemTooLarge(McpRoundtripError):
+    """An item of a task would be `size` bytes, at most `limit`."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"an item of the task would be {size} bytes, the limit is {limit}: "
+            "let steps return references instead of large values"
+        )
+        self.size = size
+        self.limit = limit
 
 
 class OwnerFailed(WithReason):

@@ -77,6 +77,10 @@ class Settings:
     """Origins of browsers that may call, comma-separated."""
     owners: Mapping[str, str] | None = None
     """On the front door: a JSON object, owner -> function name or ARN."""
+    task_table: str | None = None
+    """The DynamoDB table of tasks."""
+    task_worker_arn: str | None = None
+    """The function that works on this server's tasks, with the version or alias to invoke."""
     max_rounds: int = 9
     """InputRequiredResults a call may get; the SDKs' clients stop after ten."""
     round_ttl_s: int = 600
@@ -118,6 +122,8 @@ def load(environment: Mapping[str, str]) -> Settings:
         trusted_state_encryption_key_arns=_items(environment, "TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
         allowed_origins=frozenset(_items(environment, "ALLOWED_ORIGINS")),
         owners=_owners(environment),
+        task_table=_text(environment, "TASK_TABLE"),
+        task_worker_arn=_text(environment, "TASK_WORKER_ARN"),
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),

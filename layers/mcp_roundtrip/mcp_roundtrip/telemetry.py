@@ -13,7 +13,9 @@ from mcp_roundtrip.errors import WithReason
 
 NAMESPACE: Final = "mcp-roundtrip"
 
-WARNINGS: Final = frozenset({"state_refused", "state_large", "unauthorized", "catalog_drift"})
+WARNINGS: Final = frozenset(
+    {"state_refused", "state_large", "task_given_up", "unauthorized", "catalog_drift"}
+)
 """Expected events that are worth an alarm when they become many."""
 
 _LINE: Final = JSONEncoder(separators=(",", ":"), default=str)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth import Authenticator
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.server.ports import Observer, Policy, Ports
+from mcp_roundtrip.server.ports import Observer, Policy, Ports, TaskPort
 from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
 from mcp_roundtrip.telemetry import LogObserver
 
@@ -46,6 +46,7 @@ def make_ports(settings: Settings) -> Ports:
     """Ports on AWS for these settings."""
     parts = _StateParts(settings)
     forward = cache(_forwarder)
+    tasks = cache(lambda: _tasks(settings))
     return Ports(
         policy=Policy(
             Authenticator(settings.auth_mode, settings.principal_context_key),
@@ -61,6 +62,7 @@ def make_ports(settings: Settings) -> Ports:
         states=lambda: parts.codec,
         links=lambda: parts.links,
         forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
+        tasks=tasks,
     )
 
 
@@ -170,6 +172,22 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
         raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}") from None
     except ValueError as error:
         raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}") from None
+
+
+def _tasks(settings: Settings) -> TaskPort:
+    from mcp_roundtrip.aws.dispatcher import LambdaDispatcher  # boto3 costs 130 ms
+    from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+    from mcp_roundtrip.tasks.service import Tasks
+
+    table = settings.required("task_table")
+    store, dispatcher = DynamoStore(dynamodb_client(), table), LambdaDispatcher.create()
+    tasks = Tasks(
+        store,
+        dispatcher,
+        clock_ms=lambda: int(time.time() * 1000),
+        gone=lambda task_id: observer().record("task_given_up", task=task_id),
+    )
+    return TaskPort(tasks, store, dispatcher, settings.task_worker_arn or "")
 
 
 def _forwarder() -> Any:

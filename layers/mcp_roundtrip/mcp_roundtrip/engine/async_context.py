@@ -122,18 +122,25 @@ class AsyncContext(ContextBase):
 
     @overload
     async def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, at_most_once: bool, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    async def step(
         self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T: ...
     @overload
     async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
+        at_most_once = kwargs.pop("at_most_once", False)
         step = Step(self._claim(name), function)
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]
         step.check()
         await self.checkpoint()
+        if at_most_once:
+            step.begin_once(self._run)
         with self._branches.step_in_flight():
             token = inside_step.set(step.key)
             try:
@@ -143,6 +150,16 @@ class AsyncContext(ContextBase):
             finally:
                 inside_step.reset(token)
             return step.settle(self._run, value)
+
+    async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
+        """See `Context.run_as_task`."""
+        if effects.starts_task(self._run, self._prefix, ttl_ms):
+            await self._branches.park()
+
+    async def sleep(self, key: str, duration_ms: int) -> None:
+        """See `Context.sleep`."""
+        if effects.sleeps(self._run, self._claim(key), duration_ms):
+            await self._branches.park()
 
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""

@@ -79,6 +79,11 @@ class ContextBase:
         """Whether the client declared a capability on this request, such as "sampling.tools"."""
         return capabilities.declares(self._run.capabilities, capabilities.path(capability))
 
+    @property
+    def in_task(self) -> bool:
+        """Whether the call has become a task."""
+        return self._run.tasks.recorder is not None
+
     def idempotency_key(self, name: str) -> str:
         """32 hexadecimal characters for a downstream API's idempotency parameter.
 
@@ -90,6 +95,8 @@ class ContextBase:
         return self._run.claim(key, self._prefix)
 
     def _namespaced(self, key: str, method: str, params: Mapping[str, Any] | None) -> NamespacedRequest:
+        if self.in_task:
+            raise UsageError("a task cannot ask namespaced requests: its client only knows the standard ones")
         if not self._info.namespaced_requests:
             raise UsageError("namespaced requests are off: create the server with namespaced_requests=True")
         return NamespacedRequest(key, method, params or {})
@@ -157,20 +164,47 @@ class Context(ContextBase):
             raise self._run.suspend()
         return tuple(answers)
 
-    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a side effect once and remember its result, which must fit its return annotation."""
+    @overload
+    def step(
+        self, name: str, function: Callable[..., T], /, *args: Any, at_most_once: bool, **kwargs: Any
+    ) -> T: ...
+    @overload
+    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a side effect once and remember its result, which must fit its return annotation.
+
+        A worker that is lost while it runs leaves nothing behind, so the function runs again; with
+        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead.
+        """
+        at_most_once = kwargs.pop("at_most_once", False)
         step = Step(self._claim(name), function)
         replayed = step.replayed(self._run)
         if replayed is not None:
-            return replayed[0]  # type: ignore[no-any-return]  # revived through the annotation that says T
+            return replayed[0]
         step.check()
         self.checkpoint()
+        if at_most_once:
+            step.begin_once(self._run)
         token = inside_step.set(step.key)
         try:
             value = function(*args, **kwargs)
         finally:
             inside_step.reset(token)
-        return step.settle(self._run, value)  # type: ignore[no-any-return]  # as above
+        return step.settle(self._run, value)
+
+    def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
+        """From here on the call is a task, which goes on without its client and lives for `ttl_ms`.
+
+        Does nothing if it is one already, or if the tool is registered with task="optional" and the client
+        did not declare the extension: the call then goes on as it is.
+        """
+        if effects.starts_task(self._run, self._prefix, ttl_ms):
+            raise self._run.suspend()
+
+    def sleep(self, key: str, duration_ms: int) -> None:
+        """In a task: go on after that time, without a worker waiting. Then somebody has to poll."""
+        if effects.sleeps(self._run, self._claim(key), duration_ms):
+            raise self._run.suspend()
 
     def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """Give the request back with its state if less than `needs_ms` is left; the client retries at once.

@@ -12,7 +12,7 @@ from uuid import UUID
 from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import KeyServiceError, SettingsError, UsageError
+from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepInterrupted, UsageError
 from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
 
 LINK_PARAMETER = "mcp_link"
@@ -40,6 +40,15 @@ class Step:
         """Raise UsageError, before anything has run, for a return annotation no journal can carry."""
         check(return_annotation(self.function))
 
+    def begin_once(self, run: Run) -> None:
+        """Journal that the function is about to run. Raises StepInterrupted if it was, and never ended."""
+        if run.tasks.recorder is None:
+            raise run.fail(UsageError(f"step {self.key!r}: at_most_once needs a task to remember it"))
+        begun = f"{self.key}~begun"
+        token = run.environment.random_bytes(8).hex()
+        if run.recorded(begun, Kind.BEGUN) or run.record(Entry(begun, Kind.BEGUN, token)).value != token:
+            raise StepInterrupted(self.key)
+
     def settle(self, run: Run, value: Any) -> Any:
         """Journal a result, and return it as a replay will: dumped and revived."""
         annotation = return_annotation(self.function)
@@ -50,16 +59,16 @@ class Step:
             result = revive(data, annotation)
         except ValueError as error:
             raise UsageError(f"step {self.key!r} returned what its annotation cannot read: {error}") from None
-        run.record(Entry(self.key, Kind.STEP, data))
-        return result
+        entry = run.record(Entry(self.key, Kind.STEP, data))
+        # In a task another worker may have been first: its result is what a replay will see.
+        return result if entry.value == data else revive(entry.value, annotation)
 
 
 def recall(run: Run, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
     """The recorded JSON value of `key`, or the one `make` returns now, journaled."""
     entry = run.recorded(key, kind)
     if entry is None:
-        entry = Entry(key, kind, make())
-        run.record(entry)
+        entry = run.record(Entry(key, kind, make()))
     return entry.value
 
 
@@ -84,6 +93,33 @@ def random(run: Run, key: str) -> float:
 def _unit_interval(seven_bytes: bytes) -> float:
     """53 random bits, as random.random() has."""
     return (int.from_bytes(seven_bytes, "big") >> 3) / (1 << 53)
+
+
+def starts_task(run: Run, prefix: str, ttl_ms: int) -> bool:
+    """Whether the call becomes a task here; not if it is one, or if its client cannot follow one."""
+    run.refuse_inside_step()
+    if prefix:
+        raise run.fail(UsageError("run_as_task belongs into the tool's own body, not into a branch"))
+    if ttl_ms < 1:
+        raise run.fail(UsageError("a task's time to live is at least 1 ms"))
+    if run.tasks.recorder is not None:
+        return False
+    if not run.tasks.is_offered:
+        raise run.fail(UsageError('run_as_task needs a tool with task="optional" or task="required"'))
+    if run.tasks.may_start:
+        run.task_ttl_ms = ttl_ms
+    return run.tasks.may_start
+
+
+def sleeps(run: Run, key: str, duration_ms: int) -> bool:
+    """Whether the run has to wait. The end of the waiting is journaled when it begins."""
+    if run.tasks.recorder is None:
+        raise run.fail(UsageError("sleep needs a task: nobody could wake a call that is none"))
+    wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000) + duration_ms)
+    if run.environment.clock() * 1000 >= wake_at_ms:
+        return False
+    run.wake_at_ms = wake_at_ms
+    return True
 
 
 def idempotency_key(run: Run, name: str) -> str:

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     UUID = "u"
     RANDOM = "r"
     LINK = "l"
+    WAKE = "w"
+    BEGUN = "b"
 
     @property
     def is_effect(self) -> bool:

@@ -33,18 +33,44 @@ class Shed:
 
 
 @dataclass(frozen=True, slots=True)
+class Escalate:
+    """The call goes on as a task with this time to live."""
+
+    journal: Journal
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """A task has nothing to do until `wake_at_ms` (epoch milliseconds)."""
+
+    wake_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A task that is not this worker's any more: cancelled, or taken over."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The tool, or the engine on its behalf, raised `error`."""
 
     error: BaseException
 
 
-Outcome = Done | NeedsInput | Shed | Failed
+Outcome = Done | NeedsInput | Shed | Escalate | Asleep | Stopped | Failed
 
 
-def suspended(run: Run) -> NeedsInput | Shed:
+def suspended(run: Run) -> NeedsInput | Shed | Escalate | Asleep | Stopped:
     """The outcome of a run that was suspended."""
+    if run.is_stopped:
+        return Stopped()
     journal = run.journal_now()
+    if run.task_ttl_ms is not None:
+        return Escalate(journal, run.task_ttl_ms)
     if run.pending:
         return NeedsInput({key: pending.to_wire() for key, pending in run.pending.items()}, journal)
+    if run.wake_at_ms is not None:
+        return Asleep(run.wake_at_ms)
     return Shed(journal)

@@ -9,15 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.reports import Reports
-from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
+from mcp_roundtrip.errors import (
+    Drift,
+    DuplicateKey,
+    InvalidKey,
+    ItemTooLarge,
+    StoreError,
+    Suspend,
+    UsageError,
+)
 
 RESERVED: Final = frozenset("~/")
 """Characters authors may not use in keys: "/" ends a branch's prefix, "~" is kept for renamed questions."""
+
+MAX_KEY: Final = 900
+"""Bytes of a key with the prefixes of its branches: DynamoDB finds items by sort keys of at most 1,024."""
 
 inside_step: ContextVar[str | None] = ContextVar("mcp_roundtrip_inside_step", default=None)
 """The step whose function is running: it may not use the context, or a replay could not tell what ran."""
@@ -35,6 +46,32 @@ class Environment:
     clock: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     sign_link: Callable[[str, str, int], str]
+
+
+class Recorder(Protocol):
+    """Keeps what happens in a task as it happens. Both raise StoreError."""
+
+    def record(self, entry: Entry) -> Entry:
+        """Keep an entry; returns the one that counts, which is another's if that one was first."""
+        ...
+
+    def may_go_on(self) -> bool:
+        """Whether the task is still this worker's: not cancelled, not taken over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """What a run may do about tasks.
+
+    `recorder` is there in a task alone. `may_start` says whether this call may become one: the tool says so,
+    and the client declared the extension.
+    """
+
+    recorder: Recorder | None = None
+    may_start: bool = False
+    is_offered: bool = False
+    """Whether the tool was registered with a task at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +97,13 @@ class Run:
     capabilities: Mapping[str, Any]
     environment: Environment
     reports: Reports
+    tasks: TaskOptions = TaskOptions()
     pending: dict[str, Pending] = field(default_factory=dict)
     ended: bool = False
     fault: Exception | None = None
+    task_ttl_ms: int | None = None
+    wake_at_ms: int | None = None
+    is_stopped: bool = False
     _entries: dict[str, Entry] = field(init=False)
     _used: set[str] = field(default_factory=set)
     _progressed: bool = False
@@ -79,6 +120,8 @@ class Run:
             raise Suspend
         self.refuse_inside_step()
         full = prefix + self.valid(key)
+        if len(full.encode()) > MAX_KEY:
+            raise self.fail(InvalidKey(key))
         if full in self._used:
             raise self.fail(DuplicateKey(full))
         self._used.add(full)
@@ -86,7 +129,7 @@ class Run:
 
     def valid(self, key: str) -> str:
         """`key`, if an author may use it. Raises InvalidKey."""
-        if not isinstance(key, str) or not key or not RESERVED.isdisjoint(key):
+        if not isinstance(key, str) or not key or not RESERVED.isdisjoint(key) or not _is_utf8(key):
             raise self.fail(InvalidKey(key))
         return key
 
@@ -119,11 +162,17 @@ class Run:
             raise self.drift(key, f"was recorded as {was} and is a {now} now")
         return entry
 
-    def record(self, entry: Entry) -> None:
-        """Journal something that has just happened."""
+    def record(self, entry: Entry) -> Entry:
+        """Journal something that has just happened; returns the entry that counts."""
+        if self.tasks.recorder is not None:
+            try:
+                entry = self.tasks.recorder.record(entry)
+            except (StoreError, ItemTooLarge) as error:
+                raise self.fail(error) from error
         self._entries[entry.key] = entry
         self._progressed = True
         self._reported = 0
+        return entry
 
     def forget(self, key: str) -> None:
         """Take an entry back."""
@@ -156,7 +205,15 @@ class Run:
         Without that second condition a step longer than the budget would be put off for ever.
         """
         self.refuse_inside_step()
-        return self._progressed and self.environment.budget.is_short_of(needs_ms)
+        if self.tasks.recorder is not None and not self._may_go_on(self.tasks.recorder):
+            self.is_stopped = True
+        return self.is_stopped or (self._progressed and self.environment.budget.is_short_of(needs_ms))
+
+    def _may_go_on(self, recorder: Recorder) -> bool:
+        try:
+            return recorder.may_go_on()
+        except StoreError as error:
+            raise self.fail(error) from error
 
     def journal_now(self) -> Journal:
         """The journal to seal: what happened, what is being asked, and answers kept for another build."""
@@ -182,3 +239,11 @@ class Run:
             return False
         self._reported += 1
         return self._progressed or self._reported > self.journal.reported
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
+
 Path = tuple[str, ...]
 """A capability by its members: ("sampling", "tools"), ("extensions", "com.example/approval")."""
 
@@ -12,6 +14,7 @@ ELICITATION_FORM: Path = ("elicitation", "form")
 ELICITATION_URL: Path = ("elicitation", "url")
 SAMPLING: Path = ("sampling",)
 ROOTS: Path = ("roots",)
+TASKS: Path = ("extensions", TASKS_EXTENSION)
 
 
 def path(name: str) -> Path:

@@ -22,15 +22,21 @@ HEADER_NAME: Final = "mcp-name"
 DISCOVER: Final = "server/discover"
 TOOLS_LIST: Final = "tools/list"
 TOOLS_CALL: Final = "tools/call"
+TASKS_GET: Final = "tasks/get"
+TASKS_UPDATE: Final = "tasks/update"
+TASKS_CANCEL: Final = "tasks/cancel"
+
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+"""SEP-2663."""
 
 NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
     {
         TOOLS_CALL: "name",
         "prompts/get": "name",
         "resources/read": "uri",
-        "tasks/get": "taskId",
-        "tasks/update": "taskId",
-        "tasks/cancel": "taskId",
+        TASKS_GET: "taskId",
+        TASKS_UPDATE: "taskId",
+        TASKS_CANCEL: "taskId",
     }
 )
 """Method -> the parameter that `Mcp-Name` mirrors (SEP-2243; for tasks SEP-2663)."""

@@ -46,6 +46,11 @@ def input_required(
     }
 
 
+def task(server_info: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
+    """CreateTaskResult (SEP-2663): the members of the Task itself, flat."""
+    return {"resultType": "task", **members, "_meta": {META_SERVER_INFO: server_info}}
+
+
 def tool_error(server_info: Mapping[str, Any], text: str) -> dict[str, Any]:
     """A CallToolResult that tells the model what went wrong."""
     return complete(server_info, content=[text_content(text)], isError=True)

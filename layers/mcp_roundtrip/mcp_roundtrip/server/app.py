@@ -43,11 +43,22 @@ class Server(Registry):
     @cached_property
     def endpoint(self) -> Endpoint:
         """The server's methods, for whoever brings requests that are no Lambda events."""
-        return Endpoint(self._tool_server.handlers())
+        handlers = self._tool_server.handlers()
+        if self._tool_server.has_tasks:
+            from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
+
+            handlers |= TaskMethods(self.info).handlers()
+        return Endpoint(handlers)
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = server.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
+
+    def worker_handler(self, event: Any, context: Any) -> None:
+        """The Lambda handler of the function that works on this server's tasks: it has no route."""
+        from mcp_roundtrip.server.task_worker import work  # requests do without it
+
+        work(self._tool_server, event, context, self._ports)
 
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Check a token that `ctx.signed_link` put into a URL, for the page behind it.

@@ -10,25 +10,27 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import CallInfo, Context
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.outcome import Asleep, Done, Escalate, Failed, NeedsInput, Outcome, Shed, Stopped
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.reports import Reports
-from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
     Drift,
+    ItemTooLarge,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
     SettingsError,
     StateRejected,
     StateTooLarge,
+    StoreError,
     ToolError,
 )
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import missing
+from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
 from mcp_roundtrip.schema.output import MISSING
@@ -100,7 +102,7 @@ class Call:
         except ArgumentsError as error:
             return self._reply(results.tool_error(self.server_info, str(error)), "arguments_refused")
         run = self._run(opened)
-        outcome = self._pass(arguments, run)
+        outcome = self.replay(arguments, run)
         reply = self._conclude(outcome, opened)
         fields = {**reply.fields, "flow": run.journal.run_id}
         return Reply(reply.result, tuple(run.reports.notifications), fields)
@@ -127,6 +129,9 @@ class Call:
         except KeyServiceError as error:
             raise self._internal(error) from error
 
+    def _may_start_task(self) -> bool:
+        return self.tool.task is not None and not missing(self.route.meta.capabilities, [TASKS])
+
     def _run(self, opened: OpenState | None) -> Run:
         if opened is None:
             journal, offered = Journal(self.ports.random_bytes(16).hex()), self.inputs.responses
@@ -140,8 +145,9 @@ class Call:
             offered,
             resumed=opened is not None,
             capabilities=meta.capabilities,
-            environment=self._environment(),
+            environment=self.environment(),
             reports=Reports(meta.progress_token, meta.log_level),
+            tasks=TaskOptions(may_start=self._may_start_task(), is_offered=self.tool.task is not None),
         )
 
     def _journal(self, opened: OpenState) -> Journal:
@@ -150,7 +156,8 @@ class Call:
         except StateRejected as rejected:
             raise self._refused(rejected) from None
 
-    def _environment(self) -> Environment:
+    def environment(self) -> Environment:
+        """What its run is given from outside."""
         ports, principal = self.ports, self.principal
         bound_to = None if principal is None else principal.canonical()
         return Environment(
@@ -162,7 +169,8 @@ class Call:
 
     # -- the pass -----------------------------------------------------------------------------------
 
-    def _pass(self, arguments: dict[str, Any], run: Run) -> Outcome:
+    def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
+        """One pass over the tool's body."""
         info = CallInfo(
             self.principal, self.route.meta.info, self.invocation.lambda_context, self.namespaced_requests
         )
@@ -180,14 +188,30 @@ class Call:
 
     def _conclude(self, outcome: Outcome, opened: OpenState | None) -> Reply:
         match outcome:
-            case Done(value):
-                return self._done(value)
             case NeedsInput(requests, journal):
                 return self._input_required(requests, journal, opened)
             case Shed(journal):
                 return self._input_required({}, journal, opened)
-            case Failed(error):
-                return self._failed(error)
+            case Escalate(journal, ttl_ms):
+                return self._task(journal, ttl_ms)
+            case Done() | Failed():
+                return self.ended(outcome)
+            case Asleep() | Stopped():
+                raise AssertionError(f"{outcome} is a task's alone")
+
+    def ended(self, outcome: Done | Failed) -> Reply:
+        """What the call came to. Raises ProtocolError for what becomes a JSON-RPC error."""
+        return self._done(outcome.value) if isinstance(outcome, Done) else self._failed(outcome.error)
+
+    def _task(self, journal: Journal, ttl_ms: int) -> Reply:
+        from mcp_roundtrip.server.tasks import start  # most calls never become tasks
+
+        try:
+            task = start(self, journal, ttl_ms)
+        except (StoreError, ItemTooLarge) as error:
+            self.ports.observer.failure("task_unavailable", error, tool=self.tool.name)
+            raise internal_error(self.invocation.correlation_id) from error
+        return self._reply(results.task(self.server_info, task), "task", task=task["taskId"])
 
     def _done(self, value: Any) -> Reply:
         try:

@@ -19,7 +19,13 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, RequestId
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
-from mcp_roundtrip.protocol.methods import DISCOVER, META_SERVER_INFO, TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.protocol.methods import (
+    DISCOVER,
+    META_SERVER_INFO,
+    TASKS_EXTENSION,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.forwarded import definition_digest
 from mcp_roundtrip.server.ports import Invocation, Observer, Ports
@@ -179,7 +185,15 @@ class ToolServer:
         return {DISCOVER: self._discover, TOOLS_LIST: self._list, TOOLS_CALL: self._call}
 
     def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.server_info, CAPABILITIES, self.instructions))
+        capabilities = dict(CAPABILITIES)
+        if self.has_tasks:
+            capabilities["extensions"] = {TASKS_EXTENSION: {}}
+        return Reply(results.discover(self.server_info, capabilities, self.instructions))
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether a call of any tool can become a task."""
+        return any(tool.task for tool in self.tools.values())
 
     def _list(self, exchange: Exchange) -> Reply:
         definitions = [tool.definition() for tool in self.tools.values()]

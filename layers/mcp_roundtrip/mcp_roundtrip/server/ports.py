@@ -12,6 +12,9 @@ from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
     from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.tasks.dispatcher import Dispatcher
+    from mcp_roundtrip.tasks.service import Tasks
+    from mcp_roundtrip.tasks.store import TaskStore
 
 
 class States(Protocol):
@@ -38,6 +41,16 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskPort:
+    """Tasks for clients, and what a worker works with. `worker` is the function to send for."""
+
+    tasks: Tasks
+    store: TaskStore
+    dispatcher: Dispatcher
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set."""
 
@@ -52,7 +65,7 @@ class Policy:
 class Ports:
     """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes.
 
-    `states` and `links` are made at first use: most calls need neither, and their imports are slow.
+    `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
     `forward` takes (owner, event, custom client context) and returns the owner's response, or raises
     OwnerFailed.
     """
@@ -65,6 +78,7 @@ class Ports:
     states: Callable[[], States]
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
+    tasks: Callable[[], TaskPort]
 
 
 @dataclass(frozen=True, slots=True)

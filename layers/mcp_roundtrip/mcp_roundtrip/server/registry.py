@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar, overload
+from typing import Any, Final, Literal, Protocol, TypeVar, overload
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.capabilities import Path, path
+from mcp_roundtrip.protocol.capabilities import TASKS, Path, path
 from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import Arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+TaskSupport = Literal["optional", "required"]
+"""Whether a call may become a task, or has to be able to."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
@@ -41,6 +44,7 @@ class Tool:
     parameters: Parameters
     output: Output
     requires: tuple[Path, ...] = ()
+    task: TaskSupport | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def definition(self) -> dict[str, Any]:
@@ -76,6 +80,7 @@ class Registry:
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        task: TaskSupport | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -90,12 +95,15 @@ class Registry:
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        task: TaskSupport | None = None,
     ) -> Any:
         """Register a function as a tool; the function itself is returned unchanged.
 
         The name defaults to the function's, the description to its docstring, the schemas to its signature.
         `requires` lists client capabilities ("sampling", "elicitation.url") that every call needs; a call
-        without them is refused with -32021 before the tool runs. `input_schema` replaces the schema of the
+        without them is refused with -32021 before the tool runs. `task` lets the tool call `ctx.run_as_task`:
+        with "required", a client that did not declare the tasks extension gets -32021 at once, with
+        "optional" the call goes on without becoming a task. `input_schema` replaces the schema of the
         signature: the function then takes the arguments as one dict. Raises DefinitionError.
         """
         extra = {
@@ -113,7 +121,9 @@ class Registry:
                     function,
                     _parameters(function, input_schema),
                     Output.of(function),
-                    tuple(path(capability) for capability in requires),
+                    tuple(path(capability) for capability in requires)
+                    + ((TASKS,) if task == "required" else ()),
+                    task,
                     {member: value for member, value in extra.items() if value is not None},
                 )
             )

@@ -19,6 +19,7 @@ from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
 from mcp_roundtrip.state.renewal import Renewals
 from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip.testing.tasks import TaskTable
 
 ISSUER = "urn:mcp-roundtrip:test"
 AUDIENCE = "https://mcp.test/mcp"
@@ -83,6 +84,7 @@ def make_ports(
     allowed_origins: frozenset[str] = frozenset(),
     max_rounds: int = 9,
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any] | None = None,
+    tasks: TaskTable | None = None,
 ) -> Ports:
     """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
     time = clock or FakeClock()
@@ -104,6 +106,7 @@ def make_ports(
         states=states or (lambda: codec),
         links=lambda: links,
         forward=forward or _nowhere,
+        tasks=(tasks or TaskTable(time)).port,
     )
 
 

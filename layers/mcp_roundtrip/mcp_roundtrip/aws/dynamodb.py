@@ -1,0 +1,150 @@
+"""Tasks in a DynamoDB table: its keys are `pk` and `sk`, both text, and every write is of one item.
+
+When the answer to a write is lost, the SDK sends the write again, and what the first one wrote fails the
+condition of the second. So every write leaves a mark of its own in the item: a write whose condition fails
+against its own mark has been done. Equal content would not prove that: two workers may write alike.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+
+from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
+from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.tasks.changes import Change, Item, Value
+from mcp_roundtrip.tasks.store import MAX_ITEM, check_size
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MARK: Final = "mark"
+"""The attribute that tells one write from another. No item leaves the store with it."""
+
+HARD_LIMIT: Final = 409_600
+"""Bytes of an item that an update cannot exceed, however little it adds itself."""
+
+_FAILED: Final = "ConditionalCheckFailedException"
+
+
+def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) -> DynamoDBClient:
+    """A DynamoDB client that gives up in time for an answer: connect 1 s, read 2 s, three attempts.
+
+    Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
+    """
+    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+
+
+class DynamoStore:
+    """A `TaskStore`. Needs dynamodb:GetItem, PutItem, Query and UpdateItem on the table.
+
+    StoreError has the AWS error code as its reason, `timeout`, or the kind of failure.
+    """
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table_name: str,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._client = client
+        self._table_name = table_name
+        self._random_bytes = random_bytes
+
+    def put_new(self, item: Item) -> Item | None:
+        check_size(item)
+        mark = self._random_bytes(16)
+        try:
+            with _as_store_errors():
+                self._client.put_item(
+                    TableName=self._table_name,
+                    Item=to_attributes({**item, MARK: mark}),
+                    ConditionExpression="attribute_not_exists(pk)",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except _ConditionFailed as failed:
+            present = failed.present or self._get(str(item["pk"]), str(item["sk"]))  # dynalite returns none
+            if present is None:  # it expired in between; to return None would say that this one was written
+                raise StoreError(_FAILED) from None
+            return None if present.get(MARK) == mark else _unmarked(present)
+        return None
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        present = self._get(pk, sk)
+        return present and _unmarked(present)
+
+    def query(self, pk: str) -> Sequence[Item]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table_name,
+            ConsistentRead=True,
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues=to_attributes({":pk": pk}),
+            ScanIndexForward=True,
+        )
+        with _as_store_errors():
+            return [_unmarked(from_attributes(found)) for page in pages for found in page["Items"]]
+
+    def update(self, pk: str, sk: str, change: Change) -> Item | None:
+        check_size({"pk": pk, "sk": sk, **change.set})
+        mark = self._random_bytes(16)
+        try:
+            with _as_store_errors():
+                answer = self._client.update_item(
+                    TableName=self._table_name,
+                    Key=to_attributes({"pk": pk, "sk": sk}),
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **expressions_of(replace(change, set={**change.set, MARK: mark})),
+                )
+        except _ConditionFailed as failed:
+            present = failed.present
+            return _unmarked(present) if present is not None and present.get(MARK) == mark else None
+        return _unmarked(from_attributes(answer["Attributes"]))
+
+    def _get(self, pk: str, sk: str) -> Item | None:
+        key = to_attributes({"pk": pk, "sk": sk})
+        with _as_store_errors():
+            answer = self._client.get_item(TableName=self._table_name, Key=key, ConsistentRead=True)
+        return from_attributes(answer["Item"]) if "Item" in answer else None
+
+
+class _ConditionFailed(Exception):
+    """`present` is the item that did not fulfil it; None if there is none, or if it was not returned."""
+
+    def __init__(self, present: Item | None) -> None:
+        super().__init__()
+        self.present = present
+
+
+@contextmanager
+def _as_store_errors() -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        raise _failure(error) from error
+    except (ConnectTimeoutError, ReadTimeoutError) as error:
+        raise StoreError("timeout") from error
+    except BotoCoreError as error:
+        raise StoreError(type(error).__name__) from error
+
+
+def _failure(error: ClientError) -> Exception:
+    response: Any = error.response
+    if response["Error"]["Code"] == _FAILED:
+        return _ConditionFailed(from_attributes(response["Item"]) if "Item" in response else None)
+    # The code is ValidationException, for this as for a key that is too long.
+    if "exceeded the maximum allowed size" in response["Error"]["Message"]:
+        return ItemTooLarge(HARD_LIMIT + 1, MAX_ITEM)
+    return StoreError(response["Error"]["Code"])
+
+
+def _unmarked(item: Item) -> dict[str, Value]:
+    return {name: value for name, value in item.items() if name != MARK}

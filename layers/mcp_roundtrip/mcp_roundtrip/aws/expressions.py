@@ -1,0 +1,80 @@
+"""Items and changes as DynamoDB spells them (API Reference, AttributeValue; Developer Guide, Expressions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Condition, Equals, Item, Value
+
+
+def to_attributes(item: Item) -> dict[str, Any]:
+    return {name: _to_attribute(value) for name, value in item.items()}
+
+
+def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
+    return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
+
+
+def expressions_of(change: Change) -> dict[str, Any]:
+    """The members of an UpdateItem request that say when to change what."""
+    return _Expressions().of(change)
+
+
+class _Expressions:
+    """Writes them with placeholders, since many a name is a reserved word."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+
+    def of(self, change: Change) -> dict[str, Any]:
+        clauses = {
+            "SET": [f"{self._name(name)} = {self._value(value)}" for name, value in change.set.items()],
+            "ADD": [f"{self._name(name)} {self._value(amount)}" for name, amount in change.add.items()],
+            "REMOVE": [self._name(name) for name in change.remove],
+        }
+        return {
+            "ConditionExpression": self._condition(change.condition),
+            "UpdateExpression": " ".join(f"{verb} {', '.join(of)}" for verb, of in clauses.items() if of),
+            "ExpressionAttributeNames": {placeholder: name for name, placeholder in self._names.items()},
+            "ExpressionAttributeValues": self._values,
+        }
+
+    def _condition(self, condition: Condition) -> str:
+        match condition:
+            case Equals(name, value):
+                return f"{self._name(name)} = {self._value(value)}"
+            case Below(name, value):
+                return f"{self._name(name)} < {self._value(value)}"
+            case Above(name, value):
+                return f"{self._name(name)} > {self._value(value)}"
+            case AllOf(conditions):
+                return self._joined(" AND ", conditions)
+            case AnyOf(conditions):
+                return self._joined(" OR ", conditions)
+
+    def _joined(self, operator: str, conditions: tuple[Condition, ...]) -> str:
+        terms = [self._condition(condition) for condition in conditions]
+        # Around a single one they could be redundant, which DynamoDB refuses.
+        return terms[0] if len(terms) == 1 else f"({operator.join(terms)})"
+
+    def _name(self, name: str) -> str:
+        return self._names.setdefault(name, f"#{len(self._names)}")
+
+    def _value(self, value: Value) -> str:
+        placeholder = f":{len(self._values)}"
+        self._values[placeholder] = _to_attribute(value)
+        return placeholder
+
+
+def _to_attribute(value: Value) -> dict[str, str | bytes]:
+    if isinstance(value, int):
+        return {"N": str(value)}
+    return {"S": value} if isinstance(value, str) else {"B": value}
+
+
+def _from_attribute(attribute: Mapping[str, Any]) -> Value:
+    ((kind, value),) = attribute.items()
+    read: Value = int(value) if kind == "N" else value
+    return read

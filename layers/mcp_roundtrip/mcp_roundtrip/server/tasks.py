@@ -1,0 +1,229 @@
+"""Tasks on the wire: how a call becomes one, the methods of the extension, and what their worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcome import Done, Failed, Outcome
+from mcp_roundtrip.engine.reports import Reports
+from mcp_roundtrip.engine.run import Run, TaskOptions
+from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
+    ArgumentsError,
+    ItemTooLarge,
+    MissingClientCapability,
+    ProtocolError,
+    SettingsError,
+    StoreError,
+)
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import TASKS, missing
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.meta import ClientMeta, Route
+from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import Past, TaskCall
+from mcp_roundtrip.tasks.model import TASK, Status, Task
+from mcp_roundtrip.tasks.service import UnknownTask
+from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, too_large
+
+POLL_INTERVAL_MS: Final = 1_000
+"""How often a client should ask."""
+
+PROGRESS_MS: Final = 1_000
+"""`statusMessage` is written at most this often."""
+
+
+def members(task: Task) -> dict[str, Any]:
+    """The members of a Task object."""
+    told: dict[str, Any] = {
+        "taskId": task.task_id,
+        "status": task.status.value,
+        "createdAt": _iso(task.created_at_ms),
+        "lastUpdatedAt": _iso(task.updated_at_ms),
+        "ttlMs": task.ttl_ms,
+        "pollIntervalMs": POLL_INTERVAL_MS,
+    }
+    return told if task.message is None else {**told, "statusMessage": task.message}
+
+
+def detailed(task: Task) -> dict[str, Any]:
+    """The members of a DetailedTask: with its outstanding requests, its result or its error."""
+    match task.status:
+        case Status.INPUT_REQUIRED:
+            requests = {key: asked.request for key, asked in task.requests.items()}
+            return {**members(task), "inputRequests": requests}
+        case Status.COMPLETED:
+            return {**members(task), "result": task.result}
+        case Status.FAILED:
+            return {**members(task), "error": task.error}
+    return members(task)
+
+
+def _iso(epoch_ms: int) -> str:
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def start(call: Call, journal: Journal, ttl_ms: int) -> dict[str, Any]:
+    """Make a task of a call; the members of its Task object. Raises StoreError and ItemTooLarge."""
+    principal, port = call.principal, call.ports.tasks()
+    who = None if principal is None else astuple(principal)
+    frozen = TaskCall(call.route.method, call.tool.name, call.inputs.arguments, who, call.route.meta.info)
+    task = port.tasks.create(
+        frozen,
+        _bound_to(principal),
+        journal,
+        worker=port.worker,
+        capabilities=call.route.meta.capabilities,
+        ttl_ms=ttl_ms,
+    )
+    return members(task)
+
+
+def _bound_to(principal: Principal | None) -> str | None:
+    return None if principal is None else principal.canonical()
+
+
+# -- for clients ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMethods:
+    """The methods of the extension, for the tasks of all tools whose table they share."""
+
+    server_info: Mapping[str, Any]
+
+    def handlers(self) -> dict[str, Handler]:
+        """The handler of each method."""
+        return {TASKS_GET: self._get, TASKS_UPDATE: self._update, TASKS_CANCEL: self._cancel}
+
+    def _get(self, exchange: Exchange) -> Reply:
+        task = _done(exchange, lambda tasks, principal, task_id: tasks.get(principal, task_id))
+        return Reply(results.complete(self.server_info, **detailed(task)), fields={"task": task.task_id})
+
+    def _update(self, exchange: Exchange) -> Reply:
+        responses = exchange.route.params.get("inputResponses")
+        if not isinstance(responses, dict):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        _done(exchange, lambda tasks, principal, task_id: tasks.update(principal, task_id, responses))
+        return Reply(results.complete(self.server_info))
+
+    def _cancel(self, exchange: Exchange) -> Reply:
+        _done(exchange, lambda tasks, principal, task_id: tasks.cancel(principal, task_id))
+        return Reply(results.complete(self.server_info))
+
+
+def _done(exchange: Exchange, operation: Callable[..., Any]) -> Any:
+    required = missing(exchange.route.meta.capabilities, [TASKS])
+    if required:
+        raise MissingClientCapability(required)
+    task_id = exchange.route.params.get("taskId")
+    if not isinstance(task_id, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
+    try:
+        return operation(exchange.ports.tasks().tasks, _bound_to(exchange.principal), task_id)
+    except UnknownTask:
+        raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
+    except ItemTooLarge:
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: an answer is too large to be kept") from None
+    except StoreError as error:
+        exchange.ports.observer.failure("task_unavailable", error)
+        raise internal_error(exchange.invocation.correlation_id) from error
+
+
+# -- for the worker -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StatusMessages(Reports):
+    """Progress becomes the task's `statusMessage`; log messages have nowhere to go (SEP-2663)."""
+
+    told: Callable[[str], None] = lambda message: None
+    clock_ms: Callable[[], float] = lambda: 0.0
+    _told_at_ms: float = field(default=float("-inf"), init=False)
+
+    def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
+        Reports.progress(self, done, total, message, news=False)  # refuses what cannot be sent
+        text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
+        if news and self.clock_ms() >= self._told_at_ms + PROGRESS_MS:
+            self._told_at_ms = self.clock_ms()
+            self.told(text.encode("utf-8", "replace").decode())
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBody:
+    """Passes over the tools of a server, for its worker."""
+
+    server: ToolServer
+    ports: Ports
+    invocation: Invocation
+
+    def __call__(self, task: Task, past: Past, recorder: TaskRecorder) -> Pass:
+        """One pass over the tool that the task is of."""
+        tool = self.server.tools.get(past.call.name)
+        if tool is None:
+            error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
+            return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
+        call = self._call(tool, task, past.call)
+        run = self._run(call, task, past, recorder)
+        outcome: Outcome
+        try:
+            outcome = call.replay(tool.parameters.validate(past.call.arguments), run)
+        except ArgumentsError as refused:  # a later deployment takes others
+            outcome = Failed(refused)
+        return Pass(run, outcome, lambda: _conclusion(call, outcome))
+
+    def _call(self, tool: Tool, task: Task, made: TaskCall) -> Call:
+        meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, made.client)
+        return Call(
+            tool,
+            Inputs(made.arguments, {}, None),
+            Route(task.task_id, made.method, {}, meta),
+            None if made.principal is None else Principal(*made.principal),
+            self.ports,
+            self.invocation,
+            self.server.server_info,
+            self.server.namespaced_requests,
+        )
+
+    def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:
+        def told(message: str) -> None:
+            now_ms = int(self.ports.clock() * 1000)
+            change = transitions.progress(owner=recorder.owner, message=message, now_ms=now_ms)
+            recorder.store.update(task.pk, TASK, change)
+
+        return Run(
+            past.journal,
+            past.offered,
+            resumed=True,
+            capabilities=task.capabilities,
+            environment=call.environment(),
+            reports=StatusMessages(told=told, clock_ms=self.ports.clock_ms),
+            tasks=TaskOptions(recorder=recorder, is_offered=True),
+        )
+
+
+def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
+    assert isinstance(outcome, Done | Failed), outcome
+    if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
+        call.ports.observer.failure("task_too_large", outcome.error, tool=call.tool.name)
+        return too_large(outcome.error)
+    try:
+        return Completed(call.ended(outcome).result)
+    except ProtocolError as error:
+        failure = error
+    except SettingsError as error:
+        call.ports.observer.failure("misconfigured", error)
+        failure = internal_error(call.invocation.correlation_id)
+    broken = {"code": failure.code, "message": failure.message}
+    return Broken(broken if failure.data is None else {**broken, "data": dict(failure.data)})

@@ -1,0 +1,138 @@
+"""The items around a task: its call, its journal, the client's answers, pieces of its result."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip.canonical import MAX_DEPTH, compact, parse
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.tasks.changes import Item, Value
+from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, Asked, Task
+
+PIECE = 350_000
+"""Bytes of a piece of a result, below what an item holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCall:
+    """The request that became a task, and who made it: frozen when the task is created. No token is kept.
+
+    `principal` are the members of a Principal, `client` is the client's own name for itself.
+    """
+
+    method: str
+    name: str
+    arguments: Mapping[str, Any]
+    principal: Sequence[Any] | None
+    client: Mapping[str, Any] | None
+
+    def to_item(self, task: Task) -> dict[str, Value]:
+        members = [self.method, self.name, self.arguments, self.principal, self.client]
+        return _item(task, CALL, v=compact(members))
+
+    @classmethod
+    def from_item(cls, item: Item) -> TaskCall:
+        return cls(*_json(item["v"]))
+
+
+def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
+    """`order` is the entry's place in the journal."""
+    item = _item(task, ENTRY + entry.key, n=order, k=entry.kind.value, v=compact(entry.value))
+    return item if entry.fingerprint is None else {**item, **_fingerprint(entry.fingerprint)}
+
+
+def entry_from_item(item: Item) -> Entry:
+    key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
+    fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
+    return Entry(key, kind, _json(item["v"]), fingerprint)
+
+
+def answer_to_item(task: Task, wire_key: str, asked: Asked, raw: Any) -> dict[str, Value]:
+    """The client's answer to an outstanding request."""
+    item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact(raw))
+    return item | _fingerprint(asked.fingerprint)
+
+
+def _item(task: Task, sort_key: str, **members: Value) -> dict[str, Value]:
+    return {"pk": task.pk, "sk": sort_key, "exp": task.expires_s, **members}
+
+
+def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
+    return {"qm": fingerprint.message, "qf": fingerprint.form}
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """All that is stored of a task: its call, its journal, and the answers that no pass has taken yet.
+
+    `answers` has the wire key of the last answer to each of the engine's keys.
+    """
+
+    call: TaskCall
+    journal: Journal
+    offered: Mapping[str, Any]
+    answers: Mapping[str, str]
+    next_order: int
+
+    @classmethod
+    def read(cls, task: Task, items: Iterable[Item]) -> Past:
+        """From the items of a task's partition."""
+        by_sk = {str(item["sk"]): item for item in items}
+        rows = sorted(
+            (item for sk, item in by_sk.items() if sk.startswith((ENTRY, INPUT))),
+            key=lambda item: (int(item["n"]), str(item["sk"])),
+        )
+        # A request that was repeated has several answers, and the last one counts.
+        answers = {str(row["key"]): _wire_key(row) for row in rows if _is_answer(row)}
+        entries: list[Entry] = []
+        offered: dict[str, Any] = {}
+        asked: dict[str, Fingerprint] = {}
+        for row in rows:
+            entry = _answer(row) if _is_answer(row) else entry_from_item(row)
+            if not _is_answer(row) or _wire_key(row) in task.accepted:
+                entries.append(entry)
+            elif answers[entry.key] == _wire_key(row) and entry.fingerprint is not None:
+                offered[entry.key], asked[entry.key] = entry.value, entry.fingerprint
+        journal = Journal(task.run_id, tuple(entries), asked)
+        next_order = max((int(row["n"]) for row in rows), default=-1) + 1
+        return cls(TaskCall.from_item(by_sk[CALL]), journal, offered, answers, next_order)
+
+
+def _is_answer(row: Item) -> bool:
+    return str(row["sk"]).startswith(INPUT)
+
+
+def _wire_key(row: Item) -> str:
+    return str(row["sk"]).removeprefix(INPUT)
+
+
+def _answer(row: Item) -> Entry:
+    fingerprint = Fingerprint(str(row["qm"]), str(row["qf"]))
+    return Entry(str(row["key"]), Kind.ANSWER, _json(row["v"]), fingerprint)
+
+
+def result_pieces(task: Task, owner: str, text: str) -> list[dict[str, Value]]:
+    """A large result, in JSON, as items. They are their writer's own: who lost the lease spoils nobody's."""
+    packed = zlib.compress(text.encode("ascii"))
+    return [
+        _item(task, piece_key(owner, number), v=packed[start : start + PIECE])
+        for number, start in enumerate(range(0, len(packed), PIECE))
+    ]
+
+
+def piece_key(owner: str, number: int) -> str:
+    """The sort key of a piece of the result that `owner` wrote."""
+    return f"{RESULT}{owner}#{number:03}"
+
+
+def result_from_pieces(pieces: Iterable[Item]) -> Any:
+    """The result in these items."""
+    packed = b"".join(piece["v"] for piece in pieces if isinstance(piece["v"], bytes))
+    return _json(zlib.decompress(packed).decode("ascii"))
+
+
+def _json(text: Value) -> Any:
+    return parse(str(text), max_depth=2 * MAX_DEPTH)

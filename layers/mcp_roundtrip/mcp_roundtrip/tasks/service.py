@@ -1,0 +1,184 @@
+"""What a client can do with tasks: they are created for it, it reads, answers and cancels them.
+
+The client that polls is the watchdog: a task whose worker was lost, or whose sleep is over, is worked on
+again when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import McpRoundtripError, StoreError
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.dispatcher import Dispatcher
+from mcp_roundtrip.tasks.items import TaskCall, answer_to_item, entry_to_item, piece_key, result_from_pieces
+from mcp_roundtrip.tasks.model import TASK, Running, Status, Task, partition_key
+from mcp_roundtrip.tasks.store import TaskStore
+
+KICK_MS: Final = 15_000
+MAX_KICK_MS: Final = 300_000
+"""A worker is sent for again after this time, which doubles up to that one."""
+
+UPDATES: Final = 8
+"""How often an update that others overtook is tried."""
+
+MAX_ATTEMPTS: Final = 10
+"""How many workers in a row may be lost over one task without getting anything done."""
+
+EXPIRED: Final = "The task was not finished in its time to live."
+EXHAUSTED: Final = "The task was given up: its workers failed again and again."
+
+
+class UnknownTask(McpRoundtripError):
+    """There is no such task for this caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """`clock_ms` returns epoch milliseconds, `gone` is told the id of each task that was given up."""
+
+    store: TaskStore
+    dispatcher: Dispatcher
+    clock_ms: Callable[[], int]
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    gone: Callable[[str], None] = lambda task_id: None
+
+    def create(
+        self,
+        call: TaskCall,
+        principal: str | None,
+        journal: Journal,
+        *,
+        worker: str,
+        capabilities: Mapping[str, Any],
+        ttl_ms: int,
+    ) -> Task:
+        """Write a task and send for its worker. Raises StoreError, and ItemTooLarge for the call or an entry.
+
+        The item M is written last: until then there is no task, and what was written expires unseen.
+        """
+        task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
+        pk, now_ms = partition_key(principal, task_id), self.clock_ms()
+        assert pk is not None
+        task = Task(
+            pk=pk,
+            status=Status.WORKING,
+            running=Running.READY,
+            version=1,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            ttl_ms=ttl_ms,
+            worker=worker,
+            run_id=journal.run_id,
+            capabilities=capabilities,
+            kicked_at_ms=now_ms,
+        )
+        for order, entry in enumerate(journal.entries):
+            self.store.put_new(entry_to_item(task, entry, order))
+        self.store.put_new(call.to_item(task))
+        self.store.put_new(task.to_item())
+        self._send_for(task)
+        return task
+
+    def get(self, principal: str | None, task_id: str) -> Task:
+        """The task as it is now, its result included. Raises UnknownTask and StoreError."""
+        task = self._find(principal, task_id)
+        now_ms = self.clock_ms()
+        if not task.is_terminal and task.deadline_ms <= now_ms:
+            error = {"code": INTERNAL_ERROR, "message": EXPIRED}
+            return self._changed(task, transitions.expire(now_ms=now_ms, error=error, message=EXPIRED))
+        if task.attempts >= MAX_ATTEMPTS and not task.is_terminal:
+            task = self._give_up(task, now_ms)
+        self._heal(task, now_ms)
+        return self._with_result(task)
+
+    def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
+        """Take the answers to outstanding requests; the first to each counts, everything else is ignored.
+
+        When the last one has come, a worker goes on. Raises UnknownTask, StoreError, and ItemTooLarge for an
+        answer that no item holds.
+        """
+        for _ in range(UPDATES):
+            task = self._find(principal, task_id)
+            taken = responses.keys() & task.requests.keys()
+            if task.status is not Status.INPUT_REQUIRED or not taken:
+                return
+            for key in sorted(taken):
+                self.store.put_new(answer_to_item(task, key, task.requests[key], responses[key]))
+            left = {key: asked for key, asked in task.requests.items() if key not in taken}
+            change = transitions.answered(
+                version=task.version, requests=left, is_ready=not left, now_ms=self.clock_ms()
+            )
+            if self.store.update(task.pk, TASK, change) is not None:
+                if not left:
+                    self._send_for(task)
+                return
+        raise StoreError("overtaken_again_and_again")
+
+    def cancel(self, principal: str | None, task_id: str) -> None:
+        """End the task, if it has not ended. Raises UnknownTask and StoreError."""
+        task = self._find(principal, task_id)
+        self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
+
+    def _find(self, principal: str | None, task_id: str) -> Task:
+        pk = partition_key(principal, task_id)
+        item = None if pk is None else self.store.get(pk, TASK)
+        # The store forgets late, and not at a time anybody could rely on.
+        if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
+            raise UnknownTask(task_id)
+        return Task.from_item(item)
+
+    def _changed(self, task: Task, change: Change) -> Task:
+        """The task after a change, or as somebody else has changed it meanwhile."""
+        item = self.store.update(task.pk, TASK, change) or self.store.get(task.pk, TASK)
+        return task if item is None else Task.from_item(item)
+
+    def _give_up(self, task: Task, now_ms: int) -> Task:
+        error = {"code": INTERNAL_ERROR, "message": EXHAUSTED}
+        change = transitions.exhaust(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
+        item = self.store.update(task.pk, TASK, change)
+        if item is None:
+            return task
+        self.gone(task.task_id)
+        return Task.from_item(item)
+
+    def _heal(self, task: Task, now_ms: int) -> None:
+        """Send for a worker if the task waits for one and none has come."""
+        if task.running in (Running.DONE, Running.PARKED):
+            return
+        pause_ms = min(KICK_MS * 2 ** min(task.kicks, 10), MAX_KICK_MS)
+        change = transitions.kick(kicked_before_ms=now_ms - pause_ms, now_ms=now_ms)
+        if change.condition.holds(_kickable(task)) and self.store.update(task.pk, TASK, change) is not None:
+            self._send_for(task)
+
+    def _send_for(self, task: Task) -> None:
+        try:
+            self.dispatcher.kick(task.worker, task.pk)
+        except StoreError:
+            return  # the next poll does it
+
+    def _with_result(self, task: Task) -> Task:
+        if not task.result_pieces:
+            return task
+        keys = (piece_key(task.result_owner, number) for number in range(task.result_pieces))
+        pieces = [self.store.get(task.pk, key) for key in keys]
+        return replace(task, result=result_from_pieces(piece for piece in pieces if piece is not None))
+
+
+def _kickable(task: Task) -> dict[str, Any]:
+    """The attributes that the condition of a kick looks at: most polls find that it does not hold."""
+    item = {
+        "st": task.status.value,
+        "rn": task.running.value,
+        "kick": task.kicked_at_ms,
+        "lu": task.lease_until_ms,
+        "wake": task.wake_at_ms,
+    }
+    return {name: value for name, value in item.items() if value is not None}

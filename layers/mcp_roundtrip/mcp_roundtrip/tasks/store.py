@@ -1,0 +1,90 @@
+"""Where tasks lie: items in one table, found by a partition key and a sort key."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from mcp_roundtrip.errors import ItemTooLarge
+from mcp_roundtrip.tasks.changes import Change, Item
+
+MAX_ITEM = 400_000
+"""The most bytes of an item; DynamoDB's limit is 400 KiB, names of attributes included."""
+
+
+class TaskStore(Protocol):
+    """Every operation is atomic and strongly consistent. All raise StoreError when the store does not do it.
+
+    `pk` and `sk` are the attributes an item is found by, and part of it.
+    """
+
+    def put_new(self, item: Item) -> Item | None:
+        """Write an item unless there is one already, and return that one then. Raises ItemTooLarge."""
+        ...
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """The item, or None."""
+        ...
+
+    def query(self, pk: str) -> Sequence[Item]:
+        """All items of a partition in the order of their sort keys."""
+        ...
+
+    def update(self, pk: str, sk: str, change: Change) -> Item | None:
+        """The item after the change, or None if its condition did not hold. Raises ItemTooLarge."""
+        ...
+
+
+class MemoryStore:
+    """A store for tests and for one process. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._items: dict[tuple[str, str], Item] = {}
+        self._lock = threading.Lock()
+
+    def put_new(self, item: Item) -> Item | None:
+        check_size(item)
+        name = (str(item["pk"]), str(item["sk"]))
+        with self._lock:
+            present = self._items.get(name)
+            if present is None:
+                self._items[name] = dict(item)
+            return None if present is None else dict(present)
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        with self._lock:
+            present = self._items.get((pk, sk))
+            return None if present is None else dict(present)
+
+    def query(self, pk: str) -> Sequence[Item]:
+        with self._lock:
+            # DynamoDB orders sort keys by their UTF-8 bytes.
+            names = sorted((name for name in self._items if name[0] == pk), key=lambda n: n[1].encode())
+            return [dict(self._items[name]) for name in names]
+
+    def update(self, pk: str, sk: str, change: Change) -> Item | None:
+        with self._lock:
+            changed = change.applied(self._items.get((pk, sk), {}))
+            if changed is not None:
+                check_size(changed)
+                self._items[pk, sk] = dict(changed)
+            return changed
+
+
+def size_of(item: Item) -> int:
+    """Bytes of an item as DynamoDB counts them, at most (Developer Guide, "Item sizes and formats")."""
+    return sum(len(name.encode()) + _size(value) for name, value in item.items())
+
+
+def check_size(item: Item) -> None:
+    """Raise ItemTooLarge for an item that no store takes."""
+    size = size_of(item)
+    if size > MAX_ITEM:
+        raise ItemTooLarge(size, MAX_ITEM)
+
+
+def _size(value: str | int | bytes) -> int:
+    if isinstance(value, int):
+        return len(str(value)) // 2 + 2
+    return len(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)

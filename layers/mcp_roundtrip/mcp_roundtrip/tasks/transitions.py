@@ -1,0 +1,171 @@
+"""Every way a task's item can change, with the condition under which it may.
+
+::
+
+              create           claim              park                   answered (last key)
+     [none] ────────▶ working ───────▶ working ─────────▶ input_required ───────────────▶ working
+                       READY   ▲        LEASED            PARKED                           READY
+                               │          │ │ sleep ▶ working SLEEPING ── claim, when due
+                               └ release ─┘ │
+                                            ├ complete ▶ completed        cancel, expire: from every status
+                                            └ fail     ▶ failed           that is not terminal
+
+A terminal status is left by no transition. Whoever holds the lease is the one worker that may write; when
+its time is over, the next claim takes it. Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from mcp_roundtrip import canonical
+from mcp_roundtrip.tasks.changes import Above, Below, Change, Condition, Equals, all_of, any_of, one_of
+from mcp_roundtrip.tasks.model import Asked, Running, Status, requests_to_text
+
+OPEN: Final = one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
+LEASE: Final = ("lo", "lu")
+
+
+def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
+    """Take the lease of a task that is ready, due, or was left by a worker whose lease is over."""
+    available = any_of(
+        Equals("rn", Running.READY.value),
+        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
+        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
+    )
+    return Change(
+        all_of(OPEN, Above("dead", now_ms), Below("att", max_attempts), available),
+        set={"rn": Running.LEASED.value, "lo": owner, "lu": until_ms},
+        add={"ver": 1, "att": 1},
+        remove=("wake",),
+    )
+
+
+def release(*, owner: str) -> Change:
+    """Give the lease back with the work not done: another claim goes on at once."""
+    return Change(_held_by(owner), set={"rn": Running.READY.value}, add={"ver": 1}, remove=LEASE)
+
+
+def checkpoint(*, owner: str) -> Change:
+    """The same after some of the work was done: the attempts begin anew."""
+    ready: dict[str, str | int] = {"rn": Running.READY.value, "att": 0, "kicks": 0}
+    return Change(_held_by(owner), set=ready, add={"ver": 1}, remove=LEASE)
+
+
+def park(
+    *,
+    owner: str,
+    version: int,
+    requests: Mapping[str, Asked],
+    issued: Mapping[str, int],
+    accepted: Collection[str],
+    now_ms: int,
+) -> Change:
+    """Wait for answers. Not if one arrived meanwhile (`version`): the pass did not know it."""
+    return Change(
+        all_of(_held_by(owner), Equals("ver", version)),
+        set={
+            "st": Status.INPUT_REQUIRED.value,
+            "rn": Running.PARKED.value,
+            "req": requests_to_text(requests),
+            "iss": canonical.compact(issued),
+            "acc": canonical.compact(sorted(accepted)),
+            "att": 0,
+            "uAt": now_ms,
+        },
+        add={"ver": 1},
+        remove=LEASE,
+    )
+
+
+def sleep(*, owner: str, version: int, accepted: Collection[str], wake_at_ms: int, now_ms: int) -> Change:
+    """Wait for a time."""
+    return Change(
+        all_of(_held_by(owner), Equals("ver", version)),
+        set={
+            "st": Status.WORKING.value,
+            "rn": Running.SLEEPING.value,
+            "acc": canonical.compact(sorted(accepted)),
+            "wake": wake_at_ms,
+            "kick": 0,  # whoever polls first when it is due sends for a worker
+            "kicks": 0,
+            "att": 0,
+            "uAt": now_ms,
+        },
+        add={"ver": 1},
+        remove=LEASE,
+    )
+
+
+def answered(*, version: int, requests: Mapping[str, Asked], is_ready: bool, now_ms: int) -> Change:
+    """Leave `requests` outstanding; with `is_ready`, a worker goes on."""
+    ready: dict[str, str | int] = {
+        "st": Status.WORKING.value,
+        "rn": Running.READY.value,
+        "kick": now_ms,
+        "kicks": 0,
+    }
+    return Change(
+        all_of(Equals("ver", version), Equals("st", Status.INPUT_REQUIRED.value)),
+        set={"req": requests_to_text(requests), "uAt": now_ms, **(ready if is_ready else {})},
+        add={"ver": 1},
+    )
+
+
+def cancel(*, now_ms: int) -> Change:
+    """End the task at its client's wish."""
+    return _ended(OPEN, Status.CANCELLED, now_ms)
+
+
+def complete(*, owner: str, now_ms: int, result: str | None, pieces: int = 0) -> Change:
+    """End with a result: as JSON text, or in so many pieces that its worker wrote before."""
+    told: dict[str, str | int] = {"resn": pieces, "reso": owner} if result is None else {"res": result}
+    return _ended(_held_by(owner), Status.COMPLETED, now_ms, **told)
+
+
+def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
+    """End with a JSON-RPC error."""
+    return _ended(_held_by(owner), Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+
+
+def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
+    """End a task whose time to live is over."""
+    condition = all_of(OPEN, Below("dead", now_ms + 1))
+    return _ended(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+
+
+def exhaust(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
+    """End a task whose workers were lost too often, once the last one's lease is over."""
+    lost = any_of(Equals("rn", Running.READY.value), Below("lu", now_ms))
+    condition = all_of(Equals("st", Status.WORKING.value), Above("att", max_attempts - 1), lost)
+    return _ended(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+
+
+def kick(*, kicked_before_ms: int, now_ms: int) -> Change:
+    """Note that a worker is sent for, for a task that waits for one. Of many polls one does it."""
+    stuck = any_of(
+        Equals("rn", Running.READY.value),
+        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
+        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
+    )
+    condition = all_of(OPEN, stuck, Below("kick", kicked_before_ms))
+    return Change(condition, set={"kick": now_ms}, add={"kicks": 1})
+
+
+def progress(*, owner: str, message: str, now_ms: int) -> Change:
+    """Say how far the work is."""
+    return Change(_held_by(owner), set={"msg": message, "uAt": now_ms})
+
+
+def _held_by(owner: str) -> Condition:
+    return all_of(OPEN, Equals("rn", Running.LEASED.value), Equals("lo", owner))
+
+
+def _ended(condition: Condition, status: Status, now_ms: int, **told: str | int) -> Change:
+    return Change(
+        condition,
+        set={"st": status.value, "rn": Running.DONE.value, "uAt": now_ms, **told},
+        add={"ver": 1},
+        remove=(*LEASE, "wake"),
+    )

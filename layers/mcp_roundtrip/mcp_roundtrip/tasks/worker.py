@@ -1,0 +1,197 @@
+"""Works on a task: takes its lease, replays the tool against what is stored, and leaves it where it stands.
+
+Nothing is lost with a worker. What it journaled stays, the lease runs out, and the next poll sends for
+another one. Two of them at once, which late deliveries and slow clocks can bring about, agree on one value
+for each entry, and one of them ends the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.outcome import Asleep, NeedsInput, Outcome, Shed, Stopped
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.dispatcher import Dispatcher
+from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_pieces
+from mcp_roundtrip.tasks.model import TASK, Asked, Task
+from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
+from mcp_roundtrip.tasks.store import TaskStore
+
+INLINE: Final = 100_000
+"""The longest result, in JSON, that lies in the task's own item, where every poll reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The result of the request that became the task."""
+
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The JSON-RPC error the request would have ended in."""
+
+    error: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over the tool of a task; without a run if there is no such tool.
+
+    `conclude` says what the request came to, if it ended.
+    """
+
+    run: Run | None
+    outcome: Outcome
+    conclude: Callable[[], Completed | Broken]
+
+
+Body = Callable[[Task, Past, "TaskRecorder"], Pass]
+
+
+@dataclass(slots=True)
+class TaskRecorder:
+    """Writes the entries of one worker's pass (see `engine.run.Recorder`)."""
+
+    store: TaskStore
+    task: Task
+    owner: str
+    next_order: int
+    recorded: int = field(default=0, init=False)
+
+    def record(self, entry: Entry) -> Entry:
+        if entry.kind is Kind.ANSWER:  # lies there since the client gave it
+            return entry
+        item = entry_to_item(self.task, entry, self.next_order)
+        self.next_order += 1
+        self.recorded += 1
+        present = self.store.put_new(item)
+        return entry if present is None else entry_from_item(present)
+
+    def may_go_on(self) -> bool:
+        item = self.store.get(self.task.pk, TASK)
+        return item is not None and item.get("lo") == self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named."""
+
+    store: TaskStore
+    dispatcher: Dispatcher
+    body: Body
+    clock_ms: Callable[[], int]
+    owner: Callable[[], str]
+
+    def work(self, pk: str, lease_ms: int) -> bool:
+        """Work on a task for as long as its lease; False if it was not to be had.
+
+        Raises StoreError, with the lease given back if that was possible: whoever delivered the kick may try
+        again.
+        """
+        owner, now_ms = self.owner(), self.clock_ms()
+        claim = transitions.claim(
+            owner=owner, until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=MAX_ATTEMPTS
+        )
+        item = self.store.update(pk, TASK, claim)
+        if item is None:
+            return False
+        task = Task.from_item(item)
+        try:
+            past = Past.read(task, self.store.query(pk))
+            recorder = TaskRecorder(self.store, task, owner, past.next_order)
+            over = self.body(task, past, recorder)
+            if over.run is not None and isinstance(over.run.fault, StoreError):
+                raise over.run.fault
+            self._leave(task, past, recorder, over)
+        except ItemTooLarge as error:
+            self.store.update(pk, TASK, _failed(owner, self.clock_ms(), too_large(error)))
+        except StoreError:
+            self._release(pk, owner)
+            raise
+        return True
+
+    def _leave(self, task: Task, past: Past, recorder: TaskRecorder, over: Pass) -> None:
+        owner, now_ms, run = recorder.owner, self.clock_ms(), over.run
+        match over.outcome:
+            case Stopped():
+                return
+            case NeedsInput() if run is not None:
+                change = _parked(task, past, recorder, run, now_ms)
+            case Asleep(wake_at_ms) if run is not None:
+                change = transitions.sleep(
+                    owner=owner,
+                    version=task.version,
+                    accepted=_accepted(task, past, run),
+                    wake_at_ms=wake_at_ms,
+                    now_ms=now_ms,
+                )
+            case Shed():
+                change = transitions.checkpoint(owner=owner)
+            case _:
+                change = self._ended(task, owner, over.conclude())
+        if self.store.update(task.pk, TASK, change) is not None and isinstance(over.outcome, Shed):
+            self.dispatcher.kick(task.worker, task.pk)
+
+    def _ended(self, task: Task, owner: str, conclusion: Completed | Broken) -> Change:
+        if isinstance(conclusion, Broken):
+            return _failed(owner, self.clock_ms(), conclusion)
+        text = compact(conclusion.result)
+        if len(text) <= INLINE:
+            return transitions.complete(owner=owner, now_ms=self.clock_ms(), result=text)
+        pieces = result_pieces(task, owner, text)
+        for piece in pieces:
+            self.store.put_new(piece)
+        return transitions.complete(owner=owner, now_ms=self.clock_ms(), result=None, pieces=len(pieces))
+
+    def _release(self, pk: str, owner: str) -> None:
+        try:
+            self.store.update(pk, TASK, transitions.release(owner=owner))
+        except StoreError:
+            return  # the lease runs out
+
+
+def too_large(error: ItemTooLarge) -> Broken:
+    """What a task ends in that has more to remember than an item holds: the author can mend that."""
+    return Broken({"code": INTERNAL_ERROR, "message": str(error)})
+
+
+def _failed(owner: str, now_ms: int, broken: Broken) -> Change:
+    message = str(broken.error["message"])
+    return transitions.fail(owner=owner, now_ms=now_ms, error=broken.error, message=message)
+
+
+def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
+    issued, requests = dict(task.issued), {}
+    for order, (key, pending) in enumerate(run.pending.items(), recorder.next_order):
+        issued[key] = issued.get(key, 0) + 1
+        # A key on the wire means one request for the task's whole life; "~" is in no key of an author's.
+        wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
+        requests[wire_key] = Asked(key, pending.fingerprint, pending.to_wire(), order)
+    return transitions.park(
+        owner=recorder.owner,
+        version=task.version,
+        requests=requests,
+        issued=issued,
+        accepted=_accepted(task, past, run),
+        now_ms=now_ms,
+    )
+
+
+def _accepted(task: Task, past: Past, run: Run) -> set[str]:
+    """The wire keys of the answers that the journal rests on."""
+    taken = {
+        wire_key
+        for key, wire_key in past.answers.items()
+        if (entry := run.entry(key)) is not None and entry.kind is Kind.ANSWER
+    }
+    return taken | set(task.accepted)

@@ -1,0 +1,222 @@
+"""What DynamoStore adds to the contract of a store: trouble on the way to DynamoDB, and in it."""
+
+import socket
+
+import pytest
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.tasks.changes import Change, Equals
+from mcp_roundtrip.tasks.transitions import claim
+from support.stores import REGION, Wire, behind, client, new_table
+
+pytest_plugins = ["support.ministack"]
+
+ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3}
+
+READY = {"pk": "p", "sk": "M", "st": "working", "rn": "R", "ver": 1, "att": 0, "dead": 10_000}
+CLAIM = claim(owner="me", until_ms=2_000, now_ms=1_000, max_attempts=5)
+
+
+@pytest.fixture
+def dynamodb(ministack_dynamodb):
+    return ministack_dynamodb
+
+
+@pytest.fixture
+def table(dynamodb):
+    return new_table(dynamodb)
+
+
+@pytest.fixture
+def store(dynamodb, table):
+    return DynamoStore(dynamodb, table)
+
+
+# answers that are lost on the way, so that the SDK sends again what was done
+
+
+@pytest.fixture
+def wire(ministack):
+    return Wire(ministack)
+
+
+@pytest.fixture
+def unlucky(wire, table):
+    """The same table over `wire`."""
+    with behind(wire, attempts=2) as dynamodb:
+        yield DynamoStore(dynamodb, table)
+
+
+def nothing():
+    """Happens between the first attempt and the second."""
+
+
+def test_an_item_whose_writing_was_not_confirmed_is_written(wire, unlucky, store):
+    wire.lose = [nothing]
+    assert unlucky.put_new(ITEM) is None
+    assert wire.operations == ["PutItem", "PutItem"]
+    assert store.get("p", "M") == ITEM
+
+
+def test_an_equal_item_of_somebody_else_is_not_taken_for_ones_own(wire, unlucky, store):
+    store.put_new(ITEM)
+    wire.lose = [nothing]
+    assert unlucky.put_new(ITEM) == ITEM
+
+
+def test_a_claim_that_was_not_confirmed_is_the_claimants(wire, unlucky, store):
+    store.put_new(READY)
+    wire.lose = [nothing]
+    claimed = unlucky.update("p", "M", CLAIM)
+    assert wire.operations == ["UpdateItem", "UpdateItem"]
+    assert claimed == store.get("p", "M")
+    assert (claimed["lo"], claimed["att"], claimed["ver"]) == ("me", 1, 2)
+
+
+def test_a_claim_that_was_not_confirmed_is_void_if_the_task_was_cancelled_since(wire, unlucky, store):
+    store.put_new(READY)
+    wire.lose = [lambda: store.update("p", "M", Change(Equals("lo", "me"), set={"st": "cancelled"}))]
+    assert unlucky.update("p", "M", CLAIM) is None
+
+
+def test_an_equal_change_of_somebody_else_is_not_taken_for_ones_own(wire, unlucky, store):
+    store.put_new(READY)
+    store.update("p", "M", CLAIM)
+    wire.lose = [nothing]
+    assert unlucky.update("p", "M", CLAIM) is None
+    assert store.get("p", "M")["att"] == 1
+
+
+def test_what_was_not_confirmed_is_counted_once(wire, unlucky, store):
+    store.put_new(ITEM)
+    wire.lose = [nothing]
+    assert unlucky.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
+    assert store.get("p", "M")["ver"] == 4
+
+
+def test_a_change_of_an_item_that_is_gone_is_not_made_however_often_it_is_sent(wire, unlucky):
+    wire.lose = [nothing]
+    assert unlucky.update("p", "M", CLAIM) is None
+
+
+def test_an_emulator_that_does_not_return_the_item_in_the_way_is_asked_for_it(wire, unlucky, store):
+    store.put_new(ITEM)
+    wire.refuse = [(400, "ConditionalCheckFailedException")]
+    assert unlucky.put_new(ITEM | {"st": "failed"}) == ITEM
+    assert wire.operations == ["PutItem", "GetItem"]
+
+
+def test_an_item_is_not_said_to_be_written_when_the_one_in_its_way_has_gone(wire, unlucky):
+    wire.refuse = [(400, "ConditionalCheckFailedException")]
+    with fails_with("ConditionalCheckFailedException"):
+        unlucky.put_new(ITEM)
+
+
+# failures
+
+OPERATIONS = {
+    "put_new": lambda store: store.put_new(ITEM),
+    "get": lambda store: store.get("p", "M"),
+    "query": lambda store: store.query("p"),
+    "update": lambda store: store.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"})),
+}
+
+
+def fails_with(reason):
+    return pytest.raises(StoreError, check=lambda failure: failure.reason == reason)
+
+
+@pytest.fixture(params=OPERATIONS.values(), ids=OPERATIONS)
+def operation(request):
+    return request.param
+
+
+def test_a_table_that_is_missing_is_a_failure_of_the_store(dynamodb, operation):
+    with fails_with("ResourceNotFoundException"):
+        operation(DynamoStore(dynamodb, "missing"))
+
+
+REFUSALS = {
+    "throttled": (400, "ProvisionedThroughputExceededException"),
+    "over quota": (400, "RequestLimitExceeded"),
+    "denied": (400, "AccessDeniedException"),
+    "unknown credentials": (400, "UnrecognizedClientException"),
+    "failing": (500, "InternalServerError"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_is_named_by_the_aws_error_code(operation, refusal):
+    with behind(Wire(refuse=[refusal])) as dynamodb, fails_with(refusal[1]):
+        operation(DynamoStore(dynamodb, "tasks"))
+
+
+def test_a_dynamodb_that_is_not_there_is_a_failure_of_the_store(operation):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        dynamodb = client(f"http://127.0.0.1:{unused.getsockname()[1]}")
+        with fails_with("EndpointConnectionError"):
+            operation(DynamoStore(dynamodb, "tasks"))
+
+
+def test_a_dynamodb_that_does_not_answer_times_out(operation):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        dynamodb = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
+        with fails_with("timeout"):
+            operation(DynamoStore(dynamodb, "tasks"))
+        dynamodb.close()
+
+
+def test_an_answer_that_is_cut_off_is_a_failure_of_the_store(ministack, operation):
+    with behind(Wire(ministack, lose=[nothing])) as dynamodb, fails_with("ConnectionClosedError"):
+        operation(DynamoStore(dynamodb, "tasks"))
+
+
+@pytest.mark.parametrize("sk", ["", "J#" + 1023 * "x"])
+def test_a_key_that_dynamodb_does_not_take_is_a_failure_of_the_store(store, sk):
+    with fails_with("ValidationException"):
+        store.put_new({"pk": "p", "sk": sk})
+
+
+def test_a_failure_shows_nothing_of_an_item(store, dynamodb):
+    secret = {"pk": "secret", "sk": "secret", "secret": "very secret"}
+    store.put_new(secret)
+    for failing in (
+        lambda: store.put_new(secret | {"sk": ""}),
+        lambda: store.update("secret", "secret", Change(Equals("pk", "secret"), add={"secret": 1})),
+        lambda: store.update("secret", "secret", Change(Equals("pk", "secret"), set={"pk": "secret"})),
+        lambda: DynamoStore(dynamodb, "missing").put_new(secret),
+    ):
+        with pytest.raises(StoreError) as failed:
+            failing()
+        assert "secret" not in f"{failed.value!r} {failed.value.__cause__!r}"
+
+
+# the client
+
+
+@pytest.mark.parametrize(("failures", "succeeds"), [(1, True), (2, True), (3, False)])
+def test_the_client_reads_if_one_of_three_attempts_is_answered(
+    wire, store, table, monkeypatch, failures, succeeds
+):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    store.put_new(ITEM)
+    wire.refuse = failures * [(500, "InternalServerError")]
+    with behind(wire) as dynamodb:
+        patient = dynamodb_client(REGION, dynamodb.meta.endpoint_url)
+        store = DynamoStore(patient, table)
+        if succeeds:
+            assert store.get("p", "M") == ITEM
+        else:
+            with fails_with("InternalServerError"):
+                store.get("p", "M")
+        patient.close()
+    assert len(wire.operations) == min(failures + 1, 3)
+
+
+def test_the_clients_patience_fits_into_a_request():
+    config = dynamodb_client("eu-west-1", "http://127.0.0.1:9").meta.config
+    assert (config.connect_timeout, config.read_timeout) == (1, 2)
+    assert config.retries == {"mode": "standard", "total_max_attempts": 3}

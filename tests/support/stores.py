@@ -1,0 +1,105 @@
+"""boto3 clients for a DynamoDB that is not AWS, tables of tasks in it, and trouble on the way to it."""
+
+import json
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import boto3
+from botocore.config import Config
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Reply, Request
+
+REGION = "us-east-1"
+JSON = "application/x-amz-json-1.0"
+
+
+def client(
+    endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, connections: int = 16
+) -> DynamoDBClient:
+    """A real client, for as many threads as `connections`. It does not retry unless told to."""
+    return boto3.client(
+        "dynamodb",
+        region_name=REGION,
+        endpoint_url=endpoint_url,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(
+            connect_timeout=timeout_s,
+            read_timeout=timeout_s,
+            max_pool_connections=connections,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+        ),
+    )
+
+
+def new_table(dynamodb: DynamoDBClient) -> str:
+    """The name of a new table, as the template has it."""
+    name = f"tasks-{secrets.token_hex(8)}"
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+    )
+    return name
+
+
+@dataclass
+class Wire:
+    """The way to a DynamoDB, for `behind`: notes the operations, loses answers and refuses requests."""
+
+    upstream: str = ""
+    lose: list[Callable[[], object]] = field(default_factory=list)
+    """One for each answer that is lost, from the next on: what happens before the client sends again."""
+    refuse: list[tuple[int, str]] = field(default_factory=list)
+    """HTTP status and error code of the next answers."""
+    operations: list[str] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Reply:
+        target = request.header("x-amz-target") or ""
+        self.operations.append(target.partition(".")[2])
+        if self.refuse:
+            status, code = self.refuse.pop(0)
+            return _reply(status, json.dumps({"__type": code, "message": "refused"}).encode())
+        reply = self._forwarded(target, request)
+        if self.lose:
+            self.lose.pop(0)()
+            raise ConnectionAbortedError  # the server hangs up
+        return reply
+
+    def _forwarded(self, target: str, request: Request) -> Reply:
+        headers = {"X-Amz-Target": target, "Content-Type": JSON} | {
+            "Authorization": request.header("authorization") or ""
+        }
+        forwarded = urllib.request.Request(self.upstream, request.body, headers)
+        try:
+            with urllib.request.urlopen(forwarded) as response:
+                return _reply(response.status, response.read())
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return _reply(refusal.code, refusal.read())
+
+
+def _reply(status: int, body: bytes) -> Reply:
+    return Reply(status, (("Content-Type", JSON),), body)
+
+
+@contextmanager
+def behind(wire: Wire, *, attempts: int = 1) -> Iterator[DynamoDBClient]:
+    """A client that reaches DynamoDB over `wire`."""
+    server = HttpServer(wire, max_body=16 * 1024 * 1024).start()
+    connected = client(server.url, attempts=attempts)
+    try:
+        yield connected
+    finally:
+        connected.close()
+        server.close()

@@ -1,0 +1,251 @@
+"""A task's transitions in any order, by a client, by time, and by workers that lose their lease unnoticed."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
+from mcp_roundtrip.tasks.store import MemoryStore
+from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+
+_WORKING = {Running.READY, Running.LEASED, Running.SLEEPING}
+LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
+    (Status.INPUT_REQUIRED, Running.PARKED),
+    (Status.COMPLETED, Running.DONE),
+    (Status.FAILED, Running.DONE),
+    (Status.CANCELLED, Running.DONE),
+}
+R, L, P, S, D = Running
+ARROWS = {
+    "claim": {(R, L), (L, L), (S, L)},
+    "release": {(L, R)},
+    "checkpoint": {(L, R)},
+    "park": {(L, P)},
+    "sleep": {(L, S)},
+    "answered": {(P, P), (P, R)},
+    "cancel": {(R, D), (L, D), (P, D), (S, D)},
+    "expire": {(R, D), (L, D), (P, D), (S, D)},
+    "exhaust": {(R, D), (L, D)},
+    "complete": {(L, D)},
+    "fail": {(L, D)},
+    "kick": {(R, R), (L, L), (S, S)},
+    "progress": {(L, L)},
+}
+SILENT = {"kick", "progress"}
+"""They change nothing that a version stands for."""
+REPEATABLE = {"progress"}
+"""Made a second time when the SDK sends it again after a lost answer, and no harm done."""
+
+AGO = st.sampled_from([0, 0, 0, 1, 2])
+"""Which worker: the one that claimed last, or one that claimed before and does not know that it is not."""
+MOMENTS = st.sampled_from([1, LEASE_MS // 2, LEASE_MS, LEASE_MS + 1])
+
+
+class Life(RuleBasedStateMachine):
+    """A task, an impatient client, and workers of which each may lose its lease without noticing."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = NOW
+        self.store = MemoryStore()
+        self.store.put_new(NEW.to_item())
+        self.workers = [("nobody", 0)]  # owner, and the version it claimed
+        self.leases = {}  # owner -> when its lease ends, unless it gave it up or the task ended
+        self.requests_asked = 0
+
+    @property
+    def item(self):
+        return self.store.get(NEW.pk, TASK)
+
+    @property
+    def task(self):
+        return Task.from_item(self.item)
+
+    def make(self, transition, **arguments):
+        """Make it if its condition holds, and check what holds for all. True if it was made."""
+        change = getattr(transitions, transition)(**arguments)
+        before, was = self.item, self.task
+        changed = self.store.update(NEW.pk, TASK, change)
+        if changed is None:
+            assert self.item == before
+            return False
+        became = self.task
+        assert not was.is_terminal
+        assert (was.running, became.running) in ARROWS[transition]
+        assert became.version == was.version + (transition not in SILENT)
+        assert transition in REPEATABLE or change.applied(changed) is None
+        if became.running is not Running.LEASED:
+            self.leases.clear()
+        return True
+
+    def worker(self, ago):
+        return self.workers[max(-1 - ago, -len(self.workers))]
+
+    def worked(self, transition, ago, **arguments):
+        """A transition by a worker that may have lost its lease long ago."""
+        owner, _ = self.worker(ago)
+        holder = self.task.lease_owner
+        assert self.make(transition, owner=owner, **arguments) <= (holder == owner)
+
+    # time and the client
+
+    @rule(ms=MOMENTS)
+    def time_passes(self, ms):
+        self.now += ms
+
+    @precondition(lambda self: len(self.workers) > 3)
+    @rule()
+    def time_runs_out(self):
+        self.now = max(self.now, NOW + TTL_MS)
+
+    @rule(count=st.integers(0, 3), stale=st.booleans())
+    def answer(self, count, stale):
+        task = self.task
+        left = dict(list(task.requests.items())[count:])
+        made = self.make(
+            "answered",
+            version=task.version - stale,
+            requests=left,
+            is_ready=not left,
+            now_ms=self.now,
+        )
+        assert made == (task.status is Status.INPUT_REQUIRED and not stale)
+
+    @precondition(lambda self: len(self.workers) > 3)  # or most runs would be over at once
+    @rule()
+    def cancel(self):
+        was_open = not self.task.is_terminal
+        assert self.make("cancel", now_ms=self.now) == was_open
+
+    @rule(window=st.sampled_from([0, 500, 15_000]))
+    def kick(self, window):
+        task = self.task
+        made = self.make("kick", kicked_before_ms=self.now - window, now_ms=self.now)
+        assert made <= (task.kicked_at_ms < self.now - window)
+        assert not made or self.is_stuck(task)
+
+    @rule()
+    def expire(self):
+        task = self.task
+        due = not task.is_terminal and task.deadline_ms <= self.now
+        assert self.make("expire", now_ms=self.now, **END) == due
+        assert not due or self.task.status is Status.FAILED
+
+    @rule()
+    def exhaust(self):
+        task = self.task
+        arguments = {"max_attempts": MAX_ATTEMPTS, **END}
+        if self.make("exhaust", now_ms=self.now, **arguments):
+            assert task.attempts == MAX_ATTEMPTS
+            assert self.is_stuck(task)
+            assert self.task.status is Status.FAILED
+
+    # workers
+
+    @rule()
+    def claim(self):
+        task = self.task
+        owner = f"worker {len(self.workers)}"
+        until = self.now + LEASE_MS
+        if self.make("claim", owner=owner, until_ms=until, now_ms=self.now, max_attempts=MAX_ATTEMPTS):
+            assert self.is_stuck(task)
+            assert self.now < task.deadline_ms
+            assert all(ended < self.now for ended in self.leases.values()), "a lease was taken away"
+            self.leases[owner] = until
+            self.workers.append((owner, self.task.version))
+
+    @rule(over_ms=st.integers(0, 1))
+    def claim_and_die(self, over_ms):
+        self.claim()
+        self.now += LEASE_MS + over_ms
+
+    @rule(ago=AGO)
+    def release(self, ago):
+        self.worked("release", ago)
+
+    @rule(ago=AGO)
+    def checkpoint(self, ago):
+        self.worked("checkpoint", ago)
+
+    @rule(ago=AGO, count=st.integers(1, 3))
+    def park(self, ago, count):
+        self.requests_asked += count
+        keys = [f"key {self.requests_asked - n}" for n in range(count)]
+        _, version = self.worker(ago)
+        self.worked(
+            "park", ago, version=version, requests=asked(*keys), issued={}, accepted=keys, now_ms=self.now
+        )
+
+    @rule(ago=AGO, ms=MOMENTS)
+    def sleep(self, ago, ms):
+        _, version = self.worker(ago)
+        self.worked("sleep", ago, version=version, accepted=[], wake_at_ms=self.now + ms, now_ms=self.now)
+
+    @rule(ago=AGO)
+    def progress(self, ago):
+        self.worked("progress", ago, message=f"{self.now}", now_ms=self.now)
+
+    @precondition(lambda self: len(self.workers) > 3)
+    @rule(ago=AGO)
+    def complete(self, ago):
+        self.worked("complete", ago, now_ms=self.now, result="1")
+
+    @precondition(lambda self: len(self.workers) > 3)
+    @rule(ago=AGO)
+    def fail(self, ago):
+        self.worked("fail", ago, now_ms=self.now, **END)
+
+    # what always holds
+
+    def is_stuck(self, task):
+        """Somebody should work on it, and nobody does."""
+        match task.running:
+            case Running.READY:
+                return True
+            case Running.LEASED:
+                return task.lease_until_ms < self.now
+            case Running.SLEEPING:
+                return task.wake_at_ms <= self.now
+        return False
+
+    @invariant()
+    def its_state_is_one_of_the_diagram(self):
+        assert (self.task.status, self.task.running) in LEGAL
+
+    @invariant()
+    def it_has_a_lease_and_a_wake_time_where_they_belong(self):
+        task = self.task
+        is_leased = task.running is Running.LEASED
+        assert (task.lease_owner is not None) == (task.lease_until_ms is not None) == is_leased
+        assert (task.wake_at_ms is not None) == (task.running is Running.SLEEPING)
+
+    @invariant()
+    def at_most_one_lease_lasts(self):
+        lasting = [owner for owner, until in self.leases.items() if until >= self.now]
+        assert len(lasting) <= 1
+        assert all(self.task.lease_owner == owner for owner in lasting)
+
+    @invariant()
+    def its_attempts_are_capped(self):
+        assert 0 <= self.task.attempts <= MAX_ATTEMPTS
+
+    def teardown(self):
+        """Once lease and sleep are over, any task goes on or ends; and at last it expires."""
+        task = self.task
+        if task.is_terminal:
+            return
+        self.now = max(self.now, task.lease_until_ms or 0, task.wake_at_ms or 0) + 1
+        if task.running is not Running.PARKED and self.now < task.deadline_ms:
+            attempt = transitions.claim(
+                owner="x", until_ms=self.now, now_ms=self.now, max_attempts=MAX_ATTEMPTS
+            )
+            end = transitions.exhaust(now_ms=self.now, max_attempts=MAX_ATTEMPTS, **END)
+            assert (attempt.applied(self.item) is None) == (end.applied(self.item) is not None)
+        self.now = max(self.now, task.deadline_ms)
+        self.expire()
+        assert self.task.status is Status.FAILED
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=300, stateful_step_count=50)

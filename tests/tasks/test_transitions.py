@@ -1,0 +1,247 @@
+"""What each transition demands and does. test_laws.py makes them in any order."""
+
+from dataclasses import replace
+
+import pytest
+
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.model import Running, Status, Task
+from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+
+LATER = NOW + 5_000
+"""When leases are over and whoever sleeps is due."""
+LATE = NOW + TTL_MS
+
+
+def claim(now=NOW, owner="me"):
+    return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, max_attempts=MAX_ATTEMPTS)
+
+
+def park(*, owner="me", version=2, requests=None, accepted=()):
+    return transitions.park(
+        owner=owner, version=version, requests=requests or {}, issued={"a": 1}, accepted=accepted, now_ms=NOW
+    )
+
+
+def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
+    return transitions.sleep(
+        owner=owner, version=version, accepted=accepted, wake_at_ms=wake_at_ms, now_ms=NOW
+    )
+
+
+def answered(*left, version=3, now=NOW):
+    return transitions.answered(version=version, requests=asked(*left), is_ready=not left, now_ms=now)
+
+
+def after(item, *changes):
+    for change in changes:
+        item = change.applied(item)
+        assert item is not None
+    return item
+
+
+def task(item):
+    return Task.from_item(item)
+
+
+READY = NEW.to_item()
+LEASED = after(READY, claim())
+PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
+SLEEPING = after(LEASED, sleep(accepted=["z"]))
+COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, result='{"a":1}'))
+FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
+CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
+
+ITEMS = {
+    "ready": READY,
+    "leased": LEASED,
+    "parked": PARKED,
+    "sleeping": SLEEPING,
+    "completed": COMPLETED,
+    "failed": FAILED,
+    "cancelled": CANCELLED,
+}
+OPEN = {"ready", "leased", "parked", "sleeping"}
+
+APPLY = {
+    "claim": (claim(), {"ready"}),
+    "claim later": (claim(LATER), {"ready", "leased", "sleeping"}),
+    "claim when the time to live is over": (claim(LATE), set()),
+    "release": (transitions.release(owner="me"), {"leased"}),
+    "release by another": (transitions.release(owner="you"), set()),
+    "checkpoint": (transitions.checkpoint(owner="me"), {"leased"}),
+    "checkpoint by another": (transitions.checkpoint(owner="you"), set()),
+    "park": (park(), {"leased"}),
+    "park by another": (park(owner="you"), set()),
+    "park at another version": (park(version=1), set()),
+    "sleep": (sleep(), {"leased"}),
+    "sleep by another": (sleep(owner="you"), set()),
+    "sleep at another version": (sleep(version=3), set()),
+    "answer one": (answered("b"), {"parked"}),
+    "answer all": (answered(), {"parked"}),
+    "answer at another version": (answered(version=2), set()),
+    "cancel": (transitions.cancel(now_ms=NOW), OPEN),
+    "complete": (transitions.complete(owner="me", now_ms=NOW, result="1"), {"leased"}),
+    "complete when the lease is over": (
+        transitions.complete(owner="me", now_ms=LATER, result="1"),
+        {"leased"},
+    ),
+    "complete by another": (transitions.complete(owner="you", now_ms=NOW, result="1"), set()),
+    "fail": (transitions.fail(owner="me", now_ms=NOW, **END), {"leased"}),
+    "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
+    "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
+    "expire": (transitions.expire(now_ms=LATE, **END), OPEN),
+    "exhaust": (transitions.exhaust(now_ms=LATER, max_attempts=MAX_ATTEMPTS, **END), set()),
+    "exhaust after one attempt": (transitions.exhaust(now_ms=LATER, max_attempts=1, **END), {"leased"}),
+    "exhaust while the lease lasts": (
+        transitions.exhaust(now_ms=NOW + LEASE_MS, max_attempts=1, **END),
+        set(),
+    ),
+    "kick": (transitions.kick(kicked_before_ms=NOW, now_ms=NOW), {"ready"}),
+    "kick later": (transitions.kick(kicked_before_ms=LATER, now_ms=LATER), {"ready", "leased", "sleeping"}),
+    "kick again": (transitions.kick(kicked_before_ms=0, now_ms=LATER), set()),
+    "progress": (transitions.progress(owner="me", message="half", now_ms=NOW), {"leased"}),
+    "progress by another": (transitions.progress(owner="you", message="half", now_ms=NOW), set()),
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+@pytest.mark.parametrize(("change", "where"), APPLY.values(), ids=APPLY)
+def test_a_transition_is_made_from_these_states_alone(change, where, name):
+    assert (change.applied(ITEMS[name]) is not None) == (name in where)
+
+
+@pytest.mark.parametrize(("change", "where"), APPLY.values(), ids=APPLY)
+def test_a_transition_does_not_bring_back_an_item_that_is_gone(change, where):
+    assert change.applied({}) is None
+
+
+@pytest.mark.parametrize("name", [name for name in APPLY if not name.startswith("progress")])
+def test_a_transition_that_is_sent_twice_is_made_once(name):
+    change, where = APPLY[name]
+    for state in where:
+        assert change.applied(after(ITEMS[state], change)) is None
+
+
+def test_progress_that_is_sent_twice_is_the_same_progress():
+    change, _ = APPLY["progress"]
+    assert after(LEASED, change, change) == after(LEASED, change)
+
+
+# what they do
+
+
+def test_a_claim_takes_the_lease_and_counts_an_attempt():
+    claimed = task(after(READY, claim()))
+    assert (claimed.status, claimed.running, claimed.version) == (Status.WORKING, Running.LEASED, 2)
+    assert (claimed.lease_owner, claimed.lease_until_ms, claimed.attempts) == ("me", NOW + LEASE_MS, 1)
+
+
+def test_a_lease_lasts_to_its_last_millisecond():
+    until = NOW + LEASE_MS
+    assert claim(until, "you").applied(LEASED) is None
+    assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
+
+
+def test_a_sleeper_is_claimed_from_the_millisecond_it_is_due():
+    assert claim(NOW + 499).applied(SLEEPING) is None
+    assert task(after(SLEEPING, claim(NOW + 500))).wake_at_ms is None
+
+
+def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead():
+    item = READY
+    for n in range(MAX_ATTEMPTS):
+        item = after(item, claim(NOW, f"worker {n}"), transitions.release(owner=f"worker {n}"))
+    assert claim().applied(item) is None
+    end = transitions.exhaust(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
+    ended = task(after(item, end))
+    assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], END["message"])
+
+
+def test_an_attempt_that_got_somewhere_does_not_count():
+    for change in (
+        transitions.checkpoint(owner="me"),
+        park(),
+        sleep(),
+    ):
+        assert task(after(LEASED, change)).attempts == 0
+    assert task(after(LEASED, transitions.release(owner="me"))).attempts == 1
+
+
+def test_a_parked_task_has_its_requests_and_no_lease():
+    parked = task(PARKED)
+    assert (parked.status, parked.running, parked.version) == (Status.INPUT_REQUIRED, Running.PARKED, 3)
+    assert parked.requests == asked("a", "b")
+    assert parked.accepted == ("y", "z")
+    assert (parked.lease_owner, parked.lease_until_ms) == (None, None)
+
+
+def test_a_task_with_questions_left_stays_parked():
+    change = answered("b", now=LATER)
+    assert task(after(PARKED, change)) == replace(
+        task(PARKED), requests=asked("b"), version=4, updated_at_ms=LATER
+    )
+
+
+def test_a_task_without_questions_left_is_ready_and_its_worker_sent_for():
+    change = answered(now=LATER)
+    assert task(after(PARKED, change)) == replace(
+        task(PARKED),
+        status=Status.WORKING,
+        running=Running.READY,
+        requests={},
+        version=4,
+        updated_at_ms=LATER,
+        kicked_at_ms=LATER,
+        kicks=0,
+    )
+
+
+def test_of_two_answers_at_one_version_one_is_taken():
+    change = answered("b")
+    other = answered("a")
+    assert other.applied(after(PARKED, change)) is None
+
+
+def test_a_sleeping_task_is_working_without_a_lease():
+    sleeping = task(SLEEPING)
+    assert (sleeping.status, sleeping.running) == (Status.WORKING, Running.SLEEPING)
+    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted) == (NOW + 500, None, ("z",))
+
+
+@pytest.mark.parametrize("name", sorted(OPEN))
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (transitions.cancel(now_ms=LATE), Status.CANCELLED),
+        (transitions.expire(now_ms=LATE, **END), Status.FAILED),
+    ],
+)
+def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
+    ended = task(after(ITEMS[name], end))
+    assert (ended.status, ended.running, ended.updated_at_ms) == (status, Running.DONE, LATE)
+    assert (ended.lease_owner, ended.lease_until_ms, ended.wake_at_ms) == (None, None, None)
+    assert ended.version == ITEMS[name]["ver"] + 1
+
+
+def test_a_result_is_in_the_task_or_in_pieces():
+    assert (task(COMPLETED).result, task(COMPLETED).result_pieces) == ({"a": 1}, 0)
+    pieces = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, result=None, pieces=4)))
+    assert (pieces.status, pieces.result, pieces.result_pieces) == (Status.COMPLETED, None, 4)
+
+
+def test_a_failure_has_an_error_and_a_message():
+    failed = task(FAILED)
+    assert (failed.status, failed.error, failed.message) == (Status.FAILED, END["error"], END["message"])
+
+
+def test_of_many_polls_one_sends_for_a_worker():
+    change = transitions.kick(kicked_before_ms=LATER - 1_000, now_ms=LATER)
+    kicked = after(READY, change)
+    assert change.applied(kicked) is None
+    assert (task(kicked).kicked_at_ms, task(kicked).kicks, task(kicked).version) == (LATER, 1, 1)
+
+
+def test_progress_is_no_new_version():
+    said = task(after(LEASED, transitions.progress(owner="me", message="half", now_ms=LATER)))
+    assert said == replace(task(LEASED), message="half", updated_at_ms=LATER)
