@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mcp_roundtrip import Context, Elicit, ListRoots, Sample, Server, ToolError
+from mcp_roundtrip import Context, Elicit, ListRoots, ProtocolError, Sample, Server, ToolError
 
 server = Server("conformance")
 
@@ -111,4 +111,76 @@ def test_input_required_result_capabilities(ctx: Context) -> str:
     return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
 
 
+# -- tasks ----------------------------------------------------------------------------------------------
+
+
+@server.tool
+def greet(name: str) -> str:
+    """Greet, at once."""
+    return f"Hello, {name}!"
+
+
+@server.tool(task="optional")
+def slow_compute(ctx: Context, seconds: float, label: str = "") -> str:
+    """Take some seconds."""
+    ctx.run_as_task(ttl_ms=600_000)
+    if ctx.in_task and seconds:
+        ctx.sleep("compute", int(seconds * 1000))
+    return f"Computed {label}."
+
+
+@server.tool(task="required")
+def failing_job(ctx: Context) -> str:
+    """Fail as a tool does."""
+    ctx.run_as_task()
+    raise ToolError("This job intentionally fails for testing")
+
+
+@server.tool(task="required")
+def protocol_error_job(ctx: Context) -> str:
+    """Fail as a request does."""
+    ctx.run_as_task()
+    raise ProtocolError(-32603, "This job intentionally breaks for testing")
+
+
+@dataclass
+class Confirm:
+    confirm: bool
+
+
+@dataclass
+class NameAndConfirm:
+    name: str
+    confirm: bool
+
+
+@server.tool(task="required")
+def confirm_delete(ctx: Context, filename: str) -> str:
+    """Ask before deleting."""
+    ctx.run_as_task()
+    if ctx.elicit("confirm", f"Delete {filename}?", Confirm).confirm:
+        return f"Deleted {filename}."
+    return f"Kept {filename}."
+
+
+@server.tool(task="required")
+def multi_input(ctx: Context) -> str:
+    """Ask two things side by side."""
+    ctx.run_as_task()
+    first, second = ctx.ask(
+        Elicit("first", "Who is the first?", NameAndConfirm),
+        Elicit("second", "Who is the second?", NameAndConfirm),
+    )
+    return f"{first.name} and {second.name}"
+
+
+@server.tool(task="optional")
+def test_tool_with_task(ctx: Context) -> str:
+    """Ask, and go on as a task."""
+    name = ctx.elicit("user_name", "What is your name?", Name).name
+    ctx.run_as_task()
+    return f"Hello, {name}!"
+
+
 handler = server.lambda_handler
+worker = server.worker_handler

@@ -35,7 +35,17 @@ def rounds(player: Player, tool: str) -> list[Round]:
 TOOLS = [tool["name"] for tool in Player(APP).request("tools/list")["result"]["tools"]]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+TASKS = {"failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
+
+
+@pytest.mark.parametrize("tool", sorted(TASKS))
+def test_a_tool_that_needs_a_task_refuses_a_client_without_them(tool: str) -> None:
+    refused = Player(APP).call(tool)
+    assert refused.error["code"] == -32021
+    assert_valid("tools/call", refused.message)
+
+
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in TASKS])
 def test_every_round_of_a_tool_is_valid_on_the_wire(tool: str) -> None:
     played = rounds(Player(APP, log_level="debug"), tool)
     for answered in played:

@@ -1,4 +1,4 @@
-"""A template, running: gateway, functions, Lambda's Invoke API and KMS, all on 127.0.0.1."""
+"""A template, running: gateway, functions, Lambda's Invoke API, KMS and DynamoDB, all on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.local.dynamodb import FakeDynamoDb
+from mcp_roundtrip.local.dynamodb import serve as serve_dynamodb
 from mcp_roundtrip.local.environment import Environment, Outcome, process_variables
 from mcp_roundtrip.local.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip.local.http_server import HttpServer
@@ -195,6 +197,7 @@ def serve(
             "AWS_ENDPOINT_URL": lambda_server.url,
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
             "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms)).endpoint_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(serve_dynamodb(FakeDynamoDb())),
         }
         app = LocalApp(template.resolve(), front.url, endpoints, kms, options)
         stack.callback(app.close)
