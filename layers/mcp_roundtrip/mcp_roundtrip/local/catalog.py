@@ -55,7 +55,8 @@ def rows(servers: Mapping[str, Server]) -> Iterable[dict[str, Any]]:
                     "behind one front door a name belongs to one function"
                 )
             owners[name] = owner
-            yield {"owner": owner, "definition": tool.definition()}
+            task = {"task": tool.task} if tool.task else {}
+            yield {"owner": owner, **task, "definition": tool.definition()}
 
 
 def render(functions: Path) -> str:

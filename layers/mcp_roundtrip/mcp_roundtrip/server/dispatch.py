@@ -37,9 +37,6 @@ MAX_BODY: Final = 4 * 1024 * 1024
 MAX_RESPONSE: Final = 6_000_000
 """Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
 
-CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {}, "logging": {}}
-"""ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -185,10 +182,7 @@ class ToolServer:
         return {DISCOVER: self._discover, TOOLS_LIST: self._list, TOOLS_CALL: self._call}
 
     def _discover(self, exchange: Exchange) -> Reply:
-        capabilities = dict(CAPABILITIES)
-        if self.has_tasks:
-            capabilities["extensions"] = {TASKS_EXTENSION: {}}
-        return Reply(results.discover(self.server_info, capabilities, self.instructions))
+        return Reply(results.discover(self.server_info, capabilities(self.has_tasks), self.instructions))
 
     @property
     def has_tasks(self) -> bool:
@@ -224,6 +218,12 @@ class ToolServer:
         if tool.name not in self.digests:  # the JSON Schemas behind it cost milliseconds
             self.digests[tool.name] = definition_digest(tool.definition())
         return self.digests[tool.name]
+
+
+def capabilities(has_tasks: bool) -> dict[str, Any]:
+    """ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
+    always: dict[str, Any] = {"tools": {}, "logging": {}}
+    return {**always, "extensions": {TASKS_EXTENSION: {}}} if has_tasks else always
 
 
 def known_name(route: Route, names: Iterable[str]) -> str:

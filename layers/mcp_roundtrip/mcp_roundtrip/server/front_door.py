@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.app import server_info
 from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.dispatch import CAPABILITIES, Endpoint, Exchange, Handler, known_name, list_tools
+from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, capabilities, known_name, list_tools
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
@@ -28,16 +28,17 @@ from mcp_roundtrip.server.ports import Ports
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A tool in the catalog: who owns it, and its Tool object."""
+    """A tool in the catalog: who owns it, its Tool object, and whether its calls can become tasks."""
 
     owner: str
     definition: Mapping[str, Any]
+    has_tasks: bool = False
 
 
 def read_catalog(text: str) -> dict[str, Listed]:
     """The catalog by tool name, in its order. Raises ValueError when it is not one."""
     rows = parse(text)["tools"]
-    return {row["definition"]["name"]: Listed(row["owner"], row["definition"]) for row in rows}
+    return {row["definition"]["name"]: Listed(row["owner"], row["definition"], "task" in row) for row in rows}
 
 
 class FrontDoor:
@@ -66,14 +67,22 @@ class FrontDoor:
             TOOLS_LIST: self._list,
             TOOLS_CALL: self._forward,
         }
+        if self._has_tasks:
+            from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
+
+            handlers |= TaskMethods(self.info).handlers()
         return Endpoint(handlers)
+
+    @property
+    def _has_tasks(self) -> bool:
+        return any(listed.has_tasks for listed in self.catalog.values())
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = front_door.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
 
     def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.info, CAPABILITIES, self._instructions))
+        return Reply(results.discover(self.info, capabilities(self._has_tasks), self._instructions))
 
     def _list(self, exchange: Exchange) -> Reply:
         return list_tools(self.info, [listed.definition for listed in self.catalog.values()], exchange)

@@ -1,0 +1,76 @@
+"""What the front door answers itself: `functions/front_door` is tested with the examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.local.catalog import rows
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip.testing.tasks import TaskTable
+from support.messages import META, call, headers, message
+
+TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+plain, lasting = Server("plain"), Server("lasting")
+
+
+@plain.tool
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+
+
+@lasting.tool(task="optional")
+def last(ctx: Context) -> str:
+    ctx.run_as_task()
+    return "done"
+
+
+def front_door(folder: Path, **servers: Server) -> FrontDoor:
+    path = folder / "catalog.json"
+    path.write_text(json.dumps({"tools": list(rows(servers))}))
+    return FrontDoor("one", path)
+
+
+@pytest.fixture
+def ports() -> Ports:
+    clock = FakeClock()
+    return replace(make_ports(clock=clock), tasks=TaskTable(clock).port)
+
+
+def post(endpoint: Endpoint, body: Mapping[str, Any], ports: Ports) -> Any:
+    request = HttpRequest("POST", headers(body), json.dumps(body))
+    return json.loads(endpoint.respond(request, ports, Invocation("id", 1e18)).body)
+
+
+def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports: Ports) -> None:
+    door = front_door(tmp_path, plain=plain, lasting=lasting)
+    created = post(lasting.endpoint, call("last", meta=TASKS), ports)["result"]
+    asked = message("tasks/get", meta=TASKS, taskId=created["taskId"])
+    found = post(door.endpoint, asked, ports)["result"]
+    assert (found["taskId"], found["status"]) == (created["taskId"], "working")
+    post(door.endpoint, message("tasks/cancel", meta=TASKS, taskId=created["taskId"]), ports)
+    assert post(door.endpoint, asked, ports)["result"]["status"] == "cancelled"
+
+
+def test_the_extension_is_advertised_if_an_owner_has_tasks(tmp_path: Path, ports: Ports) -> None:
+    discover = message("server/discover")
+    with_tasks = post(front_door(tmp_path, plain=plain, lasting=lasting).endpoint, discover, ports)
+    without = post(front_door(tmp_path, plain=plain).endpoint, discover, ports)
+    assert with_tasks["result"]["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
+    assert "extensions" not in without["result"]["capabilities"]
+
+
+def test_without_tasks_their_methods_do_not_exist(tmp_path: Path, ports: Ports) -> None:
+    body = message("tasks/get", meta=TASKS, taskId="A" * 32)
+    assert post(front_door(tmp_path, plain=plain).endpoint, body, ports)["error"]["code"] == -32601
