@@ -21,15 +21,15 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the README's tool where its test expects it."""
-    (tmp_path / "functions/provision").mkdir(parents=True)
-    (tmp_path / "functions/provision/app.py").write_text(blocks("python")[0])
+    (tmp_path / "functions/databases").mkdir(parents=True)
+    (tmp_path / "functions/databases/app.py").write_text(blocks("python")[0])
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_the_tool_answers_as_shown_after_the_questions_shown(project: Path) -> None:
-    play = Player(project / "functions/provision/app.py", always_replay=True)
-    asked = play.call("provision_database", {"name": "orders"})
+    play = Player(project / "functions/databases/app.py", always_replay=True)
+    asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})
     assert confirm.answer(keep=True).structured == json.loads(blocks("json")[0])

@@ -143,9 +143,9 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alo
     assert isinstance(failure, OwnerFailed)
 
 
-@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "tasks/get"])
+@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "tasks/result"])
 def test_methods_it_does_not_have_are_not_found(method: str) -> None:
-    params = {"taskId": "none"} if method == "tasks/get" else {}
+    params = {"taskId": "none"} if method == "tasks/result" else {}
     assert Deployment().send(message(method, **params))["error"]["code"] == -32601
 
 

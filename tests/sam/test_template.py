@@ -2,15 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS
 from support.sam_build import ROOT, SAM, run
 from support.transformed import (
     AUTH_MODES,
     FOLDERS,
     FRONT_DOOR,
-    TOOLS,
     arn,
     broken_rules,
     deployed,
@@ -26,19 +27,34 @@ from support.transformed import (
     variables,
 )
 
+WORKER_OF = {"ProvisionFunction": "ProvisionWorkerFunction"}
+WORKERS = sorted(WORKER_OF.values())
+TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKERS})
 ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
-every_function = pytest.mark.parametrize("function", ROUTE_OF)
+every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+every_function_with_a_route = pytest.mark.parametrize("function", ROUTE_OF)
 every_tool = pytest.mark.parametrize("tool", TOOLS)
+every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.items())
+every_worker = pytest.mark.parametrize("worker", WORKERS)
 
 
 # What the tools say
 
 
-def test_every_folder_of_functions_is_one_function() -> None:
+def test_every_folder_of_functions_is_one_function_and_perhaps_its_worker() -> None:
     folders = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
-    assert sorted(FOLDERS.values()) == folders
+    assert sorted(FOLDERS[function] for function in ROUTE_OF) == folders
+    assert {FOLDERS[tool]: FOLDERS[worker] for tool, worker in WORKER_OF.items()} == {
+        "provision": "provision"
+    }
+
+
+def test_a_folder_has_a_worker_if_a_tool_of_its_has_tasks() -> None:
+    catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
+    owners = {row["owner"] for row in catalog["tools"] if "task" in row}
+    assert {FOLDERS[tool] for tool in WORKER_OF} == owners
 
 
 def test_the_source_is_lint_clean() -> None:
@@ -108,7 +124,7 @@ def test_a_lambda_authorizers_verdict_is_cached_per_route() -> None:
 # The way in
 
 
-@every_function
+@every_function_with_a_route
 def test_a_route_leads_to_its_function_and_only_that_path_may_invoke_it(function: str) -> None:
     base = function.removesuffix("Function")
     route, integration = properties(f"{base}Route"), properties(f"{base}Integration")
@@ -130,7 +146,7 @@ def test_nothing_else_may_invoke_a_function() -> None:
     assert of_type("AWS::Lambda::Url") == {}
 
 
-@every_function
+@every_function_with_a_route
 def test_a_function_answers_before_the_api_gives_up(function: str) -> None:
     assert properties(function)["Timeout"] < 30
 
@@ -172,16 +188,51 @@ def test_a_function_may_write_to_its_own_log_group_alone(function: str) -> None:
     assert sorted(groups) == sorted(of_type("AWS::Logs::LogGroup"))
 
 
+CLIENTS_OF_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+WORK_ON_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+
+
+def allow(action: str | list[str], logical_id: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": arn(logical_id)}
+
+
 @every_tool
-def test_a_tool_may_log_use_the_state_keys_and_nothing_else(tool: str) -> None:
+def test_a_tool_may_log_use_the_state_keys_and_its_tasks_and_nothing_else(tool: str) -> None:
     _, *others = statements(tool)
-    assert all(statement["Action"].startswith("kms:") for statement in others)
+    tasks = [s for s in others if not str(s["Action"]).startswith("kms:")]
+    worker = WORKER_OF.get(tool)
+    assert tasks == (
+        [allow(CLIENTS_OF_TASKS, "TaskTable"), allow("lambda:InvokeFunction", worker)] if worker else []
+    )
 
 
-def test_the_front_door_may_log_invoke_the_tools_and_nothing_else() -> None:
-    _, invoke = statements(FRONT_DOOR)
+@every_worker
+def test_a_worker_may_log_work_on_tasks_send_for_the_next_and_nothing_else(worker: str) -> None:
+    _, *others = statements(worker)
+    assert others == [allow(WORK_ON_TASKS, "TaskTable"), allow("sqs:SendMessage", "UndeliveredTasks")]
+    # A policy of its own, since the worker cannot exist before its role.
+    more = [
+        policy["PolicyDocument"]["Statement"]
+        for policy in of_type("AWS::IAM::RolePolicy").values()
+        if name_in(policy["RoleName"]) == role_of(worker)
+    ]
+    assert more == [[allow("lambda:InvokeFunction", worker)]]
+
+
+def test_only_workers_have_policies_beside_their_roles() -> None:
+    roles = [name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()]
+    assert sorted(roles) == sorted(map(role_of, WORKERS))
+    assert of_type("AWS::SQS::QueuePolicy") == {}
+
+
+def test_the_front_door_may_log_invoke_the_tools_answer_for_tasks_and_nothing_else() -> None:
+    _, invoke, *tasks = statements(FRONT_DOOR)
     assert invoke["Action"] == "lambda:InvokeFunction"
     assert sorted(invoke["Resource"]) == [arn(tool) for tool in TOOLS]
+    assert tasks == [
+        allow(CLIENTS_OF_TASKS, "TaskTable"),
+        *(allow("lambda:InvokeFunction", worker) for worker in WORKERS),
+    ]
 
 
 # What a function is told
@@ -206,19 +257,28 @@ SHARED = {
 
 
 @every_tool
-def test_a_tool_is_told_what_every_function_is_told(tool: str) -> None:
-    assert set(variables(tool)) == SHARED
+def test_a_tool_is_told_what_every_function_is_told_and_where_its_tasks_are(tool: str) -> None:
+    tasks = {"MCP_TASK_TABLE", "MCP_TASK_WORKER_ARN"} if tool in WORKER_OF else set()
+    assert set(variables(tool)) == SHARED | tasks
+
+
+@every_tool_with_tasks
+def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
+    assert variables(tool)["MCP_TASK_WORKER_ARN"] == arn(worker)
+    assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"}
+    assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 
 def test_the_front_door_is_told_the_owner_of_every_tool() -> None:
-    assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS"}
+    assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_TASK_TABLE"}
     owners = json.loads(variables(FRONT_DOOR)["MCP_OWNERS"])
     assert owners == {FOLDERS[tool]: arn(tool) for tool in TOOLS}
 
 
 @every_function
 def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) -> None:
-    assert variables(function)["POWERTOOLS_SERVICE_NAME"] == FOLDERS[function]
+    worker = "_worker" if function in WORKERS else ""
+    assert variables(function)["POWERTOOLS_SERVICE_NAME"] == FOLDERS[function] + worker
 
 
 @pytest.mark.parametrize(
@@ -231,13 +291,82 @@ def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) 
 def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
     endpoint_uri: str, audience: str
 ) -> None:
-    told = [variables(function, EndpointUri=endpoint_uri) for function in ROUTE_OF]
+    told = [variables(function, EndpointUri=endpoint_uri) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in told} == {audience}
     assert {v["MCP_ISSUER"] for v in told} == {"${AWS::StackName}"}
     assert outputs(EndpointUri=endpoint_uri)["McpUrl"] == audience
 
 
+# Workers
+
+
+@every_tool_with_tasks
+def test_a_worker_is_its_tools_code_with_another_handler_and_more_time(tool: str, worker: str) -> None:
+    assert FOLDERS[tool] == FOLDERS[worker]
+    assert (properties(tool)["Handler"], properties(worker)["Handler"]) == ("app.handler", "app.worker")
+    assert properties(worker)["Timeout"] == 900
+    assert properties(worker)["Layers"] == properties(tool)["Layers"]
+
+
+@every_worker
+def test_workers_that_send_for_the_next_are_not_stopped_as_recursive(worker: str) -> None:
+    allowed = {name for name, f in of_type("AWS::Lambda::Function").items() if "RecursiveLoop" in f}
+    assert allowed == set(WORKERS)
+    assert properties(worker)["RecursiveLoop"] == "Allow"
+
+
+@every_worker
+def test_an_invocation_of_a_worker_is_tried_twice_and_then_kept_for_14_days(worker: str) -> None:
+    assert properties(f"{worker}EventInvokeConfig") == {
+        "FunctionName": f"${{{worker}}}",
+        "Qualifier": "$LATEST",
+        "MaximumRetryAttempts": 1,
+        "MaximumEventAgeInSeconds": 3600,
+        "DestinationConfig": {"OnFailure": {"Destination": arn("UndeliveredTasks")}},
+    }
+    queue = properties("UndeliveredTasks")
+    assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
+    assert queue["SqsManagedSseEnabled"] is True
+
+
+def test_an_undelivered_invocation_raises_an_alarm() -> None:
+    alarm = properties("UndeliveredTasksAlarm")
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+
+
+def test_a_task_that_is_given_up_raises_an_alarm_whichever_function_was_asked_for_it() -> None:
+    alarm = properties("TaskGivenUpAlarm")
+    expression, *counted = alarm["Metrics"]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+    assert expression["Expression"] == " + ".join(f"FILL({each['Id']}, 0)" for each in counted)
+    metrics = [each["MetricStat"]["Metric"] for each in counted]
+    assert {(metric["Namespace"], metric["MetricName"]) for metric in metrics} == {
+        (NAMESPACE, "task_given_up")
+    }
+    assert "task_given_up" in WARNINGS
+    services = [{d["Name"]: d["Value"] for d in metric["Dimensions"]} for metric in metrics]
+    asked = [FRONT_DOOR, *WORKER_OF]
+    assert services == [{"service": variables(each)["POWERTOOLS_SERVICE_NAME"]} for each in asked]
+
+
 # What outlives what
+
+
+def test_the_table_is_the_stores_forgets_what_expired_and_can_be_restored() -> None:
+    table = properties("TaskTable")
+    keys = {key["AttributeName"]: key["KeyType"] for key in table["KeySchema"]}
+    assert keys == {"pk": "HASH", "sk": "RANGE"}
+    assert {each["AttributeType"] for each in table["AttributeDefinitions"]} == {"S"}
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "exp", "Enabled": True}
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_a_table_with_tasks_outlives_its_stack() -> None:
+    table = deployed()["TaskTable"]
+    assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
 @every_function
