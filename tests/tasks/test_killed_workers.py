@@ -1,0 +1,194 @@
+"""Worker processes that die by SIGKILL at every call of the store, and clients that poll, in real time."""
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.tasks import service
+from mcp_roundtrip.tasks.items import Past
+from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.testing.tasks import Kicks
+from support import task_process
+from support.stores import client, new_table
+from support.task_process import ANSWER, LEASE_MS, SIDES, Doomed, create, id_of, lines, make_worker, now_ms
+
+pytest_plugins = ["support.ministack"]
+
+TASKS = 200
+AT_ONCE = 32
+POLL_S = 0.25
+PATIENCE_S = 60
+
+
+def numbered(tasks, number):
+    """The same, where the next task has the id that is this number."""
+    return replace(tasks, random_bytes=lambda size: number.to_bytes(size, "big"))
+
+
+def answer(tasks, task):
+    tasks.update(None, task.task_id, dict.fromkeys(task.requests, ANSWER))
+
+
+def calls_of_a_run(record):
+    """The calls of a run whose workers live, in their order."""
+    store, kicks = MemoryStore(), Kicks()
+    tasks = Tasks(store, kicks, now_ms)
+    task = create(tasks, record)
+    while kicks.sent:
+        make_worker(Doomed(store, record)).work(kicks.sent.popleft()[1], LEASE_MS)
+        answer(tasks, tasks.get(None, task.task_id))
+    return [words[1] for words in lines(record) if words[0] == "call"]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A dispatcher to the process that forks the workers."""
+
+    process: subprocess.Popen
+    lock: threading.Lock
+
+    def kick(self, worker, pk):
+        with self.lock:
+            print(pk, file=self.process.stdin, flush=True)
+
+
+def follow(tasks, task_id):
+    """What a client does: poll and answer until the task has ended. The task, at its end."""
+    patience, nobody = time.monotonic() + PATIENCE_S, threading.Event()
+    while time.monotonic() < patience:
+        task = tasks.get(None, task_id)
+        if task.is_terminal:
+            return task
+        if task.requests:
+            answer(tasks, task)
+        nobody.wait(POLL_S)
+    raise AssertionError(f"task {task_id} has not ended: {task}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left of a task: how each of its two clients saw it end, its record, and its journal."""
+
+    number: int
+    seen: list
+    record: list
+    journal: dict
+
+    @property
+    def killed(self):
+        return [(side, name) for event, side, name in (w for w in self.record if w[0] == "killed")]
+
+    def ran(self, step):
+        return [words[2] for words in self.record if words[:2] == ["ran", step]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    calls: list
+    outcomes: list
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def experiment(ministack, tmp_path_factory):
+    """200 tasks, of which each loses one worker."""
+    folder = tmp_path_factory.mktemp("records")
+    calls = calls_of_a_run(folder / "undisturbed")
+    with ExitStack() as stack:
+        dynamodb = client(ministack, attempts=3, connections=3 * AT_ONCE)
+        stack.callback(dynamodb.close)
+        table = new_table(dynamodb)
+        errors = stack.enter_context((folder / "errors").open("wb"))
+        script = Path(task_process.__file__)
+        process = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, script, ministack, table, folder, str(len(calls))],
+                stdin=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={"PYTHONPATH": str(script.parent.parent)},
+            )
+        )
+        stack.callback(process.stdin.close)
+        # The clients heal as soon as a lease can be over.
+        stack.enter_context(pytest.MonkeyPatch.context()).setattr(service, "KICK_MS", LEASE_MS)
+        store = DynamoStore(dynamodb, table)
+        tasks = Tasks(store, Pool(process, threading.Lock()), now_ms)
+
+        def live(number):
+            task = create(numbered(tasks, number), folder / str(number))
+            with ThreadPoolExecutor(2) as clients:
+                seen = list(clients.map(lambda _: follow(tasks, task.task_id), range(2)))
+            past = Past.read(seen[0], store.query(task.pk))
+            journal = {entry.key: entry.value for entry in past.journal.entries}
+            return Outcome(number, seen, lines(folder / str(number)), journal)
+
+        with ThreadPoolExecutor(AT_ONCE) as several:
+            outcomes = list(several.map(live, range(TASKS)))
+    return Experiment(calls, outcomes, (folder / "errors").read_text())
+
+
+def test_every_call_of_a_run_killed_a_worker_before_and_after_it(experiment):
+    assert experiment.calls[:2] == ["update:M", "query"]
+    assert {"put_new:J#first", "put_new:J#once~begun", "put_new:J#once", "put_new:J#last", "get:M"} < set(
+        experiment.calls
+    )
+    assert all(len(outcome.killed) == 1 for outcome in experiment.outcomes)
+    killed = {(o.number // 2 % len(experiment.calls), *o.killed[0]) for o in experiment.outcomes}
+    assert killed >= {(place, side, call) for place, call in enumerate(experiment.calls) for side in SIDES}
+
+
+def test_no_worker_saw_an_error(experiment):
+    assert experiment.errors == ""
+
+
+def test_every_task_is_completed_and_both_clients_see_the_same(experiment):
+    assert [outcome.seen[0].task_id for outcome in experiment.outcomes] == [id_of(n) for n in range(TASKS)]
+    for outcome in experiment.outcomes:
+        one, other = outcome.seen
+        assert one == other
+        assert one.status is Status.COMPLETED
+
+
+def test_results_and_journals_hold_what_really_ran(experiment):
+    for outcome in experiment.outcomes:
+        told = outcome.seen[0].result["structuredContent"]
+        assert told["first"] == outcome.journal["first"]
+        assert told["last"] == outcome.journal["last"]
+        assert told["once"] == outcome.journal.get("once", "interrupted")
+        for step in ("first", "once", "last"):
+            assert told[step] in [*outcome.ran(step), "interrupted"]
+
+
+def test_no_step_runs_again_once_it_is_journaled(experiment):
+    for outcome in experiment.outcomes:
+        journaled = set()
+        for event, name, *_ in outcome.record:
+            if event == "done" and name.startswith("put_new:J#"):
+                journaled.add(name.removeprefix("put_new:J#"))
+            assert event != "ran" or name not in journaled, outcome.record
+
+
+@pytest.mark.parametrize("step", ["first", "last"])
+def test_a_step_whose_worker_was_killed_before_it_was_journaled_runs_again(experiment, step):
+    lost = [o for o in experiment.outcomes if o.killed == [("before", f"put_new:J#{step}")]]
+    assert lost
+    assert all(len(outcome.ran(step)) > 1 for outcome in lost)
+
+
+def test_a_step_that_may_run_once_at_most_does(experiment):
+    runs = [len(outcome.ran("once")) for outcome in experiment.outcomes]
+    assert set(runs) == {0, 1}, "a worker that dies right before it leaves none"
+    for outcome in experiment.outcomes:
+        is_interrupted = outcome.seen[0].result["structuredContent"]["once"] == "interrupted"
+        assert is_interrupted == (("once" not in outcome.journal) and "once~begun" in outcome.journal)
