@@ -12,6 +12,8 @@ from support.cloudformation import Refused
 from support.transformed import (
     FOLDERS,
     FRONT_DOOR,
+    TOOLS,
+    WORKER_OF,
     arn,
     broken_rules,
     deployed,
@@ -27,9 +29,6 @@ from support.transformed import (
     variables,
     with_defaults,
 )
-
-WORKER = "ProvisionWorkerFunction"
-TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, WORKER})
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/"
 OLD, NEW, OTHER = (f"{KEY}{digit * 8}-0000-4000-8000-{digit * 12}" for digit in "123")
@@ -97,7 +96,8 @@ def test_a_function_that_mints_nothing_may_not_call_kms(given: Mapping[str, str]
         attached = role.get("ManagedPolicyArns", [])
         assert attached == (["${StatePolicy}"] if name in minting else [])
         assert "kms:" not in json.dumps(role)
-    assert on_keys(FRONT_DOOR, **given) == on_keys(WORKER, **given) == []
+    for function in (FRONT_DOOR, *WORKER_OF.values()):
+        assert on_keys(function, **given) == []
     assert set(of_type("AWS::IAM::ManagedPolicy", **given)) == {"StatePolicy"}
     assert of_type("AWS::IAM::Policy", **given) == {}
 

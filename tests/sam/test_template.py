@@ -12,6 +12,8 @@ from support.transformed import (
     AUTH_MODES,
     FOLDERS,
     FRONT_DOOR,
+    TOOLS,
+    WORKER_OF,
     arn,
     broken_rules,
     deployed,
@@ -27,9 +29,7 @@ from support.transformed import (
     variables,
 )
 
-WORKER_OF = {"ProvisionFunction": "ProvisionWorkerFunction"}
 WORKERS = sorted(WORKER_OF.values())
-TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKERS})
 ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)

@@ -15,7 +15,10 @@ TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
 FRONT_DOOR = "FrontDoorFunction"
 FOLDERS = functions()
-TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR})
+WORKER_OF = {"ProvisionFunction": "ProvisionWorkerFunction"}
+"""The functions whose tools have tasks, with the functions that work on them."""
+
+TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
 
 AUTH_MODES: dict[str, dict[str, str]] = {
     "none": {},

@@ -19,3 +19,8 @@ class Principal:
     def canonical(self) -> str:
         """The one spelling that states are bound to."""
         return canonical([self.kind, self.issuer, self.subject, self.client_id]).decode()
+
+
+def bound_to(principal: Principal | None) -> str | None:
+    """What states, links and tasks of this caller are bound to; None for an anonymous one."""
+    return None if principal is None else principal.canonical()

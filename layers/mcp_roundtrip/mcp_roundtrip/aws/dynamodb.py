@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import BotoCoreError, ClientError
 
+from mcp_roundtrip.aws.calls import patience, reason_of
 from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
 from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
@@ -35,12 +35,11 @@ _FAILED: Final = "ConditionalCheckFailedException"
 
 
 def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) -> DynamoDBClient:
-    """A DynamoDB client that gives up in time for an answer: connect 1 s, read 2 s, three attempts.
+    """A DynamoDB client that gives up in time for an answer (`aws.calls.patience`).
 
     Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
     """
-    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
-    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=patience())
 
 
 class DynamoStore:
@@ -130,10 +129,8 @@ def _as_store_errors() -> Iterator[None]:
         yield
     except ClientError as error:
         raise _failure(error) from error
-    except (ConnectTimeoutError, ReadTimeoutError) as error:
-        raise StoreError("timeout") from error
     except BotoCoreError as error:
-        raise StoreError(type(error).__name__) from error
+        raise StoreError(reason_of(error)) from error
 
 
 def _failure(error: ClientError) -> Exception:
@@ -143,7 +140,7 @@ def _failure(error: ClientError) -> Exception:
     # The code is ValidationException, for this as for a key that is too long.
     if "exceeded the maximum allowed size" in response["Error"]["Message"]:
         return ItemTooLarge(HARD_LIMIT + 1, MAX_ITEM)
-    return StoreError(response["Error"]["Code"])
+    return StoreError(reason_of(error))
 
 
 def _unmarked(item: Item) -> dict[str, Value]:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
+from mcp_roundtrip.aws.calls import FAILURES, patience, reason_of
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.epochs import generation_of
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
@@ -41,12 +40,11 @@ _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFou
 
 
 def kms_client(region: str | None = None, endpoint_url: str | None = None) -> KMSClient:
-    """A KMS client that gives up in time for an answer: connect 1 s, read 2 s, three attempts.
+    """A KMS client that gives up in time for an answer (`aws.calls.patience`).
 
     Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
     """
-    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
-    return boto3.client("kms", region_name=region, endpoint_url=endpoint_url, config=config)
+    return boto3.client("kms", region_name=region, endpoint_url=endpoint_url, config=patience())
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +249,7 @@ class KmsMacKey:
 def _as_key_service_errors() -> Iterator[None]:
     try:
         yield
-    except ClientError as error:
-        raise KeyServiceError(error.response["Error"]["Code"]) from error
-    except (ConnectTimeoutError, ReadTimeoutError) as error:
-        raise KeyServiceError("timeout") from error
-    except BotoCoreError as error:
-        raise KeyServiceError(type(error).__name__) from error
+    except FAILURES as error:
+        raise KeyServiceError(reason_of(error)) from error
     except (KeyError, ValueError) as error:
         raise KeyServiceError("malformed_answer") from error

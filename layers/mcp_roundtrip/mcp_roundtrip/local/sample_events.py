@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -138,19 +137,12 @@ def invoker(functions: Path, ports: Ports) -> Invoke:
 
 def development_ports() -> Ports:
     """Ports on DEVELOPMENT_ENVIRONMENT that need no key service."""
-    from mcp_roundtrip.state.certificates import Trust  # the stable events need no state
-    from mcp_roundtrip.state.claims import Limits
-    from mcp_roundtrip.state.codec import TYP, RequestStateCodec
-    from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
+    from mcp_roundtrip.state.epochs import LocalMacKey  # the stable events need no state
     from mcp_roundtrip.state.keys import LocalKey
-    from mcp_roundtrip.state.renewal import Renewals
+    from mcp_roundtrip.testing.environment import make_codec
 
-    key, limits = LocalKey(development_key()), Limits()
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
-    epochs = EpochKeys(
-        [mac_key], TYP, limits, clock=time.time, random=lambda: 0.5, renewals=Renewals(time.time)
-    )
-    codec = RequestStateCodec(lambda: key, Trust(key), epochs, limits, time.time, secrets.token_bytes)
+    codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key)
     return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
@@ -66,7 +66,7 @@ class Server(Registry):
         `principal` is the user that page has signed in itself; a link for somebody else is refused
         (client/elicitation "Phishing"). Raises StateRejected.
         """
-        return self._ports().links().open(None if principal is None else principal.canonical(), token)
+        return self._ports().links().open(bound_to(principal), token)
 
 
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

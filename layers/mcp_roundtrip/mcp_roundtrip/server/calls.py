@@ -28,7 +28,7 @@ from mcp_roundtrip.errors import (
     StoreError,
     ToolError,
 )
-from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -113,7 +113,7 @@ class Call:
         return Binding(
             issuer=self.ports.policy.issuer(),
             audience=self.ports.policy.audience(),
-            principal=None if self.principal is None else self.principal.canonical(),
+            principal=bound_to(self.principal),
             method=self.route.method,
             name=self.tool.name,
             arguments=self.inputs.arguments,
@@ -158,13 +158,12 @@ class Call:
 
     def environment(self) -> Environment:
         """What its run is given from outside."""
-        ports, principal = self.ports, self.principal
-        bound_to = None if principal is None else principal.canonical()
+        ports, principal = self.ports, bound_to(self.principal)
         return Environment(
             Budget(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
             ports.random_bytes,
-            lambda key, run_id, expires_at: ports.links().sign(bound_to, key, run_id, expires_at),
+            lambda key, run_id, expires_at: ports.links().sign(principal, key, run_id, expires_at),
         )
 
     # -- the pass -----------------------------------------------------------------------------------

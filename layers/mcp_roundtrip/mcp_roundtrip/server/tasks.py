@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import (
     SettingsError,
     StoreError,
 )
-from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -81,17 +81,13 @@ def start(call: Call, journal: Journal, ttl_ms: int) -> dict[str, Any]:
     frozen = TaskCall(call.route.method, call.tool.name, call.inputs.arguments, who, call.route.meta.info)
     task = port.tasks.create(
         frozen,
-        _bound_to(principal),
+        bound_to(principal),
         journal,
         worker=port.worker,
         capabilities=call.route.meta.capabilities,
         ttl_ms=ttl_ms,
     )
     return members(task)
-
-
-def _bound_to(principal: Principal | None) -> str | None:
-    return None if principal is None else principal.canonical()
 
 
 # -- for clients ----------------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ def _done(exchange: Exchange, operation: Callable[..., Any]) -> Any:
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
-        return operation(exchange.ports.tasks().tasks, _bound_to(exchange.principal), task_id)
+        return operation(exchange.ports.tasks().tasks, bound_to(exchange.principal), task_id)
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
     except ItemTooLarge:

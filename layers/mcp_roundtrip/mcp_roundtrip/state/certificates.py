@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge
 from mcp_roundtrip.state import compact, jws
-from mcp_roundtrip.state.claims import check_parties, check_times, require_types
+from mcp_roundtrip.state.claims import COMMON_TYPES, check_parties, check_times, require_types
 from mcp_roundtrip.state.jws import TrustedKey
 from mcp_roundtrip.state.keys import PublicKeys, Signer
 
@@ -28,15 +28,7 @@ MAX_LENGTH = 2048
 
 _MAX_REMEMBERED = 1024
 
-_TYPES: Mapping[str, type] = {
-    "iss": str,
-    "aud": str,
-    "iat": int,
-    "nbf": int,
-    "exp": int,
-    "jti": str,
-    "cnf": dict,
-}
+_TYPES: Mapping[str, type] = {**COMMON_TYPES, "cnf": dict}
 
 
 def issue(

@@ -74,17 +74,10 @@ class OpenState:
     first_issued_at: int
 
 
-_TYPES: Mapping[str, type] = {
-    "iss": str,
-    "aud": str,
-    "iat": int,
-    "nbf": int,
-    "exp": int,
-    "jti": str,
-    "rq": str,
-    "rnd": int,
-    "oiat": int,
-}
+COMMON_TYPES: Mapping[str, type] = {"iss": str, "aud": str, "iat": int, "nbf": int, "exp": int, "jti": str}
+"""Of the claims that every kind of token has: states, certificates and links."""
+
+_TYPES: Mapping[str, type] = {**COMMON_TYPES, "rq": str, "rnd": int, "oiat": int}
 
 
 def build(

@@ -24,7 +24,10 @@ class CertifiedKey:
     key: LocalKey
     certificate: str
     issued_at: int
-    expires_at: int
+
+    @property
+    def expires_at(self) -> int:
+        return self.issued_at + LIFETIME_S
 
     @property
     def key_members(self) -> Mapping[str, str]:
@@ -87,8 +90,7 @@ class Delegation:
             issued_at=issued_at,
             jti=jti,
         )
-        expires_at = issued_at + LIFETIME_S
-        self._certified = CertifiedKey(key, certificate, issued_at, expires_at)
-        self._renew_at = early(now, expires_at - self.limits.round_ttl_s, self.random())
-        self.issued(jti, expires_at)
-        return self._certified
+        certified = self._certified = CertifiedKey(key, certificate, issued_at)
+        self._renew_at = early(now, certified.expires_at - self.limits.round_ttl_s, self.random())
+        self.issued(jti, certified.expires_at)
+        return certified

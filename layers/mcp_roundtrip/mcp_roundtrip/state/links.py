@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge, UsageError
 from mcp_roundtrip.state import compact, jws
-from mcp_roundtrip.state.claims import check_parties, check_times, principal_digest, require_types
+from mcp_roundtrip.state.claims import (
+    COMMON_TYPES,
+    check_parties,
+    check_times,
+    principal_digest,
+    require_types,
+)
 from mcp_roundtrip.state.keys import PublicKeys, Signer
 
 TYP = "mcp-link+jwt"
@@ -22,17 +28,7 @@ MAX_LENGTH = 4096
 """The most characters of a link's token: KMS signs as many without a digest (AWS KMS API Reference, Sign)."""
 
 _SKEW_S = 5
-_TYPES: Mapping[str, type] = {
-    "iss": str,
-    "aud": str,
-    "sub": str,
-    "iat": int,
-    "nbf": int,
-    "exp": int,
-    "jti": str,
-    "key": str,
-    "flow": str,
-}
+_TYPES: Mapping[str, type] = {**COMMON_TYPES, "sub": str, "key": str, "flow": str}
 
 
 @dataclass(frozen=True, slots=True)

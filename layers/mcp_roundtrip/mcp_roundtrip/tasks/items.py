@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip.canonical import MAX_DEPTH, compact, parse
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
-from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, Asked, Task
+from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, Asked, Task, json_of
 
 PIECE = 350_000
 """Bytes of a piece of a result, below what an item holds."""
@@ -35,7 +35,7 @@ class TaskCall:
 
     @classmethod
     def from_item(cls, item: Item) -> TaskCall:
-        return cls(*_json(item["v"]))
+        return cls(*json_of(item["v"]))
 
 
 def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
@@ -47,7 +47,7 @@ def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
 def entry_from_item(item: Item) -> Entry:
     key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
     fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
-    return Entry(key, kind, _json(item["v"]), fingerprint)
+    return Entry(key, kind, json_of(item["v"]), fingerprint)
 
 
 def answer_to_item(task: Task, wire_key: str, asked: Asked, raw: Any) -> dict[str, Value]:
@@ -111,7 +111,7 @@ def _wire_key(row: Item) -> str:
 
 def _answer(row: Item) -> Entry:
     fingerprint = Fingerprint(str(row["qm"]), str(row["qf"]))
-    return Entry(str(row["key"]), Kind.ANSWER, _json(row["v"]), fingerprint)
+    return Entry(str(row["key"]), Kind.ANSWER, json_of(row["v"]), fingerprint)
 
 
 def result_pieces(task: Task, owner: str, text: str) -> list[dict[str, Value]]:
@@ -131,8 +131,4 @@ def piece_key(owner: str, number: int) -> str:
 def result_from_pieces(pieces: Iterable[Item]) -> Any:
     """The result in these items."""
     packed = b"".join(piece["v"] for piece in pieces if isinstance(piece["v"], bytes))
-    return _json(zlib.decompress(packed).decode("ascii"))
-
-
-def _json(text: Value) -> Any:
-    return parse(str(text), max_depth=2 * MAX_DEPTH)
+    return json_of(zlib.decompress(packed).decode("ascii"))

@@ -187,10 +187,10 @@ class Task:
             kicks=read["kicks"],
             wake_at_ms=read.get("wake"),
             message=read.get("msg"),
-            result=json_of(read.get("res")),
+            result=json_of(read.get("res", "null")),
             result_pieces=read.get("resn", 0),
             result_owner=read.get("reso", ""),
-            error=json_of(read.get("err")),
+            error=json_of(read.get("err", "null")),
             dialect=read["dl"],
         )
 
@@ -200,9 +200,9 @@ def requests_to_text(requests: Mapping[str, Asked]) -> str:
 
 
 def requests_from_text(text: str) -> dict[str, Asked]:
-    rows = canonical.parse(text, max_depth=2 * canonical.MAX_DEPTH)
-    return {name: Asked.from_json(row) for name, row in rows.items()}
+    return {name: Asked.from_json(row) for name, row in json_of(text).items()}
 
 
-def json_of(text: str | None) -> Any:
-    return None if text is None else canonical.parse(text, max_depth=2 * canonical.MAX_DEPTH)
+def json_of(text: Value) -> Any:
+    """What an attribute holds as JSON text: a value, and the levels around it that are ours."""
+    return canonical.parse(str(text), max_depth=2 * canonical.MAX_DEPTH)

@@ -29,13 +29,8 @@ LEASE: Final = ("lo", "lu")
 
 def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
     """Take the lease of a task that is ready, due, or was left by a worker whose lease is over."""
-    available = any_of(
-        Equals("rn", Running.READY.value),
-        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
-        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
-    )
     return Change(
-        all_of(OPEN, Above("dead", now_ms), Below("att", max_attempts), available),
+        all_of(OPEN, Above("dead", now_ms), Below("att", max_attempts), _waits_for_a_worker(now_ms)),
         set={"rn": Running.LEASED.value, "lo": owner, "lu": until_ms},
         add={"ver": 1, "att": 1},
         remove=("wake",),
@@ -63,38 +58,30 @@ def park(
     now_ms: int,
 ) -> Change:
     """Wait for answers. Not if one arrived meanwhile (`version`): the pass did not know it."""
-    return Change(
-        all_of(_held_by(owner), Equals("ver", version)),
-        set={
-            "st": Status.INPUT_REQUIRED.value,
-            "rn": Running.PARKED.value,
-            "req": requests_to_text(requests),
-            "iss": canonical.compact(issued),
-            "acc": canonical.compact(sorted(accepted)),
-            "att": 0,
-            "uAt": now_ms,
-        },
-        add={"ver": 1},
-        remove=LEASE,
+    return _left_waiting(
+        owner,
+        version,
+        accepted,
+        now_ms,
+        st=Status.INPUT_REQUIRED.value,
+        rn=Running.PARKED.value,
+        req=requests_to_text(requests),
+        iss=canonical.compact(issued),
     )
 
 
 def sleep(*, owner: str, version: int, accepted: Collection[str], wake_at_ms: int, now_ms: int) -> Change:
     """Wait for a time."""
-    return Change(
-        all_of(_held_by(owner), Equals("ver", version)),
-        set={
-            "st": Status.WORKING.value,
-            "rn": Running.SLEEPING.value,
-            "acc": canonical.compact(sorted(accepted)),
-            "wake": wake_at_ms,
-            "kick": 0,  # whoever polls first when it is due sends for a worker
-            "kicks": 0,
-            "att": 0,
-            "uAt": now_ms,
-        },
-        add={"ver": 1},
-        remove=LEASE,
+    return _left_waiting(
+        owner,
+        version,
+        accepted,
+        now_ms,
+        st=Status.WORKING.value,
+        rn=Running.SLEEPING.value,
+        wake=wake_at_ms,
+        kick=0,  # whoever polls first when it is due sends for a worker
+        kicks=0,
     )
 
 
@@ -144,18 +131,34 @@ def exhaust(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message
 
 def kick(*, kicked_before_ms: int, now_ms: int) -> Change:
     """Note that a worker is sent for, for a task that waits for one. Of many polls one does it."""
-    stuck = any_of(
-        Equals("rn", Running.READY.value),
-        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
-        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
-    )
-    condition = all_of(OPEN, stuck, Below("kick", kicked_before_ms))
+    condition = all_of(OPEN, _waits_for_a_worker(now_ms), Below("kick", kicked_before_ms))
     return Change(condition, set={"kick": now_ms}, add={"kicks": 1})
 
 
 def progress(*, owner: str, message: str, now_ms: int) -> Change:
     """Say how far the work is."""
     return Change(_held_by(owner), set={"msg": message, "uAt": now_ms})
+
+
+def _waits_for_a_worker(now_ms: int) -> Condition:
+    """Ready, left by a worker whose lease is over, or done with sleeping."""
+    return any_of(
+        Equals("rn", Running.READY.value),
+        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
+        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
+    )
+
+
+def _left_waiting(
+    owner: str, version: int, accepted: Collection[str], now_ms: int, **told: str | int
+) -> Change:
+    """Give the lease back with nothing to do before somebody or something comes."""
+    return Change(
+        all_of(_held_by(owner), Equals("ver", version)),
+        set={"acc": canonical.compact(sorted(accepted)), "att": 0, "uAt": now_ms, **told},
+        add={"ver": 1},
+        remove=LEASE,
+    )
 
 
 def _held_by(owner: str) -> Condition:

@@ -8,7 +8,7 @@ for each entry, and one of them ends the task.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact
@@ -66,14 +66,12 @@ class TaskRecorder:
     task: Task
     owner: str
     next_order: int
-    recorded: int = field(default=0, init=False)
 
     def record(self, entry: Entry) -> Entry:
         if entry.kind is Kind.ANSWER:  # lies there since the client gave it
             return entry
         item = entry_to_item(self.task, entry, self.next_order)
         self.next_order += 1
-        self.recorded += 1
         present = self.store.put_new(item)
         return entry if present is None else entry_from_item(present)
 

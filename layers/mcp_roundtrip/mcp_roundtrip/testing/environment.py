@@ -14,7 +14,7 @@ from mcp_roundtrip.server.ports import Policy, Ports
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
-from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
+from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
 from mcp_roundtrip.state.renewal import Renewals
@@ -65,10 +65,17 @@ class Sealed:
         return self.codec.open(binding, token)
 
 
-def make_codec(key: LocalKey, clock: Callable[[], float], limits: Limits | None = None) -> RequestStateCodec:
-    """The real codec, encryption included, with the signing key in memory."""
+_MAC_KEY = LocalMacKey("test", bytes(32))
+
+
+def make_codec(
+    key: LocalKey,
+    clock: Callable[[], float],
+    limits: Limits | None = None,
+    mac_key: MacKey = _MAC_KEY,
+) -> RequestStateCodec:
+    """The real codec, encryption included, with both keys in memory."""
     limits = limits or Limits()
-    mac_key = LocalMacKey("test", bytes(32))
     epochs = EpochKeys([mac_key], TYP, limits, clock=clock, random=lambda: 0.5, renewals=Renewals(clock))
     return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
 
