@@ -258,13 +258,13 @@ SHARED = {
 
 @every_tool
 def test_a_tool_is_told_what_every_function_is_told_and_where_its_tasks_are(tool: str) -> None:
-    tasks = {"MCP_TASK_TABLE", "MCP_TASK_WORKER_ARN"} if tool in WORKER_OF else set()
+    tasks = {"MCP_TASK_TABLE", "MCP_TASK_WORKER"} if tool in WORKER_OF else set()
     assert set(variables(tool)) == SHARED | tasks
 
 
 @every_tool_with_tasks
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
-    assert variables(tool)["MCP_TASK_WORKER_ARN"] == arn(worker)
+    assert variables(tool)["MCP_TASK_WORKER"] == arn(worker)
     assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"}
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 

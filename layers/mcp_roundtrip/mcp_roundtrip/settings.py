@@ -21,6 +21,7 @@ MAX_DELEGATED_TTL_S: Final = 1200
 # An alias can be pointed at another key while its public half is cached: only a key's own ARN will do.
 _KEY_ARN: Final = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 
+_WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
 
 MAX_ROUND_TTL_S: Final = 3600
 """An epoch: a state may then be under the key of one of two, and no more."""
@@ -79,8 +80,8 @@ class Settings:
     """On the front door: a JSON object, owner -> function name or ARN."""
     task_table: str | None = None
     """The DynamoDB table of tasks."""
-    task_worker_arn: str | None = None
-    """The function that works on this server's tasks, with the version or alias to invoke."""
+    task_worker: str | None = None
+    """Who works on this server's tasks: a function's ARN with its version, or the URL of its queue."""
     max_rounds: int = 9
     """InputRequiredResults a call may get; the SDKs' clients stop after ten."""
     round_ttl_s: int = 600
@@ -123,7 +124,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         allowed_origins=frozenset(_items(environment, "ALLOWED_ORIGINS")),
         owners=_owners(environment),
         task_table=_text(environment, "TASK_TABLE"),
-        task_worker_arn=_text(environment, "TASK_WORKER_ARN"),
+        task_worker=_task_worker(environment),
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),
@@ -154,6 +155,13 @@ def _choice(
         without = "" if default else "; there is no default"
         raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
     return choices(text)
+
+
+def _task_worker(environment: Mapping[str, str]) -> str | None:
+    worker = _text(environment, "TASK_WORKER")
+    if worker is not None and not _WORKER.match(worker):
+        raise SettingsError("MCP_TASK_WORKER", "must be the ARN of a Lambda function or the URL of a queue")
+    return worker
 
 
 def _items(environment: Mapping[str, str], name: str) -> tuple[str, ...]:

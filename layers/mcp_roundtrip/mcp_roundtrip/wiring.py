@@ -58,6 +58,7 @@ def make_ports(settings: Settings) -> Ports:
         observer=observer(),
         clock=time.time,
         clock_ms=lambda: time.monotonic() * 1000,
+        pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
         random_bytes=secrets.token_bytes,
         states=lambda: parts.codec,
         links=lambda: parts.links,
@@ -175,19 +176,19 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
 
 
 def _tasks(settings: Settings) -> TaskPort:
-    from mcp_roundtrip.aws.dispatcher import LambdaDispatcher  # boto3 costs 130 ms
+    from mcp_roundtrip.aws.dispatcher import AwsDispatcher  # boto3 costs 130 ms
     from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store, dispatcher = DynamoStore(dynamodb_client(), table), LambdaDispatcher.create()
+    store, dispatcher = DynamoStore(dynamodb_client(), table), AwsDispatcher()
     tasks = Tasks(
         store,
         dispatcher,
         clock_ms=lambda: int(time.time() * 1000),
         gone=lambda task_id: observer().record("task_given_up", task=task_id),
     )
-    return TaskPort(tasks, store, dispatcher, settings.task_worker_arn or "")
+    return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
 
 
 def _forwarder() -> Any:

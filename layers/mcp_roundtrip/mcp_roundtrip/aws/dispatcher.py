@@ -1,44 +1,95 @@
-"""Sends for workers: asynchronous invocations of a Lambda function.
+"""Sends for workers: asynchronous invocations of a Lambda function, or messages to the queue it reads.
 
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
+from mcp_roundtrip.aws.calls import FAILURES, patience, reason_of
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import StoreError
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sqs import SQSClient
+
+MAX_DELAY_S: Final = 900
+"""How long SQS keeps a message back at most; a worker that comes before its time sends it on again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaDispatcher:
-    """Needs lambda:InvokeFunction on the workers. A kick that arrives twice does no harm."""
+    """Invokes functions: `worker` is an ARN, with the version that created the task.
+
+    Needs lambda:InvokeFunction on them. Lambda cannot wait, so a kick with a delay is left to the polls.
+    """
 
     client: LambdaClient
 
-    @classmethod
-    def create(cls) -> LambdaDispatcher:
-        """A dispatcher on the account and Region of the execution environment."""
-        retries = {"mode": "standard", "total_max_attempts": 2}
-        config = Config(connect_timeout=1, read_timeout=2, retries=retries)  # type: ignore[arg-type]  # a literal type botocore keeps to itself
-        return cls(boto3.client("lambda", config=config))
+    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        if delay_ms:
+            return
+        with _store_errors():
+            try:
+                self._invoke(worker, pk)
+            except self.client.exceptions.ResourceNotFoundException:
+                # The version was deleted. Journals outlive deployments; where one does not, Drift says so.
+                self._invoke(_unqualified(worker), pk)
 
-    def kick(self, worker: str, pk: str) -> None:
-        """Invoke `worker` (an ARN, with the version or alias that created the task) with the task's key."""
-        try:
-            self.client.invoke(
-                FunctionName=worker, InvocationType="Event", Payload=compact({"task": pk}).encode()
-            )
-        except ClientError as error:
-            raise StoreError(error.response["Error"]["Code"]) from error
-        except BotoCoreError as error:
-            raise StoreError(type(error).__name__) from error
+    def _invoke(self, function: str, pk: str) -> None:
+        self.client.invoke(FunctionName=function, InvocationType="Event", Payload=_message(pk).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class SqsDispatcher:
+    """Sends messages to standard queues: `worker` is a queue's URL. Needs sqs:SendMessage on them."""
+
+    client: SQSClient
+
+    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        delay_s = min(-(-delay_ms // 1000), MAX_DELAY_S)
+        with _store_errors():
+            self.client.send_message(QueueUrl=worker, MessageBody=_message(pk), DelaySeconds=delay_s)
+
+
+class AwsDispatcher:
+    """Sends for each worker in the way that its address says, on the account of the environment."""
+
+    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        dispatcher = self._lambda if worker.startswith("arn:") else self._sqs
+        dispatcher.kick(worker, pk, delay_ms=delay_ms)
+
+    @cached_property
+    def _lambda(self) -> LambdaDispatcher:
+        return LambdaDispatcher(boto3.client("lambda", config=patience()))
+
+    @cached_property
+    def _sqs(self) -> SqsDispatcher:
+        return SqsDispatcher(boto3.client("sqs", config=patience()))
+
+
+def _message(pk: str) -> str:
+    """What `server.task_worker` reads."""
+    return compact({"task": pk})
+
+
+def _unqualified(arn: str) -> str:
+    """arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME, without the version that may follow."""
+    return ":".join(arn.split(":")[:7])
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except FAILURES as error:
+        raise StoreError(reason_of(error)) from error

@@ -54,11 +54,11 @@ class Server(Registry):
         """The Lambda handler: `handler = server.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
 
-    def worker_handler(self, event: Any, context: Any) -> None:
+    def worker_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler of the function that works on this server's tasks: it has no route."""
         from mcp_roundtrip.server.task_worker import work  # requests do without it
 
-        work(self._tool_server, event, context, self._ports)
+        return work(self._tool_server, event, context, self._ports)
 
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Check a token that `ctx.signed_link` put into a URL, for the page behind it.

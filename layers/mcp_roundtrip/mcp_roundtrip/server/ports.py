@@ -42,12 +42,15 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskPort:
-    """Tasks for clients, and what a worker works with. `worker` is the function to send for."""
+    """Tasks for clients, and what a worker works with.
+
+    `worker` is the address of who works on new tasks; it raises SettingsError when there is none.
+    """
 
     tasks: Tasks
     store: TaskStore
     dispatcher: Dispatcher
-    worker: str
+    worker: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes.
+    """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes;
+    `pause_ms` returns after so many milliseconds.
 
     `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
     `forward` takes (owner, event, custom client context) and returns the owner's response, or raises
@@ -74,6 +78,7 @@ class Ports:
     observer: Observer
     clock: Callable[[], float]
     clock_ms: Callable[[], float]
+    pause_ms: Callable[[float], None]
     random_bytes: Callable[[int], bytes]
     states: Callable[[], States]
     links: Callable[[], Links]

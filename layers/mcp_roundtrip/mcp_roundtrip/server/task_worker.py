@@ -1,10 +1,13 @@
-"""The Lambda handler of a worker: one invocation works on one task."""
+"""The Lambda handler of a worker: an asynchronous invocation for one task, or messages of a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.server.dispatch import ToolServer
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.tasks import TaskBody
@@ -17,21 +20,57 @@ RESERVE: Final = 0.1
 """The last part of a worker's time, in which it begins nothing new: a step that outlasts it runs again."""
 
 
-def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], Ports]) -> None:
-    """Work on the task that the event names. Raises StoreError, so that the delivery is tried again."""
+def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
+    """Work on the task that the event names, or on those that messages of a queue name.
+
+    Raises StoreError, so that the delivery is tried again. For a queue it returns instead which of the
+    messages are to be delivered again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+    """
     ports = make_ports()
     correlation_id = getattr(context, "aws_request_id", None) or "unknown"
     ports.observer.begin(correlation_id)
-    remaining = getattr(context, "get_remaining_time_in_millis", None)
-    remaining_ms = 900_000 if remaining is None else int(remaining())
-    invocation = Invocation(correlation_id, ports.clock_ms() + remaining_ms * (1 - RESERVE), context)
-    port = ports.tasks()
-    worker = Worker(
-        port.store,
-        port.dispatcher,
-        TaskBody(server, ports, invocation),
-        lambda: int(ports.clock() * 1000),
-        lambda: ports.random_bytes(12).hex(),
-    )
-    worked = worker.work(str(event["task"]), remaining_ms + LEASE_MARGIN_MS)
-    ports.observer.record("worked" if worked else "not_claimed", task=str(event["task"]).partition("#")[2])
+    shift = Shift(server, ports, correlation_id, context)
+    if "Records" not in event:
+        return shift.work(str(event["task"]))
+    failed = [record["messageId"] for record in event["Records"] if not shift.delivered(record)]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One invocation of a worker."""
+
+    server: ToolServer
+    ports: Ports
+    correlation_id: str
+    context: Any
+
+    def work(self, pk: str) -> None:
+        """Work on one task. Raises StoreError."""
+        ports, port = self.ports, self.ports.tasks()
+        remaining_ms = self._remaining_ms()
+        deadline_ms = ports.clock_ms() + remaining_ms * (1 - RESERVE)
+        invocation = Invocation(self.correlation_id, deadline_ms, self.context)
+        worker = Worker(
+            port.store,
+            port.dispatcher,
+            TaskBody(self.server, ports, invocation),
+            lambda: int(ports.clock() * 1000),
+            lambda: ports.random_bytes(12).hex(),
+        )
+        worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
+        ports.observer.record("worked" if worked else "not_claimed", task=pk.partition("#")[2])
+
+    def delivered(self, record: Mapping[str, Any]) -> bool:
+        """Work on the task of one message; False if the message is to come again."""
+        try:
+            message = parse(record["body"])
+            self.work(str(message["task"]))
+        except (StoreError, ValueError, LookupError, TypeError) as error:
+            self.ports.observer.failure("message_failed", error, message=record["messageId"])
+            return False
+        return True
+
+    def _remaining_ms(self) -> int:
+        remaining = getattr(self.context, "get_remaining_time_in_millis", None)
+        return 900_000 if remaining is None else int(remaining())

@@ -83,7 +83,7 @@ def start(call: Call, journal: Journal, ttl_ms: int) -> dict[str, Any]:
         frozen,
         bound_to(principal),
         journal,
-        worker=port.worker,
+        worker=port.worker(),
         capabilities=call.route.meta.capabilities,
         ttl_ms=ttl_ms,
     )

@@ -21,7 +21,7 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_pieces
-from mcp_roundtrip.tasks.model import TASK, Asked, Task
+from mcp_roundtrip.tasks.model import TASK, Asked, Running, Task
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -93,8 +93,9 @@ class Worker:
     def work(self, pk: str, lease_ms: int) -> bool:
         """Work on a task for as long as its lease; False if it was not to be had.
 
-        Raises StoreError, with the lease given back if that was possible: whoever delivered the kick may try
-        again.
+        A task that sleeps on is sent for again: dispatchers that can wait do so for less time than a task
+        may sleep. Raises StoreError, with the lease given back if that was possible: whoever delivered the
+        kick may try again.
         """
         owner, now_ms = self.owner(), self.clock_ms()
         claim = transitions.claim(
@@ -102,6 +103,7 @@ class Worker:
         )
         item = self.store.update(pk, TASK, claim)
         if item is None:
+            self._wake_later(pk)
             return False
         task = Task.from_item(item)
         try:
@@ -137,8 +139,22 @@ class Worker:
                 change = transitions.checkpoint(owner=owner)
             case _:
                 change = self._ended(task, owner, over.conclude())
-        if self.store.update(task.pk, TASK, change) is not None and isinstance(over.outcome, Shed):
+        item = self.store.update(task.pk, TASK, change)
+        if item is not None:
+            self._go_on(Task.from_item(item))
+
+    def _wake_later(self, pk: str) -> None:
+        item = self.store.get(pk, TASK)
+        if item is not None and item["rn"] == Running.SLEEPING.value:
+            self._go_on(Task.from_item(item))
+
+    def _go_on(self, task: Task) -> None:
+        """Send for the next worker, if the task needs one."""
+        if task.running is Running.READY:
             self.dispatcher.kick(task.worker, task.pk)
+        elif task.wake_at_ms is not None:
+            delay_ms = max(task.wake_at_ms - self.clock_ms(), 0)
+            self.dispatcher.kick(task.worker, task.pk, delay_ms=delay_ms)
 
     def _ended(self, task: Task, owner: str, conclusion: Completed | Broken) -> Change:
         if isinstance(conclusion, Broken):

@@ -109,6 +109,7 @@ def make_ports(
         observer=observer or Remembered(),
         clock=time,
         clock_ms=time.monotonic_ms,
+        pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
         random_bytes=secrets.token_bytes,
         states=states or (lambda: codec),
         links=lambda: links,

@@ -18,12 +18,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Kicks:
-    """A dispatcher that remembers who was sent for: (worker, partition key)."""
+    """A dispatcher that remembers who was sent for: (worker, partition key). It cannot wait, as Lambda."""
 
     sent: deque[tuple[str, str]] = field(default_factory=deque)
 
-    def kick(self, worker: str, pk: str) -> None:
-        self.sent.append((worker, pk))
+    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        if not delay_ms:
+            self.sent.append((worker, pk))
 
 
 class Killed(BaseException):
@@ -76,4 +77,4 @@ class TaskTable:
         """For `testing.make_ports`; on a store of its own for an environment that is to die."""
         store = store or self.store
         tasks = Tasks(store, self.kicks, lambda: int(self.clock() * 1000), gone=self.gone.append)
-        return TaskPort(tasks, store, self.kicks, "worker:1")
+        return TaskPort(tasks, store, self.kicks, lambda: "worker:1")
