@@ -8,6 +8,7 @@ import pytest
 
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes, accept
 
@@ -123,3 +124,14 @@ def test_nothing_is_reported_twice_over_checkpoints() -> None:
         seen += reported(call)
     seen += reported(call)
     assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]
+
+
+def test_what_a_step_remembers_besides_its_result_swallows_no_report() -> None:
+    def body(ctx: Context) -> None:
+        ctx.step("work", int)
+        ctx.progress(1)
+
+    call = Passes(body)
+    call.journal = Journal("run-1", (Entry("work~failed1", Kind.FAILED, 0), Entry("work", Kind.STEP, 0)))
+    call()
+    assert len(reported(call)) == 1

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome, Shed
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.reports import Reports
-from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.engine.run import Environment, Recorder, Run, TaskOptions
 from mcp_roundtrip.testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -31,6 +31,8 @@ class Passes:
     journal: Journal | None = None
     info: CallInfo = field(default_factory=CallInfo)
     run: Run | None = None
+    retried: list[tuple[str, Exception]] = field(default_factory=list)
+    recorder: Recorder | None = None
     _random: Any = field(default_factory=lambda: itertools.count(1))
 
     def make_run(self, inputs: Mapping[str, Any] | None = None) -> Run:
@@ -44,6 +46,8 @@ class Passes:
             self.clock,
             lambda size: next(self._random).to_bytes(size, "big"),
             lambda key, run_id, expires_at: f"{key}.{run_id}.{expires_at}",
+            lambda duration_ms: self.clock.advance(duration_ms / 1000),
+            lambda step, error: self.retried.append((step, error)),
         )
         self.run = Run(
             journal or Journal("run-1"),
@@ -52,6 +56,7 @@ class Passes:
             capabilities=self.capabilities,
             environment=environment,
             reports=Reports("token", "debug"),
+            tasks=TaskOptions(self.recorder),
         )
         return self.run
 

@@ -6,7 +6,7 @@ from typing import assert_type
 
 from pydantic import BaseModel
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, ListRoots, Root, Sample, Sampled, Server
+from mcp_roundtrip import AsyncContext, Context, Elicit, ListRoots, Retry, Root, Sample, Sampled, Server
 
 server = Server("typed")
 
@@ -36,6 +36,8 @@ def synchronous(ctx: Context, name: str) -> int:
     assert_type(said, Sampled)
     assert_type(flag, bool)
     assert_type(ctx.step("j", create, name, vcpus=2), list[str])
+    assert_type(ctx.step("l", create, name, vcpus=2, retry=Retry()), list[str])
+    assert_type(ctx.step("m", create, name, vcpus=2, at_most_once=True), list[str])
     ctx.step("k", create, name, vcpus="two")  # type: ignore[arg-type]  # the step's own signature is checked
     return 1
 

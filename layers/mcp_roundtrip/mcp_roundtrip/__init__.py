@@ -11,6 +11,7 @@ from mcp_roundtrip.engine.questions import (
     Sample,
     Sampled,
 )
+from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.errors import (
     DefinitionError,
     Drift,
@@ -21,6 +22,7 @@ from mcp_roundtrip.errors import (
     McpRoundtripError,
     MissingClientCapability,
     ProtocolError,
+    StepInterrupted,
     Suspend,
     ToolError,
     UsageError,
@@ -53,10 +55,12 @@ __all__ = [
     "Principal",
     "ProtocolError",
     "ResourceLink",
+    "Retry",
     "Root",
     "Sample",
     "Sampled",
     "Server",
+    "StepInterrupted",
     "Suspend",
     "Text",
     "ToolError",

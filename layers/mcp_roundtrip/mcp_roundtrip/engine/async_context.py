@@ -23,6 +23,7 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
+from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.engine.run import Run, inside_step
 
 if TYPE_CHECKING:
@@ -126,30 +127,40 @@ class AsyncContext(ContextBase):
     ) -> Any: ...
     @overload
     async def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, retry: Retry | None, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    async def step(
         self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> T: ...
     @overload
     async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
-        at_most_once = kwargs.pop("at_most_once", False)
-        step = Step(self._claim(name), function)
+        options = {option: kwargs.pop(option) for option in Step.OPTIONS if option in kwargs}
+        step = Step(self._claim(name), function, **options)
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]
-        step.check()
+        step.check(self._run)
         await self.checkpoint()
-        if at_most_once:
-            step.begin_once(self._run)
-        with self._branches.step_in_flight():
-            token = inside_step.set(step.key)
+        step.begin(self._run)
+        while True:
+            await self._branches.pause(*step.pause_ms(self._run))
             try:
-                value = function(*args, **kwargs)
-                if isinstance(value, Awaitable):
-                    value = await value
-            finally:
-                inside_step.reset(token)
-            return step.settle(self._run, value)
+                with self._branches.step_in_flight():
+                    return step.settle(self._run, await self._work(step, args, kwargs))
+            except Exception as error:
+                if not step.runs_again(self._run, error):
+                    raise
+
+    async def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        token = inside_step.set(step.key)
+        try:
+            value = step.function(*args, **kwargs)
+            return await value if isinstance(value, Awaitable) else value
+        finally:
+            inside_step.reset(token)
 
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""

@@ -76,6 +76,14 @@ class Branches:
                     self.run.pending.pop(key, None)
         raise AssertionError("nothing resolves this future")
 
+    async def pause(self, duration_ms: float, ends_pass: bool) -> None:
+        """Let that time pass, as part of a step; with `ends_pass` wait for the end of the pass then."""
+        if duration_ms:
+            with self.step_in_flight():
+                await asyncio.sleep(duration_ms / 1000)
+        if ends_pass:
+            await self.park()
+
     @contextmanager
     def step_in_flight(self) -> Iterator[None]:
         """While it lasts the pass does not end."""

@@ -24,6 +24,7 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
+from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.engine.run import Run, inside_step
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.principal import Principal
@@ -169,28 +170,49 @@ class Context(ContextBase):
         self, name: str, function: Callable[..., T], /, *args: Any, at_most_once: bool, **kwargs: Any
     ) -> T: ...
     @overload
+    def step(
+        self, name: str, function: Callable[..., T], /, *args: Any, retry: Retry | None, **kwargs: Any
+    ) -> T: ...
+    @overload
     def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a side effect once and remember its result, which must fit its return annotation.
 
         A worker that is lost while it runs leaves nothing behind, so the function runs again; with
-        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead.
+        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead. With `retry` a
+        function that raises runs again, and what it raises at last is raised. A function with parameters of
+        these names gets them from a lambda.
         """
-        at_most_once = kwargs.pop("at_most_once", False)
-        step = Step(self._claim(name), function)
+        options = {option: kwargs.pop(option) for option in Step.OPTIONS if option in kwargs}
+        step = Step(self._claim(name), function, **options)
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]
-        step.check()
+        step.check(self._run)
         self.checkpoint()
-        if at_most_once:
-            step.begin_once(self._run)
+        step.begin(self._run)
+        while True:
+            self._pause(*step.pause_ms(self._run))
+            try:
+                value = self._work(step, args, kwargs)
+            except Exception as error:
+                if not step.runs_again(self._run, error):
+                    raise
+            else:
+                return step.settle(self._run, value)
+
+    def _pause(self, duration_ms: float, ends_pass: bool) -> None:
+        if duration_ms:
+            self._run.environment.pause_ms(duration_ms)
+        if ends_pass:
+            raise self._run.suspend()
+
+    def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         token = inside_step.set(step.key)
         try:
-            value = function(*args, **kwargs)
+            return step.function(*args, **kwargs)
         finally:
             inside_step.reset(token)
-        return step.settle(self._run, value)
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """From here on the call is a task, which goes on without its client and lives for `ttl_ms`.

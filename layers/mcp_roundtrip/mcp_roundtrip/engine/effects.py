@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from itertools import count, takewhile
+from typing import Any, ClassVar
 from uuid import UUID
 
 from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.retry import Retry, pause_ms
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepInterrupted, UsageError
 from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
@@ -20,10 +22,14 @@ LINK_PARAMETER = "mcp_link"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One `step`: its full key and the function that does the work."""
+    """One `step`: its full key, the function that does the work, and how often it may run."""
+
+    OPTIONS: ClassVar = ("at_most_once", "retry")
 
     key: str
     function: Callable[..., Any]
+    at_most_once: bool = False
+    retry: Retry | None = None
 
     def replayed(self, run: Run) -> tuple[Any] | None:
         """The recorded result in a 1-tuple (it may be None), revived through the return annotation."""
@@ -36,18 +42,51 @@ class Step:
             problem = "its recorded result does not fit its return annotation any more"
             raise run.drift(self.key, problem) from None
 
-    def check(self) -> None:
-        """Raise UsageError, before anything has run, for a return annotation no journal can carry."""
+    def check(self, run: Run) -> None:
+        """Raise UsageError, before anything has run, for what cannot be carried out as it is written."""
         check(return_annotation(self.function))
-
-    def begin_once(self, run: Run) -> None:
-        """Journal that the function is about to run. Raises StepInterrupted if it was, and never ended."""
-        if run.tasks.recorder is None:
+        if self.at_most_once and self.retry is not None:
+            raise run.fail(UsageError(f"step {self.key!r}: what runs at most once is not tried again"))
+        if self.at_most_once and run.tasks.recorder is None:
             raise run.fail(UsageError(f"step {self.key!r}: at_most_once needs a task to remember it"))
+
+    def begin(self, run: Run) -> None:
+        """Journal that the function is about to run, if it may do so once.
+
+        Raises StepInterrupted if it was begun before, and did not end.
+        """
+        if not self.at_most_once:
+            return
         begun = f"{self.key}~begun"
         token = run.environment.random_bytes(8).hex()
         if run.recorded(begun, Kind.BEGUN) or run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
+
+    def pause_ms(self, run: Run) -> tuple[float, bool]:
+        """How long to wait before the next attempt, and whether the pass has to end then."""
+        failures = self._failures(run)
+        if not failures:
+            return 0, False
+        return (0, True) if run.wants_checkpoint() else pause_ms(run, failures[-1])
+
+    def runs_again(self, run: Run, error: Exception) -> bool:
+        """Whether the function has another attempt after this error, which is journaled then."""
+        failures = len(self._failures(run)) + 1
+        if self.retry is None or not self.retry.is_for(error) or failures >= self.retry.attempts:
+            return False
+        pause = self.retry.pause_ms(failures, unit_interval(run.environment.random_bytes(7)))
+        due_ms = int(run.environment.clock() * 1000) + pause
+        run.record(Entry(self._failure(failures), Kind.FAILED, due_ms))
+        run.environment.retried(self.key, error)
+        return True
+
+    def _failures(self, run: Run) -> list[int]:
+        """When an attempt could follow each failed one, in epoch milliseconds."""
+        entries = (run.recorded(self._failure(number), Kind.FAILED) for number in count(1))
+        return [entry.value for entry in takewhile(lambda entry: entry is not None, entries) if entry]
+
+    def _failure(self, number: int) -> str:
+        return f"{self.key}~failed{number}"
 
     def settle(self, run: Run, value: Any) -> Any:
         """Journal a result, and return it as a replay will: dumped and revived."""
@@ -87,10 +126,10 @@ def uuid(run: Run, key: str) -> UUID:
 
 def random(run: Run, key: str) -> float:
     """A float in [0, 1)."""
-    return float(recall(run, key, Kind.RANDOM, lambda: _unit_interval(run.environment.random_bytes(7))))
+    return float(recall(run, key, Kind.RANDOM, lambda: unit_interval(run.environment.random_bytes(7))))
 
 
-def _unit_interval(seven_bytes: bytes) -> float:
+def unit_interval(seven_bytes: bytes) -> float:
     """53 random bits, as random.random() has."""
     return (int.from_bytes(seven_bytes, "big") >> 3) / (1 << 53)
 
@@ -118,7 +157,7 @@ def sleeps(run: Run, key: str, duration_ms: int) -> bool:
     wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000) + duration_ms)
     if run.environment.clock() * 1000 >= wake_at_ms:
         return False
-    run.wake_at_ms = wake_at_ms
+    run.sleep_until(wake_at_ms)
     return True
 
 

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     LINK = "l"
     WAKE = "w"
     BEGUN = "b"
+    FAILED = "f"
 
     @property
     def is_effect(self) -> bool:

@@ -39,13 +39,16 @@ class Environment:
     """What a run is given from outside.
 
     `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, run_id, expires_at)` a
-    token for a URL (epoch seconds).
+    token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `retried` is told the step
+    and the error whenever one is tried again.
     """
 
     budget: Budget
     clock: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     sign_link: Callable[[str, str, int], str]
+    pause_ms: Callable[[float], None]
+    retried: Callable[[str, Exception], None]
 
 
 class Recorder(Protocol):
@@ -199,6 +202,10 @@ class Run:
         self.ended = True
         return Suspend()
 
+    def sleep_until(self, wake_at_ms: int) -> None:
+        """Have the task wait for that time (epoch milliseconds); for the first of several branches'."""
+        self.wake_at_ms = min(wake_at_ms, self.wake_at_ms or wake_at_ms)
+
     def wants_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Whether to give the request back: time is short, and this pass has got something done.
 
@@ -235,7 +242,8 @@ class Run:
         A pass that covers old ground is silent until it has passed the last entry, and then swallows as many
         reports as were made between that entry and the end of the pass that sealed the journal.
         """
-        if not self._progressed and not self._entries.keys() <= self._used:
+        # What a step remembers besides its result has the step's key, and "~".
+        if not self._progressed and not {key.partition("~")[0] for key in self._entries} <= self._used:
             return False
         self._reported += 1
         return self._progressed or self._reported > self.journal.reported

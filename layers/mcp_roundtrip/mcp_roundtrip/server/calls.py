@@ -164,6 +164,8 @@ class Call:
             ports.clock,
             ports.random_bytes,
             lambda key, run_id, expires_at: ports.links().sign(principal, key, run_id, expires_at),
+            ports.pause_ms,
+            lambda step, error: ports.observer.failure("step_retried", error, tool=self.tool.name, step=step),
         )
 
     # -- the pass -----------------------------------------------------------------------------------

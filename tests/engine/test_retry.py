@@ -1,0 +1,245 @@
+"""Steps that are tried again: in rounds, in tasks, and over the time a pass has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip import AsyncContext, Context, Retry, ToolError, UsageError
+from mcp_roundtrip.engine.journal import Entry, Journal
+from mcp_roundtrip.engine.outcome import Asleep, Done, Outcome, Shed, Stopped
+from support.async_passes import AsyncPasses
+from support.passes import Passes, error
+
+
+@dataclass
+class Flaky:
+    """Fails with these errors, one after the other, and then returns "ok"."""
+
+    errors: list[Exception]
+    calls: int = 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "ok"
+
+
+@dataclass
+class Records:
+    """The journal of a task, which its passes have in common."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    is_cancelled: bool = False
+
+    def record(self, entry: Entry) -> Entry:
+        return self.entries.setdefault(entry.key, entry)
+
+    def may_go_on(self) -> bool:
+        return not self.is_cancelled
+
+
+def trying(work: Callable[[], Any], retry: Retry) -> Callable[[Context], Any]:
+    return lambda ctx: ctx.step("work", work, retry=retry)
+
+
+def in_a_task(work: Callable[[], Any], retry: Retry) -> tuple[Passes, Records]:
+    records = Records()
+    return Passes(trying(work, retry), recorder=records), records
+
+
+def next_pass(call: Passes, records: Records) -> Outcome:
+    call.journal = Journal("run-1", tuple(records.entries.values()))
+    return call()
+
+
+def test_a_step_that_raised_runs_again_and_its_result_is_remembered_alone() -> None:
+    work = Flaky([ConnectionError("one"), TimeoutError("two")])
+    call = Passes(trying(work, Retry(attempts=3)))
+    assert call() == Done("ok")
+    assert work.calls == 3
+    assert [(step, type(failure)) for step, failure in call.retried] == [
+        ("work", ConnectionError),
+        ("work", TimeoutError),
+    ]
+
+
+def test_the_last_attempt_raises_what_the_function_raised() -> None:
+    work = Flaky([ConnectionError(str(number)) for number in range(9)])
+    raised = error(Passes(trying(work, Retry(attempts=3)))())
+    assert isinstance(raised, ConnectionError)
+    assert str(raised) == "2"
+    assert work.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("failure", "retry"),
+    [
+        (ValueError(), Retry(on=(OSError,))),
+        (ToolError("no"), Retry()),
+        (ToolError("no"), Retry(on=(ToolError,))),
+    ],
+)
+def test_what_is_not_worth_another_attempt_is_raised_at_once(failure: Exception, retry: Retry) -> None:
+    work = Flaky([failure])
+    assert error(Passes(trying(work, retry))()) is failure
+    assert work.calls == 1
+
+
+def test_without_retry_nothing_runs_again() -> None:
+    work = Flaky([ConnectionError()])
+    assert isinstance(error(Passes(lambda ctx: ctx.step("work", work))()), ConnectionError)
+
+
+def test_a_step_that_may_run_once_is_not_tried_again() -> None:
+    work = Flaky([])
+
+    def body(ctx: Context) -> str:
+        return ctx.step("work", work, at_most_once=True, retry=Retry())  # type: ignore[call-overload,no-any-return]  # what the test is about
+
+    assert isinstance(error(Passes(body, recorder=Records())()), UsageError)
+    assert work.calls == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"attempts": 0}, {"delay_ms": -1}, {"factor": 0.5}, {"max_delay_ms": -1}], ids=str
+)
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Retry(**wrong)
+
+
+# -- pauses -------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 10_000),
+    st.floats(1, 5),
+    st.integers(0, 100_000),
+    st.floats(0, 1, exclude_max=True),
+    st.integers(1, 20),
+)
+def test_a_pause_lies_between_half_of_its_length_and_all_of_it(
+    delay_ms: int, factor: float, max_delay_ms: int, random: float, failures: int
+) -> None:
+    retry = Retry(delay_ms=delay_ms, factor=factor, max_delay_ms=max_delay_ms)
+    longest = min(delay_ms * factor ** (failures - 1), max_delay_ms)
+    assert longest / 2 - 1 < retry.pause_ms(failures, random) <= longest
+
+
+def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
+    work = Flaky([ConnectionError()])
+    call = Passes(trying(work, Retry(delay_ms=40_000)), remaining_ms=13_000)
+    begun = call.clock.now
+    passes = 0
+    while isinstance(outcome := call(), Shed):
+        passes += 1
+        assert call.clock.now - begun <= passes * 10
+    assert outcome == Done("ok")
+    assert passes in (2, 3)
+    assert 20 <= call.clock.now - begun <= 40
+    assert work.calls == 2
+
+
+def test_attempts_count_over_rounds() -> None:
+    work = Flaky([ConnectionError(str(number)) for number in range(9)])
+    call = Passes(trying(work, Retry(attempts=4, delay_ms=30_000, factor=1)), remaining_ms=13_000)
+    while isinstance(outcome := call(), Shed):
+        continue
+    assert str(error(outcome)) == "3"
+    assert work.calls == 4
+
+
+# -- tasks --------------------------------------------------------------------------------------------
+
+
+def test_a_task_sleeps_over_a_long_pause_and_nothing_runs_before_it_is_over() -> None:
+    work = Flaky([ConnectionError()])
+    call, records = in_a_task(work, Retry(delay_ms=60_000))
+    asleep = call()
+    assert isinstance(asleep, Asleep)
+    assert 30_000 <= asleep.wake_at_ms - call.clock() * 1000 <= 60_000
+    call.clock.advance(10)
+    assert next_pass(call, records) == asleep
+    assert work.calls == 1
+    call.clock.advance(60)
+    assert next_pass(call, records) == Done("ok")
+
+
+def test_a_worker_waits_for_a_short_pause_itself() -> None:
+    work = Flaky([ConnectionError()])
+    call, _ = in_a_task(work, Retry(delay_ms=1_000))
+    assert call() == Done("ok")
+
+
+def test_a_cancelled_task_is_not_tried_again() -> None:
+    records = Records()
+
+    def work() -> str:
+        records.is_cancelled = True
+        raise ConnectionError
+
+    assert Passes(trying(work, Retry()), recorder=records)() == Stopped()
+
+
+def test_of_two_workers_the_second_waits_as_long_as_the_first_said() -> None:
+    work = Flaky([ConnectionError(), ConnectionError()])
+    call, _ = in_a_task(work, Retry(delay_ms=60_000))
+    first = call()
+    call.journal = Journal("run-1")  # what it read before the first one's failure
+    assert call() == first
+
+
+# -- async --------------------------------------------------------------------------------------------
+
+
+def test_an_asynchronous_step_is_tried_again() -> None:
+    work = Flaky([ConnectionError(), ConnectionError()])
+
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return work()
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.step("work", later, retry=Retry(delay_ms=1))
+
+    assert AsyncPasses(body)() == Done("ok")
+    assert work.calls == 3
+
+
+def test_a_branch_that_waits_for_its_next_attempt_holds_up_no_other() -> None:
+    done: list[str] = []
+    records = Records()
+
+    async def flaky(ctx: AsyncContext) -> Any:
+        return await ctx.step("work", Flaky([ConnectionError()]), retry=Retry(delay_ms=60_000))
+
+    async def steady(ctx: AsyncContext) -> None:
+        await ctx.step("work", lambda: done.append("steady"))
+
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.gather({"flaky": flaky, "steady": steady})
+
+    assert isinstance(AsyncPasses(body, recorder=records)(), Asleep)
+    assert done == ["steady"]
+    assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
+
+
+def test_of_several_sleeping_branches_the_first_to_wake_wakes_the_task() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.gather(
+            {
+                "soon": lambda branch: branch.sleep("nap", 1_000),
+                "late": lambda branch: branch.sleep("nap", 9_000),
+            }
+        )
+
+    call = AsyncPasses(body, recorder=Records())
+    assert call() == Asleep(int(call.clock() * 1000) + 1_000)
