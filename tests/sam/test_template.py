@@ -1,11 +1,14 @@
 """What template.yaml means, for every AuthMode; for its keys, see test_state_keys.py."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS
 from support.sam_build import ROOT, SAM, run
 from support.transformed import (
@@ -26,11 +29,27 @@ from support.transformed import (
     statements,
     transform,
     transformed,
+    transformed_file,
     variables,
 )
 
 WORKERS = sorted(WORKER_OF.values())
+VERSIONS = {f"{arn(worker)}:*" for worker in WORKERS}
+"""A worker's versions: a deployment makes one, and tasks are worked on by the one that created them."""
+QUEUE_OF = {"ProvisionWorkerFunction": "ProvisionTasks"}
+VERSION = re.compile(r"\$\{ProvisionWorkerFunctionVersion[0-9a-f]+\}")
 ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
+
+
+def version_of(worker: str) -> str:
+    """The logical id of the version that is deployed."""
+    [version] = [
+        name
+        for name, each in of_type("AWS::Lambda::Version").items()
+        if name_in(each["FunctionName"]) == worker
+    ]
+    return version
+
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
@@ -176,7 +195,10 @@ def test_no_policy_has_a_wildcard_and_every_managed_one_is_this_templates(functi
     assert {name_in(policy) for policy in managed} <= set(of_type("AWS::IAM::ManagedPolicy"))
     for statement in statements(function):
         assert statement["Effect"] == "Allow"
-        assert "*" not in json.dumps([statement["Action"], statement["Resource"]])
+        resources = (
+            statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+        )
+        assert "*" not in json.dumps([statement["Action"], *(set(resources) - VERSIONS)])
 
 
 @every_function
@@ -192,46 +214,69 @@ CLIENTS_OF_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem
 WORK_ON_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
 
 
+USE_A_QUEUE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:SendMessage"]
+DELIVERIES = ("invoke", "queue")
+
+every_delivery = pytest.mark.parametrize("delivery", DELIVERIES)
+
+
 def allow(action: str | list[str], logical_id: str) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": action, "Resource": arn(logical_id)}
 
 
+def send_for(worker: str, delivery: str) -> list[dict[str, Any]]:
+    """What it takes to send for a worker, of any version; and by its queue, if it has one."""
+    invoke = {**allow("lambda:InvokeFunction", worker), "Resource": [arn(worker), f"{arn(worker)}:*"]}
+    return [invoke, *([allow("sqs:SendMessage", QUEUE_OF[worker])] if delivery == "queue" else [])]
+
+
+@every_delivery
 @every_tool
-def test_a_tool_may_log_use_the_state_keys_and_its_tasks_and_nothing_else(tool: str) -> None:
-    _, *others = statements(tool)
+def test_a_tool_may_log_use_the_state_keys_and_its_tasks_and_nothing_else(tool: str, delivery: str) -> None:
+    _, *others = statements(tool, TaskDelivery=delivery)
     tasks = [s for s in others if not str(s["Action"]).startswith("kms:")]
     worker = WORKER_OF.get(tool)
-    assert tasks == (
-        [allow(CLIENTS_OF_TASKS, "TaskTable"), allow("lambda:InvokeFunction", worker)] if worker else []
-    )
+    allowed = [allow(CLIENTS_OF_TASKS, "TaskTable"), *send_for(worker, delivery)] if worker else []
+    assert tasks == allowed
 
 
+@every_delivery
 @every_worker
-def test_a_worker_may_log_work_on_tasks_send_for_the_next_and_nothing_else(worker: str) -> None:
-    _, *others = statements(worker)
+def test_a_worker_may_log_work_on_tasks_send_for_the_next_and_nothing_else(
+    worker: str, delivery: str
+) -> None:
+    _, *others = statements(worker, TaskDelivery=delivery)
     assert others == [allow(WORK_ON_TASKS, "TaskTable"), allow("sqs:SendMessage", "UndeliveredTasks")]
-    # A policy of its own, since the worker cannot exist before its role.
+    # Policies of their own, since the worker cannot exist before its role.
     more = [
-        policy["PolicyDocument"]["Statement"]
-        for policy in of_type("AWS::IAM::RolePolicy").values()
+        statement
+        for policy in of_type("AWS::IAM::RolePolicy", TaskDelivery=delivery).values()
+        for statement in policy["PolicyDocument"]["Statement"]
         if name_in(policy["RoleName"]) == role_of(worker)
     ]
-    assert more == [[allow("lambda:InvokeFunction", worker)]]
+    queue = [allow(USE_A_QUEUE, QUEUE_OF[worker])] if delivery == "queue" else []
+    assert more == [*send_for(worker, "invoke"), *queue]
 
 
 def test_only_workers_have_policies_beside_their_roles() -> None:
     roles = [name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()]
     assert sorted(roles) == sorted(map(role_of, WORKERS))
+    roles = [
+        name_in(policy["RoleName"])
+        for policy in of_type("AWS::IAM::RolePolicy", TaskDelivery="queue").values()
+    ]
+    assert set(roles) == set(map(role_of, WORKERS))
     assert of_type("AWS::SQS::QueuePolicy") == {}
 
 
-def test_the_front_door_may_log_invoke_the_tools_answer_for_tasks_and_nothing_else() -> None:
-    _, invoke, *tasks = statements(FRONT_DOOR)
+@every_delivery
+def test_the_front_door_may_log_invoke_the_tools_answer_for_tasks_and_nothing_else(delivery: str) -> None:
+    _, invoke, *tasks = statements(FRONT_DOOR, TaskDelivery=delivery)
     assert invoke["Action"] == "lambda:InvokeFunction"
     assert sorted(invoke["Resource"]) == [arn(tool) for tool in TOOLS]
     assert tasks == [
         allow(CLIENTS_OF_TASKS, "TaskTable"),
-        *(allow("lambda:InvokeFunction", worker) for worker in WORKERS),
+        *(statement for worker in WORKERS for statement in send_for(worker, delivery)),
     ]
 
 
@@ -264,7 +309,8 @@ def test_a_tool_is_told_what_every_function_is_told_and_where_its_tasks_are(tool
 
 @every_tool_with_tasks
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
-    assert variables(tool)["MCP_TASK_WORKER"] == arn(worker)
+    assert VERSION.fullmatch(variables(tool)["MCP_TASK_WORKER"])
+    assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
     assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"}
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
@@ -317,9 +363,11 @@ def test_workers_that_send_for_the_next_are_not_stopped_as_recursive(worker: str
 
 @every_worker
 def test_an_invocation_of_a_worker_is_tried_twice_and_then_kept_for_14_days(worker: str) -> None:
-    assert properties(f"{worker}EventInvokeConfig") == {
+    invocations = deployed()[f"{worker.removesuffix('Function')}Invocations"]
+    assert invocations["UpdateReplacePolicy"] == "Retain", "tasks of the version before are still worked on"
+    assert invocations["Properties"] == {
         "FunctionName": f"${{{worker}}}",
-        "Qualifier": "$LATEST",
+        "Qualifier": f"${{{version_of(worker)}.Version}}",
         "MaximumRetryAttempts": 1,
         "MaximumEventAgeInSeconds": 3600,
         "DestinationConfig": {"OnFailure": {"Destination": arn("UndeliveredTasks")}},
@@ -327,6 +375,30 @@ def test_an_invocation_of_a_worker_is_tried_twice_and_then_kept_for_14_days(work
     queue = properties("UndeliveredTasks")
     assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
     assert queue["SqsManagedSseEnabled"] is True
+
+
+@every_worker
+def test_a_queue_gives_each_task_an_invocation_and_brings_it_back_when_its_worker_was_lost(
+    worker: str,
+) -> None:
+    queue = properties(QUEUE_OF[worker], TaskDelivery="queue")
+    assert properties(worker)["Timeout"] <= queue["VisibilityTimeout"]
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == arn("UndeliveredTasks")
+    assert queue["RedrivePolicy"]["maxReceiveCount"] > MAX_ATTEMPTS
+    assert queue["SqsManagedSseEnabled"] is True
+    mapping = properties(f"{QUEUE_OF[worker]}ToWorker", TaskDelivery="queue")
+    assert mapping == {
+        "EventSourceArn": arn(QUEUE_OF[worker]),
+        "FunctionName": f"${{{worker}Aliaslive}}",
+        "BatchSize": 1,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    }
+
+
+def test_without_the_queues_there_are_none() -> None:
+    assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks"}
+    assert of_type("AWS::Lambda::EventSourceMapping") == {}
+    assert set(of_type("AWS::SQS::Queue", TaskDelivery="queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
 
 
 def test_an_undelivered_invocation_raises_an_alarm() -> None:
@@ -375,7 +447,28 @@ def test_logs_expire(function: str) -> None:
     assert properties(group, LogRetentionDays="7")["RetentionInDays"] == "7"
 
 
-def test_what_runs_is_what_was_deployed_last() -> None:
+@every_function_with_a_route
+def test_what_answers_is_what_was_deployed_last(function: str) -> None:
     # SAM names a version by a digest in which a parameter is its name: a changed value would publish none.
-    kinds = {resource["Type"] for resource in deployed().values()}
-    assert kinds.isdisjoint({"AWS::Lambda::Version", "AWS::Lambda::Alias"})
+    versioned = {name_in(each["FunctionName"]) for each in of_type("AWS::Lambda::Version").values()}
+    assert function not in versioned
+
+
+@every_worker
+def test_versions_of_a_worker_stay_for_the_tasks_they_created(worker: str) -> None:
+    assert deployed()[version_of(worker)]["DeletionPolicy"] == "Retain"
+
+
+def test_a_worker_has_a_new_version_with_a_new_layer(tmp_path: Path) -> None:
+    def versions(layer: str) -> set[str]:
+        packaged = tmp_path / f"{layer}.yaml"
+        source = (ROOT / "template.yaml").read_text()
+        packaged.write_text(
+            source.replace("ContentUri: layers/mcp_roundtrip/", f"ContentUri: s3://layers/{layer}")
+        )
+        resources = yaml.safe_load(transformed_file(packaged, AuthMode="none"))["Resources"].items()
+        return {name for name, each in resources if each["Type"] == "AWS::Lambda::Version"}
+
+    one, other = versions("one"), versions("other")
+    assert len(one) == len(other) == len(WORKERS)
+    assert one.isdisjoint(other)

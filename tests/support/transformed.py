@@ -35,9 +35,13 @@ AUTH_MODES: dict[str, dict[str, str]] = {
 @cache
 def transform(auth_mode: str) -> str:
     """The CloudFormation template in YAML. Its references to parameters stay as they are."""
-    parameters = {"AuthMode": auth_mode} | AUTH_MODES[auth_mode]
-    overrides = [f"{name}={value}" for name, value in parameters.items()]
-    done = run(SAM.with_name("python"), TRANSFORM, ROOT / "template.yaml", *overrides)
+    return transformed_file(ROOT / "template.yaml", **{"AuthMode": auth_mode} | AUTH_MODES[auth_mode])
+
+
+def transformed_file(template: Path, **given: str) -> str:
+    """The same of any template with these parameters."""
+    overrides = [f"{name}={value}" for name, value in given.items()]
+    done = run(SAM.with_name("python"), TRANSFORM, template, *overrides)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -13,6 +13,7 @@ from typing import Any
 from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, is_intrinsic, resolve
 from mcp_roundtrip.local.model import (
     ACCOUNT,
+    LATEST,
     REGION,
     STACK_NAME,
     Application,
@@ -163,6 +164,7 @@ class Template:
                 # SAM accepts both the property of the function and the name of the resource it generates.
                 values[f"{function.name}.Alias"] = function_arn(name, alias_name)
                 values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
+                values[f"{function.name}.Version"] = function_arn(name, LATEST)  # there is no other here
         for key in self._of_type(KEY, self._scope):
             arn = (key_arns or {}).get(key.name, key.name)
             values[key.name] = attributes[f"{key.name}.KeyId"] = arn.rpartition("/")[2]
