@@ -4,19 +4,17 @@ A client's own way is the extension `com.example/approval`, a request outside th
 client opens a page whose link is good for the caller alone. Ephemeral either way.
 """
 
+import os
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from approvals import Approvals, ApprovalsInMemory
+from approvals import Approvals
 from mcp_roundtrip import Context, Server, ToolError
 
 server = Server("approval", namespaced_requests=True)
 
 APPROVAL = "com.example/approval"
-PAGE = "https://approvals.example/requests"
-
-approvals: Approvals = ApprovalsInMemory()
 
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -58,9 +56,10 @@ def on_the_page(ctx: Context, reference: str, message: str) -> bool:
     """Send the user to the page, until it has a decision."""
     if ctx.principal is None:
         raise ToolError("Only a caller who has signed in can have an expense approved on the page.")
-    link = ctx.signed_link("link", f"{PAGE}/{reference}")
+    approvals = Approvals.configured(os.environ)
+    link = ctx.signed_link("link", approvals.page(reference))
     ctx.elicit_url("page", message, link, done=lambda: approvals.decision(reference) is not None)
-    return bool(approvals.decision(reference))
+    return bool(ctx.step("decision", approvals.decision, reference))
 
 
 handler = server.lambda_handler

@@ -1,3 +1,6 @@
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -5,7 +8,9 @@ import pytest
 
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player, load_module
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Reply, Request
+from mcp_roundtrip.testing import CANCEL, DECLINE, Player
 from mcp_roundtrip.testing.environment import make_ports
 from support.functions import FUNCTIONS
 
@@ -21,28 +26,46 @@ def extended() -> Player:
     return Player(APP, {"extensions": {APPROVAL: {}}}, always_replay=True)
 
 
-class Browser:
-    """A client that opens pages, and the page: both of one process."""
+class ApprovalSystem:
+    """A web service that keeps decisions, and says `broken` instead where a test wants it to."""
 
     def __init__(self) -> None:
-        self.app = load_module(APP)
+        self.decisions: dict[str, bool] = {}
+        self.broken: Reply | None = None
+
+    def __call__(self, request: Request) -> Reply:
+        reference, wanted = request.target.split("/")[-2:]
+        assert (request.method, wanted) == ("GET", "decision")
+        if self.broken is not None:
+            return self.broken
+        if reference not in self.decisions:
+            return Reply(404)
+        return Reply(200, body=json.dumps({"approved": self.decisions[reference]}).encode())
+
+
+class Browser:
+    """A client that opens pages, and what the page does for its visitor."""
+
+    def __init__(self, system: ApprovalSystem) -> None:
+        self.system = system
         jwt = Authenticator(AuthMode.JWT)
-        self.play = Player(
-            self.app.server, {"elicitation": {"url": {}}}, ALICE, ports={"auth": jwt}, always_replay=True
-        )
+        self.play = Player(APP, {"elicitation": {"url": {}}}, ALICE, ports={"auth": jwt}, always_replay=True)
 
     def decide(self, url: str, visitor: Any, *, approved: bool) -> None:
-        """What the page does for its visitor."""
         ports = make_ports(key=self.play.key, clock=self.play.clock)
         [token] = parse_qs(urlsplit(url).query)["mcp_link"]
         principal = Authenticator(AuthMode.JWT).principal(visitor)
         ports.links().open(principal.canonical() if principal else None, token)
-        self.app.approvals.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
+        self.system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
 
 
 @pytest.fixture
-def browser() -> Browser:
-    return Browser()
+def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+    system = ApprovalSystem()
+    server = HttpServer(system, max_body=0).start()
+    monkeypatch.setenv("APPROVALS_URL", f"{server.url}/requests/")
+    yield Browser(system)
+    server.close()
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -80,7 +103,7 @@ def test_the_link_is_good_for_the_caller_alone(browser: Browser) -> None:
     url = browser.play.call("approve_expense", EXPENSE).asked["page"]["params"]["url"]
     with pytest.raises(StateRejected):
         browser.decide(url, BOB, approved=True)
-    assert browser.app.approvals.decisions == {}
+    assert browser.system.decisions == {}
 
 
 def test_two_requests_have_two_references(browser: Browser) -> None:
@@ -95,13 +118,35 @@ def test_a_user_who_does_not_go_to_the_page_ends_the_call_in_a_tool_error(
     assert browser.play.call("approve_expense", EXPENSE).answer(page=refusal).failed
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [Reply(500), Reply(200, body=b"{}"), Reply(200, body=b"[]"), Reply(200, body=b"<html>")],
+    ids=str,
+)
+def test_an_approval_system_that_is_broken_ends_the_call_in_a_tool_error(
+    browser: Browser, broken: Reply
+) -> None:
+    asked = browser.play.call("approve_expense", EXPENSE)
+    browser.system.broken = broken
+    assert asked.answer(page={}).failed
+
+
+@pytest.mark.parametrize("url", ["", "http://approvals.example", "file:///etc/passwd"])
+def test_without_an_approval_system_nobody_is_sent_anywhere(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("APPROVALS_URL", url)
+    refused = browser.play.call("approve_expense", EXPENSE)
+    assert refused.failed
+    assert "APPROVALS_URL" in refused.text
+
+
 def test_nobody_is_sent_to_the_page_without_having_signed_in() -> None:
     assert Player(APP).call("approve_expense", EXPENSE).failed
 
 
-def test_a_client_with_neither_way_is_told_what_is_missing() -> None:
-    play = Player(APP, {}, ALICE, ports={"auth": Authenticator(AuthMode.JWT)})
-    refused = play.call("approve_expense", EXPENSE)
+def test_a_client_with_neither_way_is_told_what_is_missing(browser: Browser) -> None:
+    refused = replace(browser.play, capabilities={}).call("approve_expense", EXPENSE)
     assert refused.error["code"] == -32021
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
 

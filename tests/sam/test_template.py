@@ -301,10 +301,13 @@ SHARED = {
 }
 
 
+OWN = {"ApprovalFunction": {"APPROVALS_URL"}}
+
+
 @every_tool
 def test_a_tool_is_told_what_every_function_is_told_and_where_its_tasks_are(tool: str) -> None:
     tasks = {"MCP_TASK_TABLE", "MCP_TASK_WORKER"} if tool in WORKER_OF else set()
-    assert set(variables(tool)) == SHARED | tasks
+    assert set(variables(tool)) == SHARED | tasks | OWN.get(tool, set())
 
 
 @every_tool_with_tasks
