@@ -2,62 +2,28 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
-from mcp_roundtrip.server.task_worker import work
-from mcp_roundtrip.testing import CANCEL, DECLINE, FakeClock, Player, load_module
-from mcp_roundtrip.testing.environment import make_ports
-from mcp_roundtrip.testing.player import EVERYTHING
-from mcp_roundtrip.testing.tasks import TaskTable
+from mcp_roundtrip.testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Player, crashes, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"
 PRICES = load_module(FUNCTIONS / "provision/cloud.py").PRICES
 
 NAME = {"name": "orders"}
-WITH_TASKS = {**EVERYTHING, "extensions": {TASKS_EXTENSION: {}}}
-KEEP, DROP = ({"action": "accept", "content": {"value": value}} for value in (True, False))
-
-
-class Deployment:
-    """A client with tasks and the workers, which share a table alone; every pass loads the module anew."""
-
-    def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.table = TaskTable(self.clock)
-        self.play = Player(APP, WITH_TASKS, clock=self.clock, ports={"tasks": self.table})
-
-    def start(self) -> str:
-        created = self.play.call("provision_database", NAME, size="large", region="us-east-1").result
-        assert created["resultType"] == "task"
-        return str(created["taskId"])
-
-    def run_workers(self) -> None:
-        while self.table.kicks.sent:
-            _, pk = self.table.kicks.sent.popleft()
-            server = load_module(APP).server
-            work(
-                server._tool_server,
-                {"task": pk},
-                None,
-                lambda: make_ports(clock=self.clock, tasks=self.table),
-            )
-
-    def get(self, task_id: str) -> Any:
-        self.run_workers()
-        return self.play.request("tasks/get", taskId=task_id)["result"]
-
-    def update(self, task_id: str, **responses: Any) -> None:
-        assert "result" in self.play.request("tasks/update", taskId=task_id, inputResponses=responses)
 
 
 @pytest.fixture
-def deployment() -> Deployment:
-    return Deployment()
+def play() -> Player:
+    return Player(APP, WITH_TASKS, always_replay=True)
 
 
 @pytest.fixture
 def inline() -> Player:
     return Player(APP, always_replay=True)
+
+
+def provisioning(play: Player) -> PlayedTask:
+    """A task that has created the database and asks whether to keep it."""
+    return play.call("provision_database", NAME, size="large", region="us-east-1").task
 
 
 def test_the_regions_to_choose_from_are_those_of_the_size(inline: Player) -> None:
@@ -73,32 +39,28 @@ def test_a_region_without_the_size_is_asked_again(inline: Player) -> None:
     assert again.asked.keys() == {"region"}
 
 
-def test_the_rounds_come_first_and_the_last_question_is_the_tasks(deployment: Deployment) -> None:
-    waiting = deployment.get(deployment.start())
-    assert (waiting["status"], waiting["ttlMs"]) == ("input_required", 3_600_000)
-    assert waiting["inputRequests"].keys() == {"keep"}
-    assert "$397.12" in waiting["inputRequests"]["keep"]["params"]["message"]
+def test_the_rounds_come_first_and_the_last_question_is_the_tasks(play: Player) -> None:
+    task = provisioning(play)
+    assert (task.status, task.detailed["ttlMs"]) == ("input_required", 3_600_000)
+    assert task.asked.keys() == {"keep"}
+    assert "$397.12" in task.question("keep")
 
 
-def test_a_database_that_is_kept_is_activated(deployment: Deployment) -> None:
-    task_id = deployment.start()
-    assert deployment.get(task_id)["status"] == "input_required"
-    deployment.update(task_id, keep=KEEP)
-    done = deployment.get(task_id)
-    assert done["status"] == "completed"
-    made = done["result"]["structuredContent"]
+def test_a_database_that_is_kept_is_activated(play: Player) -> None:
+    made = provisioning(play).answer(keep=True).structured
     assert (made["name"], made["size"], made["region"]) == ("orders", "large", "us-east-1")
     assert made["host"].startswith(made["id"])
 
 
-@pytest.mark.parametrize("answer", [DROP, DECLINE, CANCEL])
-def test_a_database_that_nobody_wants_to_pay_for_is_given_back(deployment: Deployment, answer: Any) -> None:
-    task_id = deployment.start()
-    assert deployment.get(task_id)["status"] == "input_required"
-    deployment.update(task_id, keep=answer)
-    done = deployment.get(task_id)
-    assert done["status"] == "completed"
-    assert done["result"]["structuredContent"]["host"] is None
+@pytest.mark.parametrize("answer", [False, DECLINE, CANCEL])
+def test_a_database_that_nobody_wants_to_pay_for_is_given_back(play: Player, answer: Any) -> None:
+    assert provisioning(play).answer(keep=answer).structured["host"] is None
+
+
+def test_a_database_is_kept_and_activated_wherever_a_worker_is_lost() -> None:
+    for play in crashes(lambda: Player(APP, WITH_TASKS)):
+        made = provisioning(play).answer(keep=True).structured
+        assert made["host"] == f"{made['id']}.us-east-1.databases.example"
 
 
 def test_a_client_without_tasks_is_asked_everything_round_by_round(inline: Player) -> None:
@@ -109,12 +71,8 @@ def test_a_client_without_tasks_is_asked_everything_round_by_round(inline: Playe
     assert asked.answer(keep=DECLINE).structured["host"] is None
 
 
-def test_a_call_makes_one_database_and_another_call_another(deployment: Deployment) -> None:
-    ids = set()
-    for task_id in (deployment.start(), deployment.start()):
-        assert deployment.get(task_id)["status"] == "input_required"
-        deployment.update(task_id, keep=KEEP)
-        ids.add(deployment.get(task_id)["result"]["structuredContent"]["id"])
+def test_a_call_makes_one_database_and_another_call_another(play: Player) -> None:
+    ids = {provisioning(play).answer(keep=True).structured["id"] for _ in range(2)}
     assert len(ids) == 2
 
 

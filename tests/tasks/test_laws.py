@@ -166,7 +166,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(ago=AGO)
     def checkpoint(self, ago):
-        self.worked("checkpoint", ago)
+        self.worked("checkpoint", ago, accepted=[])
 
     @rule(ago=AGO, count=st.integers(1, 3))
     def park(self, ago, count):

@@ -69,8 +69,8 @@ APPLY = {
     "claim when the time to live is over": (claim(LATE), set()),
     "release": (transitions.release(owner="me"), {"leased"}),
     "release by another": (transitions.release(owner="you"), set()),
-    "checkpoint": (transitions.checkpoint(owner="me"), {"leased"}),
-    "checkpoint by another": (transitions.checkpoint(owner="you"), set()),
+    "checkpoint": (transitions.checkpoint(owner="me", accepted=["q"]), {"leased"}),
+    "checkpoint by another": (transitions.checkpoint(owner="you", accepted=[]), set()),
     "park": (park(), {"leased"}),
     "park by another": (park(owner="you"), set()),
     "park at another version": (park(version=1), set()),
@@ -160,7 +160,7 @@ def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead
 
 def test_an_attempt_that_got_somewhere_does_not_count():
     for change in (
-        transitions.checkpoint(owner="me"),
+        transitions.checkpoint(owner="me", accepted=["q"]),
         park(),
         sleep(),
     ):

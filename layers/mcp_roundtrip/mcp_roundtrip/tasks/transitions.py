@@ -42,10 +42,16 @@ def release(*, owner: str) -> Change:
     return Change(_held_by(owner), set={"rn": Running.READY.value}, add={"ver": 1}, remove=LEASE)
 
 
-def checkpoint(*, owner: str) -> Change:
-    """The same after some of the work was done: the attempts begin anew."""
+def checkpoint(*, owner: str, accepted: Collection[str]) -> Change:
+    """The same after some of the work was done: the attempts begin anew.
+
+    What was done may be that answers were taken: the next pass has to find them in the journal, or it would
+    take them again, count that as work, and so on for ever.
+    """
     ready: dict[str, str | int] = {"rn": Running.READY.value, "att": 0, "kicks": 0}
-    return Change(_held_by(owner), set=ready, add={"ver": 1}, remove=LEASE)
+    return Change(
+        _held_by(owner), set={**ready, "acc": _keys_to_text(accepted)}, add={"ver": 1}, remove=LEASE
+    )
 
 
 def park(
@@ -155,10 +161,14 @@ def _left_waiting(
     """Give the lease back with nothing to do before somebody or something comes."""
     return Change(
         all_of(_held_by(owner), Equals("ver", version)),
-        set={"acc": canonical.compact(sorted(accepted)), "att": 0, "uAt": now_ms, **told},
+        set={"acc": _keys_to_text(accepted), "att": 0, "uAt": now_ms, **told},
         add={"ver": 1},
         remove=LEASE,
     )
+
+
+def _keys_to_text(keys: Collection[str]) -> str:
+    return canonical.compact(sorted(keys))
 
 
 def _held_by(owner: str) -> Condition:

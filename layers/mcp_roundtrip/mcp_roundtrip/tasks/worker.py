@@ -135,8 +135,8 @@ class Worker:
                     wake_at_ms=wake_at_ms,
                     now_ms=now_ms,
                 )
-            case Shed():
-                change = transitions.checkpoint(owner=owner)
+            case Shed() if run is not None:
+                change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
             case _:
                 change = self._ended(task, owner, over.conclude())
         item = self.store.update(task.pk, TASK, change)

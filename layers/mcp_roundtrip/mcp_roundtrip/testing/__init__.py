@@ -12,21 +12,44 @@
 
 Every round is an environment of its own: a request goes in, JSON comes back,
 and nothing but `requestState` passes from one to the next.
+
+A call that becomes a task goes on with its workers, which share a table with
+the requests, and nothing else. They can be killed at every call of it::
+
+    def test_a_database_is_made_once_whenever_a_worker_is_lost():
+        for play in crashes(lambda: Player(server, WITH_TASKS)):
+            cloud.databases.clear()
+            task = play.call("provision_database", {"name": "orders"}, size=4).task
+            assert "Keep it?" in task.question("keep")
+            assert task.answer(keep=True).structured["host"]
+            assert len(cloud.databases) == 1
+
+Time is a `FakeClock`: nothing waits.
 """
 
+from mcp_roundtrip.testing.answers import CANCEL, DECLINE
 from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip.testing.crashes import crashes
 from mcp_roundtrip.testing.environment import Sealed, make_ports
 from mcp_roundtrip.testing.modules import load_module
-from mcp_roundtrip.testing.player import CANCEL, DECLINE, NotReplayable, Player, Round
+from mcp_roundtrip.testing.played import NotReplayable
+from mcp_roundtrip.testing.played_task import PlayedTask
+from mcp_roundtrip.testing.player import EVERYTHING, WITH_TASKS, Player, Round
+from mcp_roundtrip.testing.workers import Crash
 
 __all__ = [
     "CANCEL",
     "DECLINE",
+    "EVERYTHING",
+    "WITH_TASKS",
+    "Crash",
     "FakeClock",
     "NotReplayable",
+    "PlayedTask",
     "Player",
     "Round",
     "Sealed",
+    "crashes",
     "load_module",
     "make_ports",
 ]

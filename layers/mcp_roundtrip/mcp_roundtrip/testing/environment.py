@@ -42,6 +42,11 @@ class Remembered:
         self.events.append((event, fields))
         self.failures.append((event, error))
 
+    def take_over(self, other: Remembered) -> None:
+        """Remember what another one was told, too."""
+        self.events += other.events
+        self.failures += other.failures
+
 
 @dataclass(frozen=True, slots=True)
 class Sealed:

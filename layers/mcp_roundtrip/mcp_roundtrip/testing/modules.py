@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from mcp_roundtrip.server.app import Server
+
+Source = Server | Path | Callable[[], Server]
+"""A server, the path of a module that holds one, or a function that makes one."""
+
+
+def load_server(source: Source) -> Server:
+    """The server of a new environment: a module is executed anew."""
+    if isinstance(source, Server):
+        return source
+    if not isinstance(source, Path):
+        return source()
+    servers = servers_in(load_module(source))
+    assert len(servers) == 1, f"{source} holds {len(servers)} servers"
+    return servers[0]
 
 
 def load_module(path: Path) -> ModuleType:

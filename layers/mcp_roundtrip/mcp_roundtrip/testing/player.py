@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
@@ -17,14 +16,20 @@ from mcp_roundtrip.protocol.methods import (
     META_CLIENT_INFO,
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
     PROTOCOL_VERSION,
+    TASKS_EXTENSION,
 )
-from mcp_roundtrip.server.app import Server
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.testing.answers import response
 from mcp_roundtrip.testing.clock import FakeClock
 from mcp_roundtrip.testing.environment import Remembered, Sealed, make_codec, make_ports
-from mcp_roundtrip.testing.modules import load_module, servers_in
+from mcp_roundtrip.testing.modules import Source, load_server
+from mcp_roundtrip.testing.played import NotReplayable, Played
+from mcp_roundtrip.testing.played_task import PlayedTask
+from mcp_roundtrip.testing.tasks import TaskTable
+from mcp_roundtrip.testing.workers import Workers
 
 EVERYTHING: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
@@ -33,16 +38,12 @@ EVERYTHING: Final[Mapping[str, Any]] = {
 }
 """Capabilities of a client that can be asked anything."""
 
-DECLINE: Final[Mapping[str, Any]] = {"action": "decline"}
-CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
-
-
-class NotReplayable(AssertionError):
-    """A second pass over the same journal did not come to the same end: the tool is not deterministic."""
+WITH_TASKS: Final[Mapping[str, Any]] = {**EVERYTHING, "extensions": {TASKS_EXTENSION: {}}}
+"""Capabilities of a client that can, besides, follow tasks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class Round(Played):
     """What one request came to."""
 
     player: Player
@@ -73,37 +74,22 @@ class Round:
         asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
         return asked
 
-    def question(self, key: str) -> str:
-        """The message of an elicitation that was asked."""
-        return str(self.asked[key]["params"]["message"])
-
     @property
     def state(self) -> str | None:
         """The `requestState`."""
         return self.result.get("requestState")
 
     @property
-    def text(self) -> str:
-        """The text blocks of a completed call."""
-        assert self.result["resultType"] == "complete", self.result
-        return "".join(block["text"] for block in self.result["content"] if block["type"] == "text")
-
-    @property
-    def structured(self) -> Any:
-        """The structuredContent of a call that completed without an error."""
-        assert not self.result.get("isError"), self.text
-        return self.result["structuredContent"]
-
-    @property
-    def failed(self) -> bool:
-        """Whether the model was told of a tool error."""
-        return bool(self.result.get("isError"))
+    def task(self) -> PlayedTask:
+        """The task that the call became, after its workers have run until it rests."""
+        assert self.result["resultType"] == "task", self.message
+        return self.player.task(self.result["taskId"])
 
     def answer(self, /, **answers: Any) -> Round:
         """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
         `CANCEL`, or a whole result for sampling and roots."""
         assert self.state is not None, f"nothing was asked: {self.message}"
-        responses = {key: self._response(key, given) for key, given in answers.items()}
+        responses = {key: response(self.asked.get(key), given) for key, given in answers.items()}
         return self.respond(responses).followed()
 
     def followed(self) -> Round:
@@ -123,26 +109,17 @@ class Round:
         """Retry with `inputResponses` as they are, and look at whatever comes."""
         return self.player.send(self.name, self.arguments, responses, self.state)
 
-    def _response(self, key: str, given: Any) -> Any:
-        asked = self.asked.get(key)
-        if given is DECLINE or given is CANCEL or asked is None or asked["method"] != "elicitation/create":
-            return given
-        if asked["params"].get("mode") == "url":
-            return {"action": "accept"}
-        content = given if isinstance(given, dict) else {"value": given}
-        return {"action": "accept", "content": content}
-
-
-Source = Server | Path | Callable[[], Server]
-
 
 @dataclass(slots=True)
 class Player:
     """Plays a client with these `capabilities`.
 
     `source` is a server, a function that makes one, or the path of a module that holds one: the module is
-    then loaded anew for every round, so that not even its globals survive. With `always_replay` every step
-    gives its state back, and every state is replayed once without answers, which must ask the same again.
+    then loaded anew for every round and for every worker, so that not even its globals survive. With
+    `always_replay` every step gives its state or its task back; and every state is replayed once without
+    answers, every task that waits is worked on once more, and both must ask the same again.
+
+    Each request has `remaining_ms`, each worker `worker_ms`.
     """
 
     source: Source
@@ -155,7 +132,16 @@ class Player:
     remaining_ms: float = 29_000
     log_level: str | None = None
     ports: Mapping[str, Any] = field(default_factory=dict)
+    worker_ms: float = 900_000
+    table: TaskTable = field(init=False)
+    workers: Workers = field(init=False)
     _ids: Any = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.table = self.ports.get("tasks") or TaskTable(self.clock)
+        self.workers = Workers(
+            self.source, self._ports, self.table, self.observer, self.worker_ms, self.always_replay
+        )
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
         """Call a tool; `answers` by key are given to whatever round asks for them."""
@@ -185,6 +171,10 @@ class Player:
     def request(self, method: str, **params: Any) -> Mapping[str, Any]:
         """Any other request; returns the JSON-RPC response."""
         return self._post(method, params)[0]
+
+    def task(self, task_id: str) -> PlayedTask:
+        """A task, after its workers have run until it rests."""
+        return PlayedTask(task_id, self.request, self.workers).poll()
 
     def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
         kept = {name: value for name, value in params.items() if name != "inputResponses"}
@@ -223,33 +213,20 @@ class Player:
         return answer, tuple(notifications), journal, response.status
 
     def _environment(self, sealed: Sealed, request: HttpRequest) -> HttpResponse:
-        given = {"max_rounds": 1_000} if self.always_replay else {}
-        ports = make_ports(
-            clock=self.clock,
-            observer=self.observer,
-            states=lambda: sealed,
-            key=self.key,
-            **{**given, **self.ports},
-        )
+        ports = replace(self._ports(), states=lambda: sealed)
         # With no time left, every step after the first gives its state back before it runs.
         remaining_ms = 0 if self.always_replay else self.remaining_ms
         invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
-        return _server(self.source).endpoint.respond(request, ports, invocation)
+        return load_server(self.source).endpoint.respond(request, ports, invocation)
 
-
-def _server(source: Source) -> Server:
-    if isinstance(source, Server):
-        return source
-    if isinstance(source, Path):
-        source = lambda path=source: _load(path)  # noqa: E731 - one shape for both kinds of source
-    return source()
-
-
-def _load(path: Path) -> Server:
-    """The server in a module, which is executed anew."""
-    servers = servers_in(load_module(path))
-    assert len(servers) == 1, f"{path} holds {len(servers)} servers"
-    return servers[0]
+    def _ports(self) -> Ports:
+        given = {"max_rounds": 1_000} if self.always_replay else {}
+        return make_ports(
+            clock=self.clock,
+            observer=self.observer,
+            key=self.key,
+            **{**given, "tasks": self.table, **self.ports},
+        )
 
 
 def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -258,8 +235,9 @@ def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
         "mcp-protocol-version": PROTOCOL_VERSION,
         "mcp-method": method,
     }
-    if "name" in params:
-        headers["mcp-name"] = mirrored.encode(params["name"])
+    name = params.get(NAME_PARAMETER.get(method, ""))
+    if name is not None:
+        headers["mcp-name"] = mirrored.encode(name)
     return headers
 
 

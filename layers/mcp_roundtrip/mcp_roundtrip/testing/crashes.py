@@ -1,0 +1,32 @@
+"""Kills workers wherever they can be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mcp_roundtrip.testing.player import Player
+from mcp_roundtrip.testing.workers import Crash
+
+
+def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
+    """Players for the same test, each with another accident.
+
+    The first one is left in peace, and what its workers do is counted. For each call of the store that they
+    made there are two more: the worker that makes it is killed before the store has done it, or after. Then
+    one for each worker that was sent for: nobody comes. The log says which accident it was. A test that has
+    no tasks, or does something else the next time, raises AssertionError.
+    """
+    calm = make_player()
+    yield calm
+    assert calm.workers.calls, "no worker called the store, so there is nothing to kill it at"
+    for number in range(calm.workers.calls):
+        for is_done in (False, True):
+            player = make_player()
+            player.workers.crash = Crash(number, is_done)
+            yield player
+            assert player.workers.crash is None, f"this time, no worker came to call {number} of the store"
+    for number in range(calm.table.kicks.count):
+        player = make_player()
+        player.table.kicks.loses = number
+        yield player
+        assert player.table.kicks.count > number, f"this time, nobody was sent for the {number + 1}. time"

@@ -1,0 +1,120 @@
+"""A task, and what its client does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.testing.answers import response
+from mcp_roundtrip.testing.played import Played
+from mcp_roundtrip.testing.workers import Workers
+
+PATIENCE: Final = 1_000
+"""Workers and polls after which a task is taken to go on for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTask(Played):
+    """A task at rest, as its client sees it: it waits for answers, sleeps, or has ended.
+
+    `message` is the response to the last `tasks/get`.
+    """
+
+    task_id: str
+    request: Callable[..., Mapping[str, Any]] = field(repr=False)
+    workers: Workers = field(repr=False)
+    message: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def detailed(self) -> Mapping[str, Any]:
+        """The DetailedTask; an AssertionError shows the JSON-RPC error if there was one."""
+        assert "result" in self.message, self.message
+        detailed: Mapping[str, Any] = self.message["result"]
+        return detailed
+
+    @property
+    def status(self) -> str:
+        """The TaskStatus. One that is still "working" sleeps."""
+        return str(self.detailed["status"])
+
+    @property
+    def status_message(self) -> str | None:
+        """The `statusMessage`."""
+        return self.detailed.get("statusMessage")
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The result of the call that became the task, once it has completed."""
+        assert self.status == "completed", self.message
+        result: Mapping[str, Any] = self.detailed["result"]
+        return result
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The JSON-RPC error the task failed with."""
+        assert self.status == "failed", self.message
+        error: Mapping[str, Any] = self.detailed["error"]
+        return error
+
+    @property
+    def asked(self) -> Mapping[str, Mapping[str, Any]]:
+        """The outstanding questions, by the key they have on the wire."""
+        asked: Mapping[str, Mapping[str, Any]] = self.detailed.get("inputRequests", {})
+        return asked
+
+    def question(self, key: str) -> str:
+        """The message of an outstanding elicitation, by its author's key or the one it has on the wire."""
+        return Played.question(self, self._wire_key(key))
+
+    def answer(self, /, **answers: Any) -> PlayedTask:
+        """Answer outstanding questions, given as to a round, and have workers go on.
+
+        A key is the author's, or the one on the wire: a question that was asked again is "key~2" there.
+        """
+        given = {self._wire_key(key): answer for key, answer in answers.items()}
+        return self.respond({key: response(self.asked[key], answer) for key, answer in given.items()})
+
+    def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
+        """`tasks/update` with `inputResponses` as they are, and look at whatever comes."""
+        return self._after(TASKS_UPDATE, inputResponses=responses)
+
+    def cancel(self) -> PlayedTask:
+        """`tasks/cancel`."""
+        return self._after(TASKS_CANCEL)
+
+    def wake(self) -> PlayedTask:
+        """Let the time pass that the task sleeps for, if it does, and poll."""
+        self.workers.table.sleep_out(self.task_id)
+        return self.poll()
+
+    def poll(self) -> PlayedTask:
+        """Let workers run and poll, until the task rests.
+
+        When a worker is lost, time passes until a poll sends for the next one. A task that never rests raises
+        AssertionError.
+        """
+        table = self.workers.table
+        for _ in range(PATIENCE):
+            if self.workers.work():
+                continue
+            message = self.request(TASKS_GET, taskId=self.task_id)
+            if table.kicks.sent:
+                continue
+            if "error" in message or table.is_at_rest(self.task_id):
+                return replace(self, message=message)
+            table.pass_time(self.task_id)
+        raise AssertionError(
+            f"the task does not come to rest: {PATIENCE} workers and polls have not been enough"
+        )
+
+    def _after(self, method: str, **params: Any) -> PlayedTask:
+        acknowledged = self.request(method, taskId=self.task_id, **params)
+        assert "result" in acknowledged, acknowledged
+        return self.poll()
+
+    def _wire_key(self, key: str) -> str:
+        keys = [asked for asked in self.asked if key in (asked, asked.partition("~")[0])]
+        assert keys, f"{key!r} is not asked: {self.message}"
+        return keys[0]

@@ -1,0 +1,163 @@
+"""Tests of tools whose workers are killed."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip.errors import StepInterrupted
+from mcp_roundtrip.testing import WITH_TASKS, Crash, Player, crashes
+
+server = Server("shop")
+SENT: Counter[str] = Counter()
+"""Orders, by idempotency key: a good API carries out each of them once."""
+CHARGES: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_sent() -> None:
+    SENT.clear()
+    CHARGES.clear()
+
+
+def send(token: str) -> str:
+    SENT[token] += 1
+    return token
+
+
+def charge() -> str:
+    CHARGES.append("charge")
+    return "charged"
+
+
+@server.tool(task="required")
+def order(ctx: Context) -> str:
+    ctx.run_as_task(ttl_ms=7_200_000)
+    token = ctx.step("send", send, ctx.idempotency_key("send"))
+    ctx.sleep("pause", 60_000)
+    ctx.elicit("sure", "Sure?", bool)
+    return ctx.step("confirm", send, token)
+
+
+@server.tool(task="required")
+async def orders(ctx: AsyncContext) -> dict[str, str]:
+    await ctx.run_as_task(ttl_ms=7_200_000)
+
+    async def one(branch: AsyncContext) -> str:
+        token = await branch.step("send", send, branch.idempotency_key("send"))
+        await branch.elicit("sure", "Sure?", bool)
+        return token
+
+    return await ctx.gather({"a": one, "b": one})
+
+
+@server.tool(task="required")
+def pay(ctx: Context) -> str:
+    ctx.run_as_task(ttl_ms=7_200_000)
+    return ctx.step("charge", charge)
+
+
+@server.tool(task="required")
+def pay_once(ctx: Context) -> str:
+    ctx.run_as_task(ttl_ms=7_200_000)
+    try:
+        return ctx.step("charge", charge, at_most_once=True)
+    except StepInterrupted:
+        return "interrupted"
+
+
+def disturbed(*, always_replay: bool = False) -> Iterator[Player]:
+    for play in crashes(lambda: Player(server, WITH_TASKS, always_replay=always_replay)):
+        SENT.clear()
+        CHARGES.clear()
+        yield play
+
+
+@pytest.mark.parametrize("always_replay", [False, True])
+def test_a_tool_with_a_good_api_comes_to_the_same_whatever_happens(always_replay: bool) -> None:
+    repeated = 0
+    for play in disturbed(always_replay=always_replay):
+        task = play.call("order").task.wake()
+        assert task.question("sure") == "Sure?"
+        assert task.answer(sure=True).text in SENT
+        assert len(SENT) == 1, "one order, however often it was sent"
+        assert not play.observer.failures
+        repeated += SENT.total() > 2
+    assert repeated == 2, "killed before the result of each step was written"
+
+
+def test_the_workers_of_an_async_tool_are_killed_just_so() -> None:
+    numbers = []
+    for play in disturbed():
+        done = play.call("orders").task.answer(**{"a/sure": True, "b/sure": True})
+        assert set(done.structured.values()) == set(SENT)
+        assert len(SENT) == 2
+        numbers.append(SENT.total())
+    assert numbers[0] == 2
+    assert max(numbers) > 2
+
+
+def test_a_step_that_may_not_be_repeated_is_caught() -> None:
+    def a_test_of_pay() -> None:
+        for play in disturbed():
+            assert play.call("pay").task.text == "charged"
+            assert CHARGES == ["charge"]
+
+    with pytest.raises(AssertionError):
+        a_test_of_pay()
+    assert CHARGES == ["charge", "charge"]
+
+
+def test_a_step_that_runs_once_at_most_is_not() -> None:
+    results = set()
+    for play in disturbed():
+        results.add(play.call("pay_once").task.text)
+        assert len(CHARGES) <= 1
+    assert results == {"charged", "interrupted"}
+
+
+def test_every_call_of_the_store_kills_twice_and_every_kick_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    players = []
+    for play in disturbed():
+        _ = play.call("pay").task
+        players.append(play)
+    told = [record.getMessage() for record in caplog.records]
+    calls = ["update M", "query", "get M", "put_new J#charge", "update M"]
+    assert players[0].workers.calls == len(calls)
+    killed = [
+        f"a worker was killed {side} call {number} of the store, {name}"
+        for number, name in enumerate(calls)
+        for side in ("before", "after")
+    ]
+    assert told == [*killed, "kick 0 of a worker was lost"]
+    assert len(players) == 1 + len(told)
+
+
+def test_one_crash_can_be_played_alone() -> None:
+    play = Player(server, WITH_TASKS)
+    play.workers.crash = Crash(3, is_done=False)
+    began = play.clock()
+    assert play.call("pay").task.text == "charged"
+    assert CHARGES == ["charge", "charge"]
+    assert play.clock() - began > 900, "the lease of the one that was lost is over"
+
+
+def test_a_test_without_tasks_kills_nobody_and_says_so() -> None:
+    with pytest.raises(AssertionError, match="no worker"):
+        list(disturbed())
+
+
+def test_a_test_that_does_something_else_the_next_time_says_so() -> None:
+    tools = iter(["order"])
+
+    def a_fickle_test() -> None:
+        for play in disturbed():
+            _ = play.call(next(tools, "pay")).task
+
+    with pytest.raises(AssertionError, match="this time"):
+        a_fickle_test()

@@ -1,0 +1,286 @@
+"""The driver of tasks that tool authors use in their own tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
+from mcp_roundtrip.testing import CANCEL, DECLINE, WITH_TASKS, NotReplayable, PlayedTask, Player
+from mcp_roundtrip.testing import played_task as driver
+
+server = Server("jobs")
+RAN: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+def did(what: str) -> str:
+    RAN.append(what)
+    return what
+
+
+@server.tool(task="optional")
+def provision(ctx: Context, name: str) -> dict[str, object]:
+    size = ctx.elicit("size", f"How large is {name}?", int)
+    ctx.run_as_task()
+    made = ctx.step("create", did, f"create {size}")
+    ctx.progress(1, 2, "created")
+    return {
+        "made": made,
+        "kept": ctx.elicit("keep", f"Keep {made}?", bool),
+        "did": ctx.step("end", did, "end"),
+    }
+
+
+@server.tool(task="required")
+async def compare(ctx: AsyncContext) -> dict[str, str]:
+    await ctx.run_as_task()
+
+    async def quote(branch: AsyncContext) -> str:
+        return await branch.step("quote", did, await branch.elicit("name", "Name?", str))
+
+    return await ctx.gather({"a": quote, "b": quote})
+
+
+@server.tool(task="required")
+def naps(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.step("before", did, "before")
+    ctx.sleep("nap", 30_000)
+    return ctx.step("after", did, "after")
+
+
+@server.tool(task="required")
+def visits(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.elicit_url("go", "Go there", "https://x.test", done=lambda: True)
+    return ctx.sample("say", "Hi", max_tokens=5).text
+
+
+@server.tool(task="required")
+def ends(ctx: Context, how: str) -> str:
+    ctx.run_as_task()
+    if how == "tool error":
+        raise ToolError("no luck")
+    if how == "protocol error":
+        raise ProtocolError(-32602, "broken")
+    return "well"
+
+
+def start(tool: str, **arguments: object) -> PlayedTask:
+    return Player(server, WITH_TASKS).call(tool, arguments).task
+
+
+def provisioning(*, always_replay: bool = False) -> PlayedTask:
+    play = Player(server, WITH_TASKS, always_replay=always_replay)
+    return play.call("provision", {"name": "db"}, size=4).task
+
+
+def test_a_task_is_played_in_three_lines() -> None:
+    task = Player(server, WITH_TASKS).call("provision", {"name": "db"}, size=4).task
+    assert task.question("keep") == "Keep create 4?"
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "did": "end"}
+    assert RAN == ["create 4", "end"]
+
+
+def test_a_task_that_waits_shows_what_its_client_sees() -> None:
+    task = provisioning()
+    assert (task.status, task.status_message, task.asked.keys()) == ("input_required", "created", {"keep"})
+    assert len(task.task_id) == 32
+    assert task.poll().detailed == task.detailed
+
+
+def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_together() -> None:
+    task = start("compare")
+    assert task.asked.keys() == {"a/name", "b/name"}
+    partly = task.answer(**{"a/name": "Ada"})
+    assert (partly.status, partly.asked.keys(), RAN) == ("input_required", {"b/name"}, [])
+    assert partly.answer(**{"b/name": "Bob"}).structured == {"a": "Ada", "b": "Bob"}
+    together = start("compare").answer(**{"a/name": "Ada", "b/name": "Bob"})
+    assert together.structured == {"a": "Ada", "b": "Bob"}
+
+
+def test_every_kind_of_question_can_be_answered() -> None:
+    said = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
+    assert start("visits").answer(go=None).answer(say=said).text == "Hello"
+
+
+@pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
+def test_a_client_can_refuse(refusal: object) -> None:
+    refused = provisioning().answer(keep=refusal)
+    assert (refused.status, refused.failed) == ("completed", True)
+
+
+@pytest.mark.parametrize("key", ["keep", "keep~2"])
+def test_a_question_that_is_asked_again_is_answered_by_its_own_key_or_the_one_on_the_wire(key: str) -> None:
+    again = provisioning().answer(keep="maybe")
+    assert again.asked.keys() == {"keep~2"}
+    assert again.question(key) == again.question("keep~2")
+    assert again.answer(**{key: False}).structured["kept"] is False
+
+
+def test_an_answer_to_what_is_not_asked_is_a_mistake_of_the_test() -> None:
+    with pytest.raises(AssertionError, match="'size' is not asked"):
+        provisioning().answer(size=4)
+
+
+def test_responses_can_be_sent_as_they_are() -> None:
+    task = provisioning()
+    assert task.respond({"unknown": 1}).detailed == task.detailed
+    assert task.respond({"keep": {"action": "accept", "content": {"value": True}}}).structured["kept"] is True
+
+
+def test_a_sleeping_task_wakes_when_its_time_has_come_and_somebody_polls() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("naps").task
+    assert (task.status, RAN) == ("working", ["before"])
+    play.clock.advance(29)
+    assert task.poll().status == "working"
+    play.clock.advance(1)
+    assert task.poll().text == "after"
+    assert RAN == ["before", "after"]
+
+
+def test_the_time_a_task_sleeps_for_can_be_skipped() -> None:
+    play = Player(server, WITH_TASKS)
+    before = play.clock()
+    done = play.call("naps").task.wake()
+    assert done.text == "after"
+    assert play.clock() == pytest.approx(before + 30, abs=0.01)
+    assert done.wake().detailed == done.detailed
+
+
+def test_a_cancelled_task_is_worked_on_no_more() -> None:
+    cancelled = provisioning().cancel()
+    assert (cancelled.status, RAN) == ("cancelled", ["create 4"])
+    assert cancelled.cancel().detailed == cancelled.detailed
+
+
+def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it() -> None:
+    told = start("ends", how="tool error")
+    assert (told.failed, told.text) == (True, "no luck")
+    broken = start("ends", how="protocol error")
+    assert (broken.status, broken.error["code"]) == ("failed", -32602)
+    with pytest.raises(AssertionError, match="broken"):
+        _ = broken.result
+
+
+def test_a_call_that_became_no_task_is_shown_where_a_task_was_expected() -> None:
+    with pytest.raises(AssertionError, match="input_required"):
+        _ = Player(server, WITH_TASKS).call("provision", {"name": "db"}).task
+    with pytest.raises(AssertionError, match="-32021"):
+        _ = Player(server).call("naps").task
+
+
+def test_a_task_that_is_forgotten_shows_the_error_of_the_poll() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("naps").task
+    play.clock.advance(3 * 3600)
+    with pytest.raises(AssertionError, match="-32602"):
+        _ = task.poll().status
+
+
+def test_a_task_whose_time_to_live_ends_has_failed() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("naps").task
+    play.clock.advance(3600)
+    assert task.poll().error["code"] == -32603
+
+
+def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
+    play, other = Player(server, WITH_TASKS), Server("other")
+
+    @other.tool(task="required")
+    def long(ctx: Context) -> str:
+        ctx.run_as_task()
+        return " ".join(ctx.step(name, slow, name) for name in ("one", "two", "three"))
+
+    def slow(name: str) -> str:
+        play.clock.advance(55)
+        return did(name)
+
+    play = Player(other, WITH_TASKS, worker_ms=60_000)
+    assert play.call("long").task.text == "one two three"
+    assert RAN == ["one", "two", "three"]
+    assert [event for event, _ in play.observer.events].count("worked") == 3
+
+
+def test_workers_with_hardly_any_time_take_an_answer_once_and_go_on() -> None:
+    server = Server("hasty")
+
+    @server.tool(task="required")
+    def hasty(ctx: Context) -> str:
+        ctx.run_as_task()
+        ctx.elicit("q", "?", bool)
+        return ctx.step("s", did, "s")
+
+    play = Player(server, WITH_TASKS, worker_ms=1)
+    assert play.call("hasty").task.answer(q=True).text == "s"
+
+
+def test_a_task_that_never_comes_to_rest_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Server("other")
+
+    @other.tool(task="required")
+    def endless(ctx: Context) -> None:
+        ctx.run_as_task()
+        for number in range(1_000_000):
+            ctx.step(str(number), did, "work")
+
+    monkeypatch.setattr(driver, "PATIENCE", 20)
+    created = Player(other, WITH_TASKS, always_replay=True).call("endless")
+    with pytest.raises(AssertionError, match="does not come to rest"):
+        _ = created.task
+    assert len(RAN) <= 20
+
+
+def test_with_always_replay_every_step_gives_its_task_back() -> None:
+    task = provisioning(always_replay=True)
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "did": "end"}
+    assert RAN == ["create 4", "end"]
+    again = provisioning(always_replay=True).answer(keep="maybe")
+    assert again.answer(keep=True).structured["kept"] is True
+
+
+def test_with_always_replay_a_sleep_is_slept_once() -> None:
+    play = Player(server, WITH_TASKS, always_replay=True)
+    assert play.call("naps").task.wake().text == "after"
+    assert RAN == ["before", "after"]
+
+
+def test_always_replay_finds_a_task_that_is_not_deterministic() -> None:
+    numbers, other = iter(range(100)), Server("other")
+
+    @other.tool(task="required")
+    def fickle(ctx: Context) -> str:
+        ctx.run_as_task()
+        return ctx.elicit("q", f"Question {next(numbers)}?", str)
+
+    with pytest.raises(NotReplayable):
+        _ = Player(other, WITH_TASKS, always_replay=True).call("fickle").task
+    assert Player(other, WITH_TASKS).call("fickle").task.asked.keys() == {"q"}
+
+
+MODULE = """
+from mcp_roundtrip import Context, Server
+server = Server("module")
+seen = []
+
+@server.tool(task="required")
+def counts(ctx: Context) -> int:
+    seen.append(1)
+    ctx.run_as_task()
+    ctx.elicit("q", "?", bool)
+    return len(seen)
+"""
+
+
+def test_a_module_is_loaded_anew_for_every_worker(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(MODULE)
+    assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1
