@@ -13,10 +13,14 @@ import pytest
 from mcp_roundtrip.local.sample_events import live
 from mcp_roundtrip.local.samples import stable
 from support.sam_build import ROOT, Built, sam_build
-from support.sample_events import LIVE, STABLE, Invoke, environment, unlike_the_table
+from support.sample_events import LIVE, STABLE, Invoke, environment, handler_of, unlike_the_table
 from support.template import functions
+from support.transformed import WORKER_OF
 
-LOGICAL_IDS = {folder: logical_id for logical_id, folder in functions().items()}
+LOGICAL_IDS = {
+    folder + ("_worker" if logical_id in WORKER_OF.values() else ""): logical_id
+    for logical_id, folder in functions().items()
+}
 
 
 @contextmanager
@@ -24,7 +28,8 @@ def process(built: Built, function: str, variables: dict[str, str]) -> Iterator[
     """A process of the built function; what is yielded takes an event and returns the response."""
     reader, writer = os.pipe()
     script = ROOT / "tests/support/artefact_process.py"
-    arguments = [built.function(LOGICAL_IDS[function]), built.layer, writer]
+    _, handler = handler_of(function)
+    arguments = [built.function(LOGICAL_IDS[function]), handler, built.layer, writer]
     with (
         os.fdopen(reader) as responses,
         subprocess.Popen(

@@ -19,6 +19,7 @@ from support.sample_events import (
     Invoke,
     environment,
     function_of,
+    handler_of,
     outcome,
     unlike_the_table,
 )
@@ -33,7 +34,12 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     with environment() as variables:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        yield lambda function, event: load_module(FUNCTIONS / function / "app.py").handler(event, None)
+
+        def invoked(function: str, event: Any) -> Any:
+            folder, handler = handler_of(function)
+            return getattr(load_module(FUNCTIONS / folder / "app.py"), handler)(event, None)
+
+        yield invoked
     wiring.ports.cache_clear()
 
 

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.local.dynamodb import FakeDynamoDb
+from mcp_roundtrip.local.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.kms import FakeKms, serve
+from mcp_roundtrip.local.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip.local.sample_events import (
     DEVELOPMENT_ENVIRONMENT,
     DEVELOPMENT_KEY_ID,
@@ -22,7 +26,8 @@ EVENTS = ROOT / "events"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`what` is a JSON-RPC error code, a resultType, or "tool error"; None without a body.
+    """`what` is a JSON-RPC error code, a resultType, "tool error" or how many messages failed; None without a
+    body.
 
     `status` is None for a direct invocation, which has no HTTP response.
     """
@@ -31,17 +36,28 @@ class Outcome:
     what: int | str | None
 
 
-ASKS, DONE, TOOL_ERROR = "input_required", "complete", "tool error"
+ASKS, DONE, TOOL_ERROR, TASK = "input_required", "complete", "tool error", "task"
 
 STABLE: Mapping[str, Outcome] = {
+    "approval/anonymous.json": Outcome(200, TOOL_ERROR),
+    "approval/call.json": Outcome(200, ASKS),
+    "approval/direct_call.json": Outcome(None, ASKS),
     "front_door/direct_list.json": Outcome(None, DONE),
     "front_door/discover.json": Outcome(200, DONE),
     "front_door/get.json": Outcome(405, -32600),
     "front_door/initialize.json": Outcome(400, -32022),
     "front_door/list.json": Outcome(200, DONE),
     "front_door/notification.json": Outcome(202, None),
+    "front_door/task_without_extension.json": Outcome(400, -32021),
     "front_door/unknown_method.json": Outcome(404, -32601),
     "front_door/unknown_tool.json": Outcome(400, -32602),
+    "front_door/unknown_task.json": Outcome(400, -32602),
+    "provision/bad_arguments.json": Outcome(200, TOOL_ERROR),
+    "provision/call.json": Outcome(200, ASKS),
+    "provision/direct_call.json": Outcome(None, ASKS),
+    "provision/without_tasks.json": Outcome(200, ASKS),
+    "provision_worker/invoke.json": Outcome(None, None),
+    "provision_worker/queue.json": Outcome(None, 0),
     "summarize/call.json": Outcome(200, ASKS),
     "summarize/direct_call.json": Outcome(None, ASKS),
     "summarize/without_capabilities.json": Outcome(200, DONE),
@@ -64,6 +80,8 @@ STABLE: Mapping[str, Outcome] = {
 }
 
 LIVE: Mapping[str, Outcome] = {
+    "live/provision/becomes_a_task.json": Outcome(200, TASK),
+    "live/provision/retry.json": Outcome(200, ASKS),
     "live/summarize/retry.json": Outcome(200, DONE),
     "live/weather/direct_retry.json": Outcome(None, DONE),
     "live/weather/moved_state.json": Outcome(400, -32602),
@@ -75,14 +93,22 @@ LIVE: Mapping[str, Outcome] = {
 
 
 def function_of(file: str) -> str:
-    """The folder name of the function an event is for."""
+    """What the function an event is for logs as: its folder, and `_worker` for one that works on tasks."""
     return Path(file).parent.name
+
+
+def handler_of(function: str) -> tuple[str, str]:
+    """A function's folder, and its handler's name in `app`."""
+    folder = function.removesuffix("_worker")
+    return folder, "handler" if folder == function else "worker"
 
 
 def outcome(response: Any) -> Outcome:
     """What a Lambda response came to; direct ones are bare JSON-RPC, or null."""
     if not isinstance(response, dict) or "jsonrpc" in response:
         return Outcome(None, _what(response))
+    if "batchItemFailures" in response:
+        return Outcome(None, len(response["batchItemFailures"]))
     body = response["body"]
     return Outcome(response["statusCode"], _what(json.loads(body) if body else None))
 
@@ -99,14 +125,18 @@ def _what(answer: Any) -> int | str | None:
 
 @contextmanager
 def environment() -> Iterator[dict[str, str]]:
-    """The variables a function needs to take the development key's states, with a KMS that holds the key."""
+    """The variables a function needs to take the development key's states, with a KMS that holds the key, an
+    empty table of tasks, and a Lambda without functions."""
     kms = FakeKms()
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
-    with serve(kms) as endpoint:
+    nowhere = HttpServer(LambdaApi(dict, lambda *call: NotImplemented).respond, max_body=MAX_PAYLOAD).start()
+    with serve(kms) as endpoint, serve_dynamodb(FakeDynamoDb()) as dynamodb_url, closing(nowhere):
         yield {
             **DEVELOPMENT_ENVIRONMENT,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
+            "AWS_ENDPOINT_URL_LAMBDA": nowhere.url,
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_REGION": "us-east-1",
@@ -115,7 +145,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 Invoke = Callable[[str, Any], Any]
-"""Takes a function's folder name and an event, returns its response."""
+"""Takes a function (`function_of`) and an event, returns its response."""
 
 
 def unlike_the_table(

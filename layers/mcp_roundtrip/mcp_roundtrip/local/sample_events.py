@@ -28,9 +28,12 @@ from mcp_roundtrip.local.samples import (
     DOCUMENT,
     DUPLICATE,
     HYDERABAD,
+    ORDERS,
+    PROVISION,
     RESOLVE,
     SUMMARIZE,
     WEATHER,
+    WITH_TASKS,
     WORK_ITEMS,
     Event,
     call,
@@ -54,6 +57,8 @@ DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
     "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
     "MCP_STATE_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_KEY_ID}",
     "MCP_STATE_ENCRYPTION_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_MAC_KEY_ID}",
+    "MCP_TASK_TABLE": "mcp-roundtrip-development",
+    "MCP_TASK_WORKER": "arn:aws:lambda:us-east-1:000000000000:function:ProvisionWorkerFunction",
 }
 
 Invoke = Callable[[str, Event], Any]
@@ -83,7 +88,7 @@ def live(invoke: Invoke) -> dict[str, Event]:
     def state(function: str, request: Event) -> str:
         return _state(function, invoke(function, request))
 
-    place = {"place": {"action": "accept", "content": {"value": "Hyderabad, Pakistan"}}}
+    place = _accepted("place", "Hyderabad, Pakistan")
     original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
     weather = state("weather", call("get_weather", HYDERABAD))
     resolution = state("work_items", call("update_work_item", RESOLVE))
@@ -104,7 +109,25 @@ def live(invoke: Invoke) -> dict[str, Event]:
         inputResponses=_summary(),
         requestState=state("summarize", call("summarize", DOCUMENT)),
     )
+    sized = call(
+        "provision_database",
+        ORDERS,
+        number=2,
+        capabilities=WITH_TASKS,
+        inputResponses=_accepted("size", "small"),
+        requestState=state("provision", call("provision_database", ORDERS, capabilities=WITH_TASKS)),
+    )
+    placed = call(
+        "provision_database",
+        ORDERS,
+        number=3,
+        capabilities=WITH_TASKS,
+        inputResponses=_accepted("region", "eu-central-1"),
+        requestState=state("provision", sized),
+    )
     return {
+        "live/provision/retry.json": post(PROVISION, sized),
+        "live/provision/becomes_a_task.json": post(PROVISION, placed),
         "live/weather/retry.json": post(WEATHER, retry),
         "live/weather/direct_retry.json": retry,
         "live/weather/moved_state.json": post(WEATHER, moved),
@@ -112,6 +135,10 @@ def live(invoke: Invoke) -> dict[str, Event]:
         "live/work_items/final.json": post(WORK_ITEMS, third),
         "live/summarize/retry.json": post(SUMMARIZE, summary),
     }
+
+
+def _accepted(key: str, value: str) -> dict[str, Any]:
+    return {key: {"action": "accept", "content": {"value": value}}}
 
 
 def _summary() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import md5
 from typing import Any
 
 from mcp_roundtrip.local.events import to_event
@@ -16,6 +17,8 @@ from mcp_roundtrip.protocol.methods import (
     META_PROTOCOL_VERSION,
     NAME_PARAMETER,
     PROTOCOL_VERSION,
+    TASKS_EXTENSION,
+    TASKS_GET,
     TOOLS_CALL,
     TOOLS_LIST,
 )
@@ -28,8 +31,12 @@ RECEIVED_AT = 1_785_196_800.0
 ASKABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """Capabilities of a client that can be asked anything."""
 
+WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
+"""The same of one that follows tasks."""
+
 MCP = "/mcp"
 WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
+PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
 
 HYDERABAD = {"location": "Hyderabad", "month": 7}
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
@@ -43,13 +50,27 @@ DOCUMENT = {
 }
 DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}}
 
+ORDERS = {"name": "orders"}
+EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
+
+# A task that nobody created: an id, and the key of an item.
+NO_TASK = "bm9ib2R5LWhhcy1jcmVhdGVkLXRoaXMt"
+NO_ITEM = {"task": f"{'0' * 32}#{NO_TASK}"}
+
 # The right shape, and signed by nobody.
 FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30." + "A" * 86
 
 
 def stable() -> dict[str, Event]:
     """The events by file; the same in every process."""
-    return {**_front_door(), **_weather(), **_work_items(), **_summarize()}
+    return {
+        **_front_door(),
+        **_weather(),
+        **_work_items(),
+        **_summarize(),
+        **_provision(),
+        **_approval(),
+    }
 
 
 def _front_door() -> dict[str, Event]:
@@ -63,6 +84,8 @@ def _front_door() -> dict[str, Event]:
         ),
         "front_door/unknown_method.json": post(MCP, message("prompts/list")),
         "front_door/unknown_tool.json": post(MCP, call("no_such_tool", {})),
+        "front_door/unknown_task.json": post(MCP, _tasks_get(WITH_TASKS)),
+        "front_door/task_without_extension.json": post(MCP, _tasks_get(ASKABLE)),
         "front_door/direct_list.json": message(TOOLS_LIST),
     }
 
@@ -106,6 +129,33 @@ def _summarize() -> dict[str, Event]:
     }
 
 
+def _provision() -> dict[str, Event]:
+    asks = call("provision_database", ORDERS, capabilities=WITH_TASKS)
+    unfit = call("provision_database", {"name": "Orders!"}, capabilities=WITH_TASKS)
+    return {
+        "provision/call.json": post(PROVISION, asks),
+        "provision/without_tasks.json": post(PROVISION, call("provision_database", ORDERS)),
+        "provision/bad_arguments.json": post(PROVISION, unfit),
+        "provision/direct_call.json": asks,
+        "provision_worker/invoke.json": NO_ITEM,
+        "provision_worker/queue.json": {"Records": [sqs_record(NO_ITEM)]},
+    }
+
+
+def _approval() -> dict[str, Event]:
+    extension: Mapping[str, Any] = {"extensions": {"com.example/approval": {}}}
+    in_the_client = call("approve_expense", EXPENSE, capabilities=extension)
+    return {
+        "approval/call.json": post(APPROVAL, in_the_client),
+        "approval/anonymous.json": post(APPROVAL, call("approve_expense", EXPENSE)),
+        "approval/direct_call.json": in_the_client,
+    }
+
+
+def _tasks_get(capabilities: Mapping[str, Any]) -> Event:
+    return message(TASKS_GET, capabilities=capabilities, taskId=NO_TASK)
+
+
 # -- messages and their events --------------------------------------------------------------------------
 
 
@@ -143,6 +193,27 @@ def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> 
     if name is not None:
         headers["mcp-name"] = mirrored.encode(name)
     return event("POST", path, headers, body)
+
+
+def sqs_record(body: Mapping[str, Any]) -> Event:
+    """A message of a queue, as a worker gets it (Lambda developer guide, "Using Lambda with Amazon SQS")."""
+    text = json.dumps(body)
+    return {
+        "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d",
+        "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
+        "body": text,
+        "attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": str(int(RECEIVED_AT * 1000)),
+            "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+            "ApproximateFirstReceiveTimestamp": str(int(RECEIVED_AT * 1000)),
+        },
+        "messageAttributes": {},
+        "md5OfBody": md5(text.encode(), usedforsecurity=False).hexdigest(),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:tasks",
+        "awsRegion": "eu-west-1",
+    }
 
 
 def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Event:
