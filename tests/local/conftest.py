@@ -107,9 +107,9 @@ SOURCES = {
                 except lambda_.exceptions.ResourceNotFoundException:
                     answers[name] = "not found"
             try:
-                boto3.client("sqs").list_queues()
+                boto3.client("secretsmanager").list_secrets()
             except Exception as error:
-                answers["sqs"] = error.response["ResponseMetadata"]["HTTPStatusCode"]
+                answers["secretsmanager"] = error.response["ResponseMetadata"]["HTTPStatusCode"]
             kms = boto3.client("kms")
             call = {"KeyId": os.environ["KEY"], "Message": b"m", "SigningAlgorithm": "ECDSA_SHA_256"}
             signature = kms.sign(**call)["Signature"]

@@ -48,7 +48,7 @@ def test_functions_reach_each_other_through_a_real_client(running: Running) -> N
         "event": 202,
         "Nobody": "not found",
         "Echo:other": "not found",
-        "sqs": 501,
+        "secretsmanager": 501,
         "valid": True,
     }
 

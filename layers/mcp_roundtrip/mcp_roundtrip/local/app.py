@@ -1,4 +1,4 @@
-"""A template, running: gateway, functions, Lambda's Invoke API, KMS and DynamoDB, all on 127.0.0.1."""
+"""A template, running: gateway, functions, Lambda's Invoke API, KMS, DynamoDB and SQS, all on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ from mcp_roundtrip.local.model import (
     Application,
     Function,
     FunctionFailed,
+    Queue,
     Route,
     TemplateError,
     function_arn,
 )
 from mcp_roundtrip.local.pool import Pool
+from mcp_roundtrip.local.sqs import MAX_BODY as MAX_MESSAGE
+from mcp_roundtrip.local.sqs import Queues
 from mcp_roundtrip.local.template import Template
 from mcp_roundtrip.local.watch import Watcher
 
@@ -90,6 +93,9 @@ class LocalApp:
     def functions(self) -> Mapping[str, Function]:
         return self._current().application.functions
 
+    def queues(self) -> Mapping[str, Queue]:
+        return self._current().application.queues
+
     def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
         """Run a function with an event and return its response.
 
@@ -143,7 +149,7 @@ class LocalApp:
 
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())
-        return template.application(self._keys.arns, self._url)
+        return template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
 
     def _generate(self, application: Application) -> _Generation:
         pools = {function.name: self._pool(function) for function in application.functions.values()}
@@ -191,6 +197,10 @@ def serve(
         stack.callback(lambda_server.close)
         front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
         stack.callback(front.close)
+        queues = Queues(lambda: app.queues(), lambda *call: app.run(*call), log)
+        stack.callback(queues.close)
+        sqs_server = HttpServer(queues.respond, max_body=MAX_MESSAGE)
+        stack.callback(sqs_server.close)
         kms = FakeKms()
         endpoints = {
             # Whatever is not here ends at a refusal, not at AWS.
@@ -198,12 +208,14 @@ def serve(
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
             "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms)).endpoint_url,
             "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(serve_dynamodb(FakeDynamoDb())),
+            "AWS_ENDPOINT_URL_SQS": sqs_server.url,
         }
         app = LocalApp(template.resolve(), front.url, endpoints, kms, options)
         stack.callback(app.close)
         atexit.register(app.close)  # for whoever leaves the block open
         stack.callback(atexit.unregister, app.close)
         lambda_server.start()
+        sqs_server.start()
         front.start()
         yield app
 

@@ -60,10 +60,24 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """An SQS queue. `reader` is the function that an event source mapping hands its messages to.
+
+    A message that it fails comes back after the visibility timeout, up to `max_receives` times in all.
+    """
+
+    name: str
+    reader: str
+    visibility_timeout_s: float
+    max_receives: float
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
-    """The functions by name, the routes, and the files and folders all of it was read from."""
+    """The functions and queues by name, the routes, and the files and folders all of it was read from."""
 
     functions: Mapping[str, Function]
+    queues: Mapping[str, Queue]
     routes: tuple[Route, ...]
     sources: tuple[Path, ...]
 

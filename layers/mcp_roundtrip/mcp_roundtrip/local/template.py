@@ -5,6 +5,7 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from mcp_roundtrip.local.model import (
     STACK_NAME,
     Application,
     Function,
+    Queue,
     Route,
     TemplateError,
     function_arn,
@@ -37,6 +39,8 @@ PSEUDO_PARAMETERS = {
 FUNCTION = "AWS::Serverless::Function"
 LAYER = "AWS::Serverless::LayerVersion"
 HTTP_APIS = ("AWS::Serverless::HttpApi", "AWS::ApiGatewayV2::Api")
+QUEUE = "AWS::SQS::Queue"
+EVENT_SOURCE = "AWS::Lambda::EventSourceMapping"
 KEY = "AWS::KMS::Key"
 ALIAS = "AWS::KMS::Alias"
 
@@ -85,9 +89,9 @@ class Template:
             for key in self._of_type(KEY, self._named())
         )
 
-    def application(self, key_arns: Mapping[str, str], api_url: str) -> Application:
-        """Everything to run, given the ARNs of the created keys by logical id and the gateway's URL."""
-        scope = self._named(key_arns, api_url)
+    def application(self, key_arns: Mapping[str, str], api_url: str, sqs_url: str = "") -> Application:
+        """Everything to run, given the ARNs of the created keys by logical id and the services' URLs."""
+        scope = self._named(key_arns, api_url, sqs_url)
         layers = {
             layer_arn(layer.name): _layer_folder(layer.folder("ContentUri", self.path.parent))
             for layer in self._of_type(LAYER, scope)
@@ -96,6 +100,7 @@ class Template:
         functions = [self._function(resource, layers) for resource in resources]
         return Application(
             {function.name: function for function in functions},
+            {queue.name: queue for queue in self._queues(scope)},
             tuple(
                 route
                 for resource, function in zip(resources, functions, strict=True)
@@ -130,6 +135,20 @@ class Template:
             alias=resource.text("AutoPublishAlias", "") or None,
         )
 
+    def _queues(self, scope: Scope) -> Iterator[Queue]:
+        """The queues that a function reads. One that is only written to, as for what failed, is not run."""
+        queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, scope)}
+        for source in self._of_type(EVENT_SOURCE, scope):
+            queue = queues.get(source.text("EventSourceArn"))
+            if queue is None:
+                raise TemplateError(f"{source.name}.EventSourceArn: is no queue of this template")
+            yield Queue(
+                queue.name,
+                source.text("FunctionName").rpartition("function:")[2].partition(":")[0],
+                queue.number("VisibilityTimeout", 30),
+                float(queue.get("RedrivePolicy", {}).get("maxReceiveCount", math.inf)),
+            )
+
     def _exists(self, name: str, resource: Any) -> bool:
         if not isinstance(resource, dict) or "Type" not in resource:
             raise TemplateError(f"{name}: a resource needs a Type")
@@ -146,7 +165,9 @@ class Template:
                     properties = _merged(self._globals, properties)
                 yield _Resource(name, properties, scope)
 
-    def _named(self, key_arns: Mapping[str, str] | None = None, api_url: str = "") -> Scope:
+    def _named(
+        self, key_arns: Mapping[str, str] | None = None, api_url: str = "", sqs_url: str = ""
+    ) -> Scope:
         """The scope with the template's resources in it, under the names they have on this computer."""
         values, attributes = dict(self._scope.values), dict(self._scope.attributes)
         values.update((name, name) for name in self._resources)
@@ -165,6 +186,9 @@ class Template:
                 values[f"{function.name}.Alias"] = function_arn(name, alias_name)
                 values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
                 values[f"{function.name}.Version"] = function_arn(name, LATEST)  # there is no other here
+        for queue in self._of_type(QUEUE, self._scope):
+            values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
+            attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
         for key in self._of_type(KEY, self._scope):
             arn = (key_arns or {}).get(key.name, key.name)
             values[key.name] = attributes[f"{key.name}.KeyId"] = arn.rpartition("/")[2]
@@ -219,6 +243,10 @@ def parameters_without_default(path: Path) -> set[str]:
 
 def layer_arn(logical_id: str) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{logical_id}:1"
+
+
+def queue_arn(logical_id: str) -> str:
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
 
 
 def _layer_folder(content: Path) -> Path:

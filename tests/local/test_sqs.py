@@ -1,0 +1,192 @@
+"""Queues on this computer: messages come to their reader, with a delay, and again when it failed them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from mypy_boto3_sqs import SQSClient
+
+from mcp_roundtrip.local import TemplateError, serve
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Queue
+from mcp_roundtrip.local.sqs import MAX_BODY, Queues
+from mcp_roundtrip.local.template import Template
+from support.throwaway import write_application
+
+WITHIN_S = 5
+QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3)
+
+
+@dataclass
+class Reader:
+    """The function behind a queue: `answers` says what it returns or, with an exception, that it failed."""
+
+    answers: Callable[[dict[str, Any]], Any]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    log: list[str] = field(default_factory=list)
+
+    def run(self, function: str, payload: bytes) -> Outcome:
+        assert function == "Worker"
+        [record] = json.loads(payload)["Records"]
+        answer = self.answers(record)
+        with self.changed:
+            self.records.append(record)
+            self.changed.notify_all()
+        return Outcome(b"{}", failed=True) if answer is None else Outcome(json.dumps(answer).encode())
+
+    def logged(self, line: str) -> None:
+        with self.changed:
+            self.log.append(line)
+            self.changed.notify_all()
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(condition, WITHIN_S)
+
+
+def all_done(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": []}
+
+
+def failed(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+
+
+def crashed(record: dict[str, Any]) -> Any:
+    return None
+
+
+@pytest.fixture
+def reader() -> Reader:
+    return Reader(all_done)
+
+
+@pytest.fixture
+def sqs(reader: Reader) -> Iterator[SQSClient]:
+    queues = Queues(lambda: {"Jobs": QUEUE}, reader.run, reader.logged)
+    server = HttpServer(queues.respond, max_body=MAX_BODY).start()
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
+    with closing(client), closing(server), closing(queues):
+        yield client
+
+
+def url(sqs: SQSClient, name: str = "Jobs") -> str:
+    return f"{sqs.meta.endpoint_url}/000000000000/{name}"
+
+
+def test_a_message_comes_to_the_queues_reader_once(sqs: SQSClient, reader: Reader) -> None:
+    sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
+    reader.wait_for(lambda: bool(reader.records))
+    [record] = reader.records
+    assert (record["messageId"], record["body"]) == (sent["MessageId"], '{"task": "é"}')
+    assert record["md5OfBody"] == sent["MD5OfMessageBody"]
+    assert record["eventSourceARN"].endswith(":Jobs")
+
+
+@pytest.mark.parametrize("answers", [failed, crashed])
+def test_a_message_its_reader_fails_comes_again_until_it_is_given_up(
+    sqs: SQSClient, reader: Reader, answers: Callable[[dict[str, Any]], Any]
+) -> None:
+    reader.answers = answers
+    sqs.send_message(QueueUrl=url(sqs), MessageBody="x")
+    reader.wait_for(lambda: bool(reader.log))
+    receives = [record["attributes"]["ApproximateReceiveCount"] for record in reader.records]
+    assert receives == ["1", "2", "3"]
+
+
+def test_a_message_with_a_delay_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
+    queues = Queues(lambda: {"Jobs": QUEUE}, reader.run, reader.logged)
+    server = HttpServer(queues.respond, max_body=MAX_BODY).start()
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
+    before = set(threading.enumerate())
+    with closing(client), closing(server):
+        client.send_message(QueueUrl=url(client), MessageBody="late", DelaySeconds=900)
+        client.send_message(QueueUrl=url(client), MessageBody="now")
+        reader.wait_for(lambda: bool(reader.records))
+        queues.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(WITHIN_S)
+    assert [record["body"] for record in reader.records] == ["now"]
+
+
+@pytest.mark.parametrize(
+    ("name", "delay", "code"), [("Nobody", 0, "QueueDoesNotExist"), ("Jobs", 901, "InvalidParameterValue")]
+)
+def test_what_sqs_refuses_is_refused(sqs: SQSClient, name: str, delay: int, code: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
+    assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+TEMPLATE = """
+    Resources:
+      Jobs:
+        Type: AWS::SQS::Queue
+        Properties: {VisibilityTimeout: 60, RedrivePolicy: {maxReceiveCount: 4, deadLetterTargetArn: arn}}
+      Failures: {Type: AWS::SQS::Queue}
+      Reads:
+        Type: AWS::Lambda::EventSourceMapping
+        Properties: {EventSourceArn: !GetAtt Jobs.Arn, FunctionName: !Ref Worker.Alias}
+      Worker:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: ., Handler: app.worker, AutoPublishAlias: live}
+      Sender:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: .
+          Handler: app.sender
+          Environment: {Variables: {QUEUE: !Ref Jobs, WORKER: !Ref Worker.Version}}
+    """
+APP = """
+    import os, boto3
+    def sender(event, context):
+        boto3.client("sqs").send_message(QueueUrl=os.environ["QUEUE"], MessageBody="hello")
+    def worker(event, context):
+        print("worked on", event["Records"][0]["body"], flush=True)
+        return {"batchItemFailures": []}
+    """
+
+
+def test_a_templates_queue_leads_to_the_function_that_reads_it(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
+    assert application.queues == {"Jobs": Queue("Jobs", "Worker", 60, 4)}
+    assert application.functions["Sender"].environment == {
+        "QUEUE": "http://127.0.0.1:1/000000000000/Jobs",
+        "WORKER": "arn:aws:lambda:us-east-1:000000000000:function:Worker:$LATEST",
+    }
+
+
+def test_functions_reach_each_other_through_a_queue(tmp_path: Path) -> None:
+    lines: list[str] = []
+    worked = threading.Event()
+
+    def log(line: str) -> None:
+        lines.append(line)
+        if "worked on hello" in line:
+            worked.set()
+
+    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
+        app.invoke("Sender", {})
+        assert worked.wait(WITHIN_S), lines
+
+
+def test_a_mapping_of_what_is_no_queue_is_refused(tmp_path: Path) -> None:
+    path = write_application(
+        tmp_path, TEMPLATE.replace("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: arn"), {"app.py": APP}
+    )
+    with pytest.raises(TemplateError, match=r"Reads\.EventSourceArn"):
+        Template(path, {}).application({}, "")
