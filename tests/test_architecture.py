@@ -118,8 +118,8 @@ def test_a_plain_call_imports_nothing_slow() -> None:
 PUBLIC = """
 AsyncContext Audio Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
 ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpRoundtripError
-MissingClientCapability NamespacedRequest Principal ProtocolError ResourceLink Retry Root Sample Sampled Server
-StepInterrupted Suspend Text ToolError UsageError one_of
+MissingClientCapability NamespacedRequest Principal ProtocolError ResourceLink Retry Root Sample Sampled
+Server StepInterrupted Suspend Text ToolError UsageError one_of
 """
 
 

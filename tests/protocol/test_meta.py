@@ -114,3 +114,59 @@ def test_the_header_rung_comes_before_meta() -> None:
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
 def test_a_name_of_the_wrong_type_is_no_header_mismatch(name: Any) -> None:
     assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), Route)
+
+
+def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Route | Notification | Rejection:
+    return classify(headers or {}, json.dumps(body), serves_legacy=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "version"),
+    [
+        ({}, "2025-11-25"),
+        ({"mcp-protocol-version": "2025-11-25"}, "2025-11-25"),
+        ({"mcp-protocol-version": " 2025-06-18 "}, "2025-06-18"),
+        ({"mcp-method": "tools/call", "mcp-name": "x"}, "2025-11-25"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}], ids=str)
+def test_a_legacy_request_is_routed_where_its_era_is_served(
+    headers: dict[str, str], version: str, meta: Any
+) -> None:
+    route = legacy(message("tools/list", meta=meta), headers)
+    assert isinstance(route, Route)
+    assert route.is_legacy
+    assert route.meta == ClientMeta(version, {}, progress_token=(meta or {}).get("progressToken"))
+
+
+def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
+    route = legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}}))
+    assert isinstance(route, Route)
+    assert route.meta.capabilities == {"sampling": {}}
+
+
+@pytest.mark.parametrize("meta", ["x", [], 7, {CAPABILITIES: []}, {"progressToken": True}])
+def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> None:
+    outcome = legacy(message("tools/list", meta=meta))
+    assert code(outcome) == -32602
+    assert isinstance(outcome, Rejection)
+    assert outcome.is_legacy
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", ""])
+def test_a_legacy_version_nobody_serves_is_refused_as_ever(version: str) -> None:
+    outcome = legacy(message("tools/list", meta=None), {"mcp-protocol-version": version})
+    assert code(outcome) == -32022
+    assert isinstance(outcome, Rejection)
+    assert not outcome.is_legacy
+
+
+def test_a_modern_request_climbs_the_same_ladder_where_legacy_ones_are_served() -> None:
+    body = message("server/discover")
+    good = classify(headers(body), json.dumps(body), serves_legacy=True)
+    assert isinstance(good, Route)
+    assert not good.is_legacy
+    assert code(legacy(body)) == -32020
+    bare = message("server/discover", meta=None)
+    assert code(classify(headers(bare), json.dumps(bare), serves_legacy=True)) == -32602

@@ -13,9 +13,11 @@ import pytest
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.local.catalog import rows
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
-from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
+from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
+from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.testing import FakeClock
 from mcp_roundtrip.testing.environment import make_ports
 from mcp_roundtrip.testing.tasks import TaskTable
@@ -61,6 +63,24 @@ def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports:
     assert (found["taskId"], found["status"]) == (created["taskId"], "working")
     post(door.endpoint, message("tasks/cancel", meta=TASKS, taskId=created["taskId"]), ports)
     assert post(door.endpoint, asked, ports)["result"]["status"] == "cancelled"
+
+
+def test_a_forwarded_calls_task_comes_to_a_result_under_the_front_doors_name() -> None:
+    clock = FakeClock()
+    table = TaskTable(clock)
+    ports = replace(make_ports(clock=clock), tasks=table.port)
+    forwarded = Forwarded(server_info={"name": "door", "version": "1"})
+    body = call("last", meta=TASKS)
+    lasting.endpoint.respond(
+        HttpRequest("POST", headers(body), json.dumps(body)),
+        ports,
+        Invocation("id", 1e18, forwarded=forwarded),
+    )
+    [(_, pk)] = table.kicks.sent
+    work(ToolServer(lasting.info, None, lasting.tools), {"task": pk}, None, lambda: ports)
+    task = table.task(pk.partition("#")[2])
+    assert task is not None
+    assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
 def test_the_extension_is_advertised_if_an_owner_has_tasks(tmp_path: Path, ports: Ports) -> None:

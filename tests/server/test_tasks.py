@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -14,91 +11,12 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
-from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import StepInterrupted, StoreError
-from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 from mcp_roundtrip.server.task_worker import work
-from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, make_ports
-from mcp_roundtrip.testing.tasks import Dying, Killed, TaskTable
-from support.messages import META, headers, message
-
-DECLARED = {"elicitation": {}, "sampling": {}, "extensions": {TASKS_EXTENSION: {}}}
-UNDECLARED = {"elicitation": {}}
-KEY = LocalKey.generate()
-
-
-def accepted(value: Any) -> dict[str, Any]:
-    return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
-
-
-class OfALambda:
-    """A Lambda context with time left."""
-
-    aws_request_id = "worker-1"
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 900_000
-
-
-@dataclass
-class World:
-    """One deployment: requests and workers share nothing but the table and the key."""
-
-    server: Server
-    clock: FakeClock = field(default_factory=FakeClock)
-    observer: Remembered = field(default_factory=Remembered)
-    capabilities: Mapping[str, Any] = field(default_factory=lambda: DECLARED)
-    user: str = "alice"
-    table: TaskTable = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.table = TaskTable(self.clock)
-
-    def ports(self, store: TaskStore | None = None) -> Ports:
-        """Those of a new environment; on a store of its own for one that is to die."""
-        ports = make_ports(
-            key=KEY, clock=self.clock, observer=self.observer, auth=Authenticator(AuthMode.JWT)
-        )
-        return replace(ports, tasks=partial(self.table.port, store))
-
-    def post(self, method: str, **params: Any) -> Any:
-        capabilities = params.pop("capabilities", self.capabilities)
-        user = params.pop("user", self.user)
-        body = message(method, meta={**META, META_CLIENT_CAPABILITIES: capabilities}, **params)
-        request = HttpRequest(
-            "POST", headers(body), json.dumps(body), {"jwt": {"claims": {"iss": "https://id", "sub": user}}}
-        )
-        response = self.server.endpoint.respond(request, self.ports(), Invocation("id", 1e18))
-        return json.loads(response.body)
-
-    def call(self, name: str, **params: Any) -> Any:
-        return self.post("tools/call", name=name, arguments=params.pop("arguments", {}), **params)
-
-    def start(self, name: str, **arguments: Any) -> str:
-        """Call a tool that becomes a task at once; its id."""
-        result = self.call(name, arguments=arguments)["result"]
-        assert result["resultType"] == "task"
-        return str(result["taskId"])
-
-    def get(self, task_id: str, **more: Any) -> Any:
-        return self.post("tasks/get", taskId=task_id, **more)
-
-    def status(self, task_id: str) -> str:
-        return str(self.get(task_id)["result"]["status"])
-
-    def update(self, task_id: str, **responses: Any) -> Any:
-        return self.post("tasks/update", taskId=task_id, inputResponses=responses)
-
-    def run_workers(self) -> None:
-        while self.table.kicks.sent:
-            _, pk = self.table.kicks.sent.popleft()
-            work(self.server._tool_server, {"task": pk}, OfALambda(), self.ports)
-
+from mcp_roundtrip.testing.tasks import Dying, Killed
+from support.task_world import UNDECLARED, OfALambda, World, accepted
 
 server = Server("jobs")
 ran: list[str] = []
@@ -286,7 +204,7 @@ def test_some_of_several_answers_leave_the_rest_outstanding(world: World) -> Non
 def test_a_cancelled_task_is_worked_on_no_more(world: World) -> None:
     task_id = world.start("compute", label="x")
     for _ in range(2):
-        assert world.post("tasks/cancel", taskId=task_id)["result"].keys() == {"resultType", "_meta"}
+        assert world.cancel(task_id)["result"].keys() == {"resultType", "_meta"}
     world.run_workers()
     assert world.status(task_id) == "cancelled"
     assert ran == []
@@ -296,7 +214,7 @@ def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(world: Wo
     task_id = world.start("compute", label="x")
     world.run_workers()
     before = world.get(task_id)["result"]
-    assert "result" in world.post("tasks/cancel", taskId=task_id)
+    assert "result" in world.cancel(task_id)
     assert world.get(task_id)["result"] == before
 
 
@@ -494,13 +412,7 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World)
             OfALambda(),
             partial(world.ports, throttled),
         )
-    ports = world.ports(throttled)
-    body = message("tasks/get", meta={**META, META_CLIENT_CAPABILITIES: DECLARED}, taskId=task_id)
-    request = HttpRequest(
-        "POST", headers(body), json.dumps(body), {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
-    )
-    response = server.endpoint.respond(request, ports, Invocation("id", 1e18))
-    assert json.loads(response.body)["error"]["code"] == -32603
+    assert world.get(task_id, store=throttled)["error"]["code"] == -32603
     assert world.observer.failures[-1][0] == "task_unavailable"
     world.run_workers()
     assert world.status(task_id) == "completed"
@@ -530,16 +442,8 @@ def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_ne
 
 def test_a_tool_that_a_later_deployment_does_not_have_fails_its_tasks(world: World) -> None:
     task_id = world.start("compute", label="x")
-    replaced = replace_server(world, Server("jobs"))
-    replaced.run_workers()
+    world.next_deployment(Server("jobs")).run_workers()
     assert world.status(task_id) == "failed"
-
-
-def replace_server(world: World, server: Server) -> World:
-    """The next deployment, on the same table."""
-    later = World(server, world.clock, world.observer)
-    later.table = world.table
-    return later
 
 
 def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(world: World) -> None:
@@ -552,7 +456,7 @@ def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(world: 
         return "done"
 
     world.update(task_id, keep=accepted(True))
-    replace_server(world, changed).run_workers()
+    world.next_deployment(changed).run_workers()
     failed = world.get(task_id)["result"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert [event for event, _ in world.observer.failures] == ["drift"]

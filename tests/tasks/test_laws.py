@@ -189,7 +189,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)
     def complete(self, ago):
-        self.worked("complete", ago, now_ms=self.now, result="1")
+        self.worked("complete", ago, now_ms=self.now, told={"res": "1"})
 
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)

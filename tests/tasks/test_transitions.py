@@ -48,7 +48,7 @@ READY = NEW.to_item()
 LEASED = after(READY, claim())
 PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
-COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, result='{"a":1}'))
+COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
 CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
 
@@ -81,12 +81,12 @@ APPLY = {
     "answer all": (answered(), {"parked"}),
     "answer at another version": (answered(version=2), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
-    "complete": (transitions.complete(owner="me", now_ms=NOW, result="1"), {"leased"}),
+    "complete": (transitions.complete(owner="me", now_ms=NOW, told={"res": "1"}), {"leased"}),
     "complete when the lease is over": (
-        transitions.complete(owner="me", now_ms=LATER, result="1"),
+        transitions.complete(owner="me", now_ms=LATER, told={"res": "1"}),
         {"leased"},
     ),
-    "complete by another": (transitions.complete(owner="you", now_ms=NOW, result="1"), set()),
+    "complete by another": (transitions.complete(owner="you", now_ms=NOW, told={"res": "1"}), set()),
     "fail": (transitions.fail(owner="me", now_ms=NOW, **END), {"leased"}),
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
@@ -226,7 +226,7 @@ def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
 
 def test_a_result_is_in_the_task_or_in_pieces():
     assert (task(COMPLETED).result, task(COMPLETED).result_pieces) == ({"a": 1}, 0)
-    pieces = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, result=None, pieces=4)))
+    pieces = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"resn": 4, "reso": "me"})))
     assert (pieces.status, pieces.result, pieces.result_pieces) == (Status.COMPLETED, None, 4)
 
 

@@ -187,6 +187,7 @@ def _tasks(settings: Settings) -> TaskPort:
         dispatcher,
         clock_ms=lambda: int(time.time() * 1000),
         gone=lambda task_id: observer().record("task_given_up", task=task_id),
+        unsent=lambda task_id, error: observer().failure("worker_not_sent_for", error, task=task_id),
     )
     return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
 

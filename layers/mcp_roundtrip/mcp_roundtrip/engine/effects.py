@@ -154,7 +154,7 @@ def sleeps(run: Run, key: str, duration_ms: int) -> bool:
     """Whether the run has to wait. The end of the waiting is journaled when it begins."""
     if run.tasks.recorder is None:
         raise run.fail(UsageError("sleep needs a task: nobody could wake a call that is none"))
-    wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000) + duration_ms)
+    wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000 + duration_ms))
     if run.environment.clock() * 1000 >= wake_at_ms:
         return False
     run.sleep_until(wake_at_ms)

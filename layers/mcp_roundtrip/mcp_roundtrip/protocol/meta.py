@@ -2,7 +2,9 @@
 
 Pure; the first rung that fails wins, and `classify` says so with a `Rejection`. The rungs, in order: one
 JSON-RPC message, headers that agree with it, `_meta` with its two required fields, a supported version.
-Rungs that need to know the server (method, name, a tool's own needs) follow in `server.dispatch`.
+A request of the `initialize` era has neither such headers nor such fields, and skips these rungs where its
+era is served at all. Rungs that need to know the server (method, name, a tool's own needs) follow in
+`server.dispatch`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from mcp_roundtrip.protocol.jsonrpc import (
 )
 from mcp_roundtrip.protocol.methods import (
     HEADER_PROTOCOL_VERSION,
+    LEGACY_VERSION,
+    LEGACY_VERSIONS,
     LOG_LEVELS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -56,6 +60,11 @@ class Route:
     params: Mapping[str, Any]
     meta: ClientMeta
 
+    @property
+    def is_legacy(self) -> bool:
+        """Whether it is of the `initialize` era."""
+        return self.meta.protocol_version in LEGACY_VERSIONS
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -63,24 +72,51 @@ class Rejection:
 
     id: RequestId | None
     failure: ProtocolError
+    is_legacy: bool = False
 
 
-def classify(headers: Mapping[str, str], body: str | bytes) -> Route | Notification | Rejection:
-    """Run the ladder over one HTTP body. `headers` has lower-case names."""
+def classify(
+    headers: Mapping[str, str], body: str | bytes, *, serves_legacy: bool = False
+) -> Route | Notification | Rejection:
+    """Run the ladder over one HTTP body. `headers` has lower-case names.
+
+    With `serves_legacy`, a request of the `initialize` era becomes a Route of one of LEGACY_VERSIONS.
+    """
     try:
         message = read(body)
     except InvalidEnvelope as failure:
         return Rejection(failure.id, failure)
     if isinstance(message, Notification):
         return message
+    legacy_version = _legacy_version(message, headers) if serves_legacy else None
     try:
-        _refuse_legacy(message, headers)
-        mirrored.check(message, headers)
-        meta = _client_meta(message.params)
-        _check_version(meta.protocol_version)
+        if legacy_version is None:
+            _refuse_legacy(message, headers)
+            mirrored.check(message, headers)
+            meta = _client_meta(message.params)
+            _check_version(meta.protocol_version)
+        else:
+            meta = _legacy_meta(message.params, legacy_version)
     except ProtocolError as failure:
-        return Rejection(message.id, failure)
+        return Rejection(message.id, failure, is_legacy=legacy_version is not None)
     return Route(message.id, message.method, message.params, meta)
+
+
+def _has_version(message: Request) -> bool:
+    meta = message.params.get("_meta")
+    return isinstance(meta, dict) and META_PROTOCOL_VERSION in meta
+
+
+def _legacy_version(message: Request, headers: Mapping[str, str]) -> str | None:
+    """The version of a request of the `initialize` era that may be served; None for every other request.
+
+    Its clients name their version in a header once `initialize` has agreed on one (2025-11-25,
+    basic/transports "Protocol Version Header"); a request without is taken for one of the latest.
+    """
+    if _has_version(message):
+        return None
+    version = headers.get(HEADER_PROTOCOL_VERSION, LEGACY_VERSION).strip()
+    return version if version in LEGACY_VERSIONS else None
 
 
 def _refuse_legacy(message: Request, headers: Mapping[str, str]) -> None:
@@ -89,8 +125,7 @@ def _refuse_legacy(message: Request, headers: Mapping[str, str]) -> None:
     Such a client sends no version in `_meta`; a header that names a supported version shows a modern client
     whose `_meta` is malformed instead (basic/versioning "Backward Compatibility").
     """
-    meta = message.params.get("_meta")
-    if isinstance(meta, dict) and META_PROTOCOL_VERSION in meta:
+    if _has_version(message):
         return
     if message.method == "initialize":
         requested = message.params.get("protocolVersion")
@@ -111,6 +146,18 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
         info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
         progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
         log_level=_log_level(meta),
+    )
+
+
+def _legacy_meta(params: Mapping[str, Any], version: str) -> ClientMeta:
+    """Its `_meta` has a progress token at most, but a client may say what it can do as later ones do."""
+    meta = params.get("_meta", {})
+    if not isinstance(meta, dict):
+        raise _invalid("_meta", "must be an object")
+    return ClientMeta(
+        protocol_version=version,
+        capabilities=_optional(meta, META_CLIENT_CAPABILITIES, dict, "an object") or {},
+        progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
     )
 
 

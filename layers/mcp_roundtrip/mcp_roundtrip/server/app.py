@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.principal import Principal, bound_to
-from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
+from mcp_roundtrip.server.dispatch import Endpoint, Handler, ToolServer
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import Registry
@@ -17,12 +18,17 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.links import Link
 
 
+LegacyTasks = Literal["sep-2322"]
+"""Which dialect of tasks clients of 2025-11-25 are served."""
+
+
 class Server(Registry):
     """A complete MCP server on one Lambda function.
 
     `name`, `version` and `title` are what it calls itself; `instructions` tell models how to use it.
-    `namespaced_requests` lets its tools use `ctx.request`. `ports` replaces what the environment provides,
-    in tests.
+    `namespaced_requests` lets its tools use `ctx.request`. With `legacy_tasks="sep-2322"`, clients of
+    2025-11-25 are served too, and ask for tasks in the dialect that SEP-2322 describes. `ports` replaces what
+    the environment provides, in tests. Raises DefinitionError for a dialect that does not exist.
     """
 
     def __init__(
@@ -33,11 +39,13 @@ class Server(Registry):
         title: str | None = None,
         instructions: str | None = None,
         namespaced_requests: bool = False,
+        legacy_tasks: LegacyTasks | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         super().__init__()
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self._ports = ports
+        self._legacy_tasks = known_dialect(legacy_tasks)
         self._tool_server = ToolServer(self.info, instructions, self.tools, namespaced_requests)
 
     @cached_property
@@ -48,7 +56,20 @@ class Server(Registry):
             from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers)
+        return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
+
+    def _legacy_handlers(self) -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.legacy import LegacyServer  # off by default
+        from mcp_roundtrip.server.sep_2322 import ToolCalls, task_methods
+
+        server = self._tool_server
+        return LegacyServer(
+            self.info,
+            server.instructions,
+            lambda: [(tool.definition(), tool.task) for tool in self.tools.values()],
+            ToolCalls(server).answer,
+            task_methods() if server.has_tasks else {},
+        ).handlers()
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = server.lambda_handler`."""
@@ -67,6 +88,13 @@ class Server(Registry):
         (client/elicitation "Phishing"). Raises StateRejected.
         """
         return self._ports().links().open(bound_to(principal), token)
+
+
+def known_dialect(legacy_tasks: LegacyTasks | None) -> LegacyTasks | None:
+    """The setting `legacy_tasks`. Raises DefinitionError."""
+    if legacy_tasks not in (None, "sep-2322"):
+        raise DefinitionError(f'legacy_tasks={legacy_tasks!r}: the one dialect there is, is "sep-2322"')
+    return legacy_tasks
 
 
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

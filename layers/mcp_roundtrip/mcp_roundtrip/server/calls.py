@@ -18,14 +18,12 @@ from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
     Drift,
-    ItemTooLarge,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
     SettingsError,
     StateRejected,
     StateTooLarge,
-    StoreError,
     ToolError,
 )
 from mcp_roundtrip.principal import Principal, bound_to
@@ -100,7 +98,7 @@ class Call:
         try:
             arguments = self.tool.parameters.validate(self.inputs.arguments)
         except ArgumentsError as error:
-            return self._reply(results.tool_error(self.server_info, str(error)), "arguments_refused")
+            return self.reply(results.tool_error(self.server_info, str(error)), "arguments_refused")
         run = self._run(opened)
         outcome = self.replay(arguments, run)
         reply = self._conclude(outcome, opened)
@@ -205,14 +203,9 @@ class Call:
         return self._done(outcome.value) if isinstance(outcome, Done) else self._failed(outcome.error)
 
     def _task(self, journal: Journal, ttl_ms: int) -> Reply:
-        from mcp_roundtrip.server.tasks import start  # most calls never become tasks
+        from mcp_roundtrip.server.tasks import become_task  # most calls never do
 
-        try:
-            task = start(self, journal, ttl_ms)
-        except (StoreError, ItemTooLarge) as error:
-            self.ports.observer.failure("task_unavailable", error, tool=self.tool.name)
-            raise internal_error(self.invocation.correlation_id) from error
-        return self._reply(results.task(self.server_info, task), "task", task=task["taskId"])
+        return become_task(self, journal, ttl_ms)
 
     def _done(self, value: Any) -> Reply:
         try:
@@ -220,7 +213,7 @@ class Call:
         except Exception as error:
             return self._failed(error)
         members = {} if structured is MISSING else {"structuredContent": structured}
-        return self._reply(results.tool_result(self.server_info, content, members), "complete")
+        return self.reply(results.tool_result(self.server_info, content, members), "complete")
 
     def _input_required(
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
@@ -228,9 +221,7 @@ class Call:
         this_round = 1 if opened is None else opened.round + 1
         if this_round > self.ports.policy.max_rounds:
             text = f"The call was given up: it is not finished after {this_round - 1} rounds."
-            return self._reply(
-                results.tool_error(self.server_info, text), "too_many_rounds", round=this_round
-            )
+            return self.reply(results.tool_error(self.server_info, text), "too_many_rounds", round=this_round)
         try:
             state = self.ports.states().seal(
                 self._binding(),
@@ -240,14 +231,14 @@ class Call:
             )
         except StateRejected:  # opened in time, and the flow ended while the tool ran
             text = "The call took too long for another round. Call the tool again."
-            return self._reply(results.tool_error(self.server_info, text), "flow_expired", round=this_round)
+            return self.reply(results.tool_error(self.server_info, text), "flow_expired", round=this_round)
         except KeyServiceError as error:
             raise self._internal(error) from error
         except StateTooLarge as error:
             return self._too_large(error, journal)
         if len(state) > LARGE_STATE:
             self.ports.observer.record("state_large", tool=self.tool.name, characters=len(state))
-        return self._reply(
+        return self.reply(
             results.input_required(self.server_info, requests, state),
             "input_required" if requests else "checkpoint",
             round=this_round,
@@ -262,12 +253,12 @@ class Call:
             self.ports.observer.failure("state_too_large", error, tool=self.tool.name, largest_step=largest)
             raise internal_error(self.invocation.correlation_id)
         text = "The answers of this call are too large to be carried to the next round."
-        return self._reply(results.tool_error(self.server_info, text), "answers_too_large")
+        return self.reply(results.tool_error(self.server_info, text), "answers_too_large")
 
     def _failed(self, error: BaseException) -> Reply:
         error = as_one(error)
         if isinstance(error, ToolError):
-            return self._reply(results.tool_error(self.server_info, str(error)), "tool_error")
+            return self.reply(results.tool_error(self.server_info, str(error)), "tool_error")
         if isinstance(error, (ProtocolError, SettingsError)):
             raise error
         if isinstance(error, KeyServiceError):
@@ -279,9 +270,10 @@ class Call:
             )
         self.ports.observer.failure("tool_raised", error, tool=self.tool.name)
         text = f"The tool failed. Quote {self.invocation.correlation_id} to its operator."
-        return self._reply(results.tool_error(self.server_info, text), "tool_raised")
+        return self.reply(results.tool_error(self.server_info, text), "tool_raised")
 
-    def _reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
+    def reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
+        """A result, and what to say about it in the log."""
         return Reply(result, fields={"tool": self.tool.name, "outcome": outcome, **fields})
 
     def _refused(self, rejected: StateRejected) -> ProtocolError:

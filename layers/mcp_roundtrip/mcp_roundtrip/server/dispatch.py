@@ -53,42 +53,45 @@ Handler = Callable[[Exchange], Reply | HttpResponse]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An MCP endpoint: a handler for each method."""
+    """An MCP endpoint: a handler for each method, and for each of the `initialize` era if that is served."""
 
     handlers: Mapping[str, Handler]
+    legacy_handlers: Mapping[str, Handler] = field(default_factory=dict)
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Answer one request. Raises nothing: a fault of this library becomes -32603."""
         request_id: RequestId | None = None
+        is_legacy = False
         try:
             principal, body = _admit(request, ports)
-            routed = classify(request.headers, body)
+            routed = classify(request.headers, body, serves_legacy=bool(self.legacy_handlers))
             if isinstance(routed, Notification):
                 return HttpResponse(202)
-            request_id = routed.id
+            request_id, is_legacy = routed.id, routed.is_legacy
             if isinstance(routed, Rejection):
-                return _failure(request_id, routed.failure, ports)
+                raise routed.failure
             return self._handle(Exchange(routed, principal, ports, invocation), request.headers)
         except Unauthorized as refused:
             ports.observer.record("unauthorized", reason=refused.reason)
             failure = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=401)
             return _failure(None, failure, ports, {"www-authenticate": "Bearer"})
         except ProtocolError as failure:
-            return _failure(request_id, failure, ports)
+            # Clients of the time of `initialize` do not read the body of a 4xx.
+            return _failure(request_id, failure, ports, status=200 if is_legacy else None)
         except Exception as error:
             record_fault(ports.observer, error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
 
     def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
         route = exchange.route
-        handler = self.handlers.get(route.method)
+        handler = (self.legacy_handlers if route.is_legacy else self.handlers).get(route.method)
         if handler is None:
             raise unknown_method(route.method)
         reply = handler(exchange)
         if isinstance(reply, HttpResponse):
             return reply
         answer = _success(route.id, reply, headers)
-        if _payload_size(answer.body) > MAX_RESPONSE:
+        if payload_size(answer.body) > MAX_RESPONSE:
             return self._too_large(exchange, reply)
         exchange.ports.observer.record("answered", method=route.method, **reply.fields)
         return answer
@@ -120,7 +123,7 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | 
     return principal, request.body
 
 
-def _payload_size(body: str) -> int:
+def payload_size(body: str) -> int:
     """Bytes of the body as it stands in a Lambda response: ASCII, as a JSON string."""
     return len(body) + body.count('"') + body.count("\\") + body.count("\n")
 
@@ -137,12 +140,13 @@ def _failure(
     failure: ProtocolError,
     ports: Ports,
     headers: Mapping[str, str] | None = None,
+    status: int | None = None,
 ) -> HttpResponse:
-    status = jsonrpc.http_status(failure)
+    status = status or jsonrpc.http_status(failure)
     ports.observer.record("refused", code=failure.code, status=status)
     allow = {"allow": "POST"} if status == 405 else {}
     answer = error_response(request_id, failure)
-    return replace(answer, headers={**answer.headers, **allow, **(headers or {})})
+    return replace(answer, status=status, headers={**answer.headers, **allow, **(headers or {})})
 
 
 def error_response(request_id: RequestId | None, failure: ProtocolError) -> HttpResponse:
@@ -179,7 +183,11 @@ class ToolServer:
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
-        return {DISCOVER: self._discover, TOOLS_LIST: self._list, TOOLS_CALL: self._call}
+        return {
+            DISCOVER: self._discover,
+            TOOLS_LIST: self._list,
+            TOOLS_CALL: lambda exchange: self.call(exchange).answer(),
+        }
 
     def _discover(self, exchange: Exchange) -> Reply:
         return Reply(results.discover(self.server_info, capabilities(self.has_tasks), self.instructions))
@@ -193,7 +201,8 @@ class ToolServer:
         definitions = [tool.definition() for tool in self.tools.values()]
         return list_tools(self.server_info, definitions, exchange)
 
-    def _call(self, exchange: Exchange) -> Reply:
+    def call(self, exchange: Exchange) -> Call:
+        """The call that a `tools/call` asks for. Raises ProtocolError."""
         inputs = Inputs.read(exchange.route.params)
         tool = self.tools[known_name(exchange.route, self.tools)]
         self._compare_with_catalog(tool, exchange)
@@ -206,7 +215,7 @@ class ToolServer:
             exchange.invocation,
             exchange.invocation.forwarded.server_info or self.server_info,
             self.namespaced_requests,
-        ).answer()
+        )
 
     def _compare_with_catalog(self, tool: Tool, exchange: Exchange) -> None:
         """Say so when the front door lists another definition than this function has: one of them is old."""

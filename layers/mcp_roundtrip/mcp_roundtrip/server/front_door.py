@@ -18,31 +18,37 @@ from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
-from mcp_roundtrip.server.app import server_info
+from mcp_roundtrip.server.app import LegacyTasks, known_dialect, server_info
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, capabilities, known_name, list_tools
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.server.registry import TaskSupport
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A tool in the catalog: who owns it, its Tool object, and whether its calls can become tasks."""
+    """A tool in the catalog: who owns it, its Tool object, and whether its calls may or must become tasks."""
 
     owner: str
     definition: Mapping[str, Any]
-    has_tasks: bool = False
+    task: TaskSupport | None = None
 
 
 def read_catalog(text: str) -> dict[str, Listed]:
     """The catalog by tool name, in its order. Raises ValueError when it is not one."""
     rows = parse(text)["tools"]
-    return {row["definition"]["name"]: Listed(row["owner"], row["definition"], "task" in row) for row in rows}
+    return {
+        row["definition"]["name"]: Listed(row["owner"], row["definition"], row.get("task")) for row in rows
+    }
 
 
 class FrontDoor:
-    """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is."""
+    """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is.
+
+    The keywords are those of `Server`. With `legacy_tasks`, the owners' servers need it, too.
+    """
 
     def __init__(
         self,
@@ -52,11 +58,13 @@ class FrontDoor:
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        legacy_tasks: LegacyTasks | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self.catalog = read_catalog(catalog.read_text(encoding="utf-8"))
         self._instructions = instructions
+        self._legacy_tasks = known_dialect(legacy_tasks)
         self._ports = ports
 
     @cached_property
@@ -71,11 +79,23 @@ class FrontDoor:
             from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers)
+        return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
+
+    def _legacy_handlers(self) -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.legacy import LegacyServer  # off by default
+        from mcp_roundtrip.server.sep_2322 import task_methods
+
+        return LegacyServer(
+            self.info,
+            self._instructions,
+            lambda: [(listed.definition, listed.task) for listed in self.catalog.values()],
+            self._forward,
+            task_methods() if self._has_tasks else {},
+        ).handlers()
 
     @property
     def _has_tasks(self) -> bool:
-        return any(listed.has_tasks for listed in self.catalog.values())
+        return any(listed.task for listed in self.catalog.values())
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = front_door.lambda_handler`."""

@@ -31,7 +31,11 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
     ports.observer.begin(correlation_id)
     shift = Shift(server, ports, correlation_id, context)
     if "Records" not in event:
-        return shift.work(str(event["task"]))
+        try:
+            return shift.work(str(event["task"]))
+        except Exception as error:
+            ports.observer.failure("work_failed", error, task=str(event["task"]).partition("#")[2])
+            raise
     failed = [record["messageId"] for record in event["Records"] if not shift.delivered(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
@@ -47,7 +51,7 @@ class Shift:
 
     def work(self, pk: str) -> None:
         """Work on one task. Raises StoreError."""
-        ports, port = self.ports, self.ports.tasks()
+        ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
         remaining_ms = self._remaining_ms()
         deadline_ms = ports.clock_ms() + remaining_ms * (1 - RESERVE)
         invocation = Invocation(self.correlation_id, deadline_ms, self.context)
@@ -57,9 +61,10 @@ class Shift:
             TaskBody(self.server, ports, invocation),
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
+            lambda error: ports.observer.failure("task_too_large", error, task=task_id),
         )
         worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
-        ports.observer.record("worked" if worked else "not_claimed", task=pk.partition("#")[2])
+        ports.observer.record("worked" if worked else "not_claimed", task=task_id)
 
     def delivered(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message; False if the message is to come again."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome
 from mcp_roundtrip.engine.reports import Reports
@@ -17,6 +18,7 @@ from mcp_roundtrip.errors import (
     ItemTooLarge,
     MissingClientCapability,
     ProtocolError,
+    ResultTooLarge,
     SettingsError,
     StoreError,
 )
@@ -27,20 +29,28 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer
+from mcp_roundtrip.server.dispatch import MAX_RESPONSE, Exchange, Handler, ToolServer, payload_size
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.registry import Tool
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import Past, TaskCall
 from mcp_roundtrip.tasks.model import TASK, Status, Task
-from mcp_roundtrip.tasks.service import UnknownTask
-from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, too_large
+from mcp_roundtrip.tasks.service import Tasks, UnknownTask
+from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, as_broken
+
+T = TypeVar("T")
 
 POLL_INTERVAL_MS: Final = 1_000
 """How often a client should ask."""
 
 PROGRESS_MS: Final = 1_000
 """`statusMessage` is written at most this often."""
+
+ENVELOPE: Final = 16_384
+"""Bytes of a response that are kept for what is around a task's result."""
+
+MAX_STATUS_MESSAGE: Final = 4_096
+"""Characters of a `statusMessage`: every poll reads it."""
 
 
 def members(task: Task) -> dict[str, Any]:
@@ -74,20 +84,40 @@ def _iso(epoch_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def start(call: Call, journal: Journal, ttl_ms: int) -> dict[str, Any]:
-    """Make a task of a call; the members of its Task object. Raises StoreError and ItemTooLarge."""
-    principal, port = call.principal, call.ports.tasks()
-    who = None if principal is None else astuple(principal)
-    frozen = TaskCall(call.route.method, call.tool.name, call.inputs.arguments, who, call.route.meta.info)
-    task = port.tasks.create(
+def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
+    """CreateTaskResult for a call that goes on as a task. Raises ProtocolError."""
+    try:
+        task = members(_created(call, journal, ttl_ms))
+    except ItemTooLarge as error:
+        call.ports.observer.failure("task_too_large", error, tool=call.tool.name)
+        if len(compact(call.inputs.arguments)) < error.size // 2:
+            raise internal_error(call.invocation.correlation_id) from error
+        text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
+        return call.reply(results.tool_error(call.server_info, text), "arguments_too_large")
+    except StoreError as error:
+        call.ports.observer.failure("task_unavailable", error, tool=call.tool.name)
+        raise internal_error(call.invocation.correlation_id) from error
+    return call.reply(results.task(call.server_info, task), "task", task=task["taskId"])
+
+
+def _created(call: Call, journal: Journal, ttl_ms: int) -> Task:
+    meta, principal, port = call.route.meta, call.principal, call.ports.tasks()
+    frozen = TaskCall(
+        call.route.method,
+        call.tool.name,
+        call.inputs.arguments,
+        None if principal is None else astuple(principal),
+        meta.info,
+        call.server_info,
+    )
+    return port.tasks.create(
         frozen,
         bound_to(principal),
         journal,
         worker=port.worker(),
-        capabilities=call.route.meta.capabilities,
+        capabilities=meta.capabilities,
         ttl_ms=ttl_ms,
     )
-    return members(task)
 
 
 # -- for clients ----------------------------------------------------------------------------------------
@@ -104,26 +134,30 @@ class TaskMethods:
         return {TASKS_GET: self._get, TASKS_UPDATE: self._update, TASKS_CANCEL: self._cancel}
 
     def _get(self, exchange: Exchange) -> Reply:
-        task = _done(exchange, lambda tasks, principal, task_id: tasks.get(principal, task_id))
+        task = _declared(exchange, Tasks.get)
         return Reply(results.complete(self.server_info, **detailed(task)), fields={"task": task.task_id})
 
     def _update(self, exchange: Exchange) -> Reply:
         responses = exchange.route.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        _done(exchange, lambda tasks, principal, task_id: tasks.update(principal, task_id, responses))
+        _declared(exchange, lambda tasks, principal, task_id: tasks.update(principal, task_id, responses))
         return Reply(results.complete(self.server_info))
 
     def _cancel(self, exchange: Exchange) -> Reply:
-        _done(exchange, lambda tasks, principal, task_id: tasks.cancel(principal, task_id))
+        _declared(exchange, Tasks.cancel)
         return Reply(results.complete(self.server_info))
 
 
-def _done(exchange: Exchange, operation: Callable[..., Any]) -> Any:
+def _declared(exchange: Exchange, operation: Callable[[Tasks, str | None, str], T]) -> T:
     required = missing(exchange.route.meta.capabilities, [TASKS])
     if required:
         raise MissingClientCapability(required)
-    task_id = exchange.route.params.get("taskId")
+    return on_task(exchange, exchange.route.params.get("taskId"), operation)
+
+
+def on_task(exchange: Exchange, task_id: Any, operation: Callable[[Tasks, str | None, str], T]) -> T:
+    """What `operation` comes to for the caller's task of this id. Raises ProtocolError."""
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
@@ -153,7 +187,7 @@ class StatusMessages(Reports):
         text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
         if news and self.clock_ms() >= self._told_at_ms + PROGRESS_MS:
             self._told_at_ms = self.clock_ms()
-            self.told(text.encode("utf-8", "replace").decode())
+            self.told(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +222,7 @@ class TaskBody:
             None if made.principal is None else Principal(*made.principal),
             self.ports,
             self.invocation,
-            self.server.server_info,
+            made.server_info,
             self.server.namespaced_requests,
         )
 
@@ -196,7 +230,10 @@ class TaskBody:
         def told(message: str) -> None:
             now_ms = int(self.ports.clock() * 1000)
             change = transitions.progress(owner=recorder.owner, message=message, now_ms=now_ms)
-            recorder.store.update(task.pk, TASK, change)
+            try:
+                recorder.store.update(task.pk, TASK, change)
+            except StoreError as error:  # the work goes on without being reported
+                self.ports.observer.failure("progress_not_written", error, tool=call.tool.name)
 
         return Run(
             past.journal,
@@ -213,13 +250,18 @@ def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
     assert isinstance(outcome, Done | Failed), outcome
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
         call.ports.observer.failure("task_too_large", outcome.error, tool=call.tool.name)
-        return too_large(outcome.error)
+        return as_broken(outcome.error)
     try:
-        return Completed(call.ended(outcome).result)
-    except ProtocolError as error:
-        failure = error
-    except SettingsError as error:
-        call.ports.observer.failure("misconfigured", error)
+        result = call.ended(outcome).result
+        if payload_size(compact(result)) <= MAX_RESPONSE - ENVELOPE:
+            return Completed(result)
+        error = ResultTooLarge(MAX_RESPONSE)
+        call.ports.observer.failure("result_too_large", error, tool=call.tool.name)
+        return Completed(results.tool_error(call.server_info, str(error)))
+    except ProtocolError as refusal:
+        failure = refusal
+    except SettingsError as wrong:
+        call.ports.observer.failure("misconfigured", wrong)
         failure = internal_error(call.invocation.correlation_id)
     broken = {"code": failure.code, "message": failure.message}
     return Broken(broken if failure.data is None else {**broken, "data": dict(failure.data)})

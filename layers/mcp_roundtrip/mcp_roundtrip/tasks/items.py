@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
 from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, Asked, Task, json_of
+
+INLINE = 100_000
+"""The longest result, in JSON, that lies in the task's own item, where every poll reads it."""
 
 PIECE = 350_000
 """Bytes of a piece of a result, below what an item holds."""
@@ -20,7 +23,8 @@ PIECE = 350_000
 class TaskCall:
     """The request that became a task, and who made it: frozen when the task is created. No token is kept.
 
-    `principal` are the members of a Principal, `client` is the client's own name for itself.
+    `principal` are the members of a Principal, `client` is the client's own name for itself, `server_info` is
+    the name under which the result answers.
     """
 
     method: str
@@ -28,9 +32,10 @@ class TaskCall:
     arguments: Mapping[str, Any]
     principal: Sequence[Any] | None
     client: Mapping[str, Any] | None
+    server_info: Mapping[str, Any] = field(default_factory=dict)
 
     def to_item(self, task: Task) -> dict[str, Value]:
-        members = [self.method, self.name, self.arguments, self.principal, self.client]
+        members = [self.method, self.name, self.arguments, self.principal, self.client, self.server_info]
         return _item(task, CALL, v=compact(members))
 
     @classmethod
@@ -114,13 +119,22 @@ def _answer(row: Item) -> Entry:
     return Entry(str(row["key"]), Kind.ANSWER, json_of(row["v"]), fingerprint)
 
 
-def result_pieces(task: Task, owner: str, text: str) -> list[dict[str, Value]]:
-    """A large result, in JSON, as items. They are their writer's own: who lost the lease spoils nobody's."""
+def result_items(
+    task: Task, owner: str, result: Mapping[str, Any]
+) -> tuple[dict[str, Value], list[dict[str, Value]]]:
+    """What the task's own item says of its result, and further items where that is too large for it.
+
+    The further ones are their writer's own: who lost the lease spoils nobody's.
+    """
+    text = compact(result)
+    if len(text) <= INLINE:
+        return {"res": text}, []
     packed = zlib.compress(text.encode("ascii"))
-    return [
+    pieces = [
         _item(task, piece_key(owner, number), v=packed[start : start + PIECE])
         for number, start in enumerate(range(0, len(packed), PIECE))
     ]
+    return {"resn": len(pieces), "reso": owner}, pieces
 
 
 def piece_key(owner: str, number: int) -> str:

@@ -10,8 +10,9 @@ I#<key>     the client's answer to the request of that key, written once
 R#...       a piece of a result that is too large for M
 ==========  ==============================================================================================
 
-The partition key contains a digest of the principal, so somebody else's task looks exactly like no task.
-All times are epoch milliseconds, but for `exp`: DynamoDB expires items by seconds, late, and never before.
+The partition key contains a digest of the dialect and the principal, so somebody else's task looks exactly
+like no task. All times are epoch milliseconds, but for `exp`: DynamoDB expires items by seconds, late, and
+never before.
 """
 
 from __future__ import annotations
@@ -58,11 +59,14 @@ class Running(StrEnum):
     DONE = "D"
 
 
-def partition_key(principal: str | None, task_id: str) -> str | None:
-    """Where a task of this id and this principal (canonical JSON) lies; None for what is no task id."""
+def partition_key(dialect: str, principal: str | None, task_id: str) -> str | None:
+    """Where a task of this id and this principal (canonical JSON) lies; None for what is no task id.
+
+    A task belongs to the dialect it was created in: the others tell of other statuses.
+    """
     if not _TASK_ID.fullmatch(task_id):
         return None
-    return f"{canonical.digest('mcp-rs/v1/task', principal, size=24)}#{task_id}"
+    return f"{canonical.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,14 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
-from mcp_roundtrip.tasks.items import TaskCall, answer_to_item, entry_to_item, piece_key, result_from_pieces
+from mcp_roundtrip.tasks.items import (
+    TaskCall,
+    answer_to_item,
+    entry_to_item,
+    piece_key,
+    result_from_pieces,
+    result_items,
+)
 from mcp_roundtrip.tasks.model import TASK, Running, Status, Task, partition_key
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -42,13 +49,20 @@ class UnknownTask(McpRoundtripError):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """`clock_ms` returns epoch milliseconds, `gone` is told the id of each task that was given up."""
+    """The tasks of one dialect, as the protocol's descriptions of tasks are called here.
+
+    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. `gone` is told the
+    id of each task that was given up, `unsent` that of each for which nobody could be sent, and why.
+    """
 
     store: TaskStore
     dispatcher: Dispatcher
     clock_ms: Callable[[], int]
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
     gone: Callable[[str], None] = lambda task_id: None
+    unsent: Callable[[str, StoreError], None] = lambda task_id, error: None
+    dialect: str = "extension"
+    max_ttl_ms: float = float("inf")
 
     def create(
         self,
@@ -64,28 +78,22 @@ class Tasks:
 
         The item M is written last: until then there is no task, and what was written expires unseen.
         """
-        task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
-        pk, now_ms = partition_key(principal, task_id), self.clock_ms()
-        assert pk is not None
-        task = Task(
-            pk=pk,
-            status=Status.WORKING,
-            running=Running.READY,
-            version=1,
-            created_at_ms=now_ms,
-            updated_at_ms=now_ms,
-            ttl_ms=ttl_ms,
-            worker=worker,
-            run_id=journal.run_id,
-            capabilities=capabilities,
-            kicked_at_ms=now_ms,
-        )
+        task = replace(self._new(principal, ttl_ms, worker, journal.run_id), capabilities=capabilities)
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
         self.store.put_new(call.to_item(task))
         self.store.put_new(task.to_item())
         self._send_for(task)
         return task
+
+    def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
+        """Write a task that has ended with this result. Raises StoreError."""
+        task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, running=Running.DONE)
+        told, pieces = result_items(task, "", result)
+        for piece in pieces:
+            self.store.put_new(piece)
+        self.store.put_new({**task.to_item(), **told})
+        return replace(task, result=result)
 
     def get(self, principal: str | None, task_id: str) -> Task:
         """The task as it is now, its result included. Raises UnknownTask and StoreError."""
@@ -122,13 +130,32 @@ class Tasks:
                 return
         raise StoreError("overtaken_again_and_again")
 
-    def cancel(self, principal: str | None, task_id: str) -> None:
-        """End the task, if it has not ended. Raises UnknownTask and StoreError."""
+    def cancel(self, principal: str | None, task_id: str) -> Task | None:
+        """End the task; None if it has ended before. Raises UnknownTask and StoreError."""
         task = self._find(principal, task_id)
-        self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
+        item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
+        return None if item is None else Task.from_item(item)
+
+    def _new(self, principal: str | None, ttl_ms: int, worker: str = "", run_id: str = "") -> Task:
+        task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
+        pk, now_ms = partition_key(self.dialect, principal, task_id), self.clock_ms()
+        assert pk is not None
+        return Task(
+            pk=pk,
+            status=Status.WORKING,
+            running=Running.READY,
+            version=1,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            ttl_ms=int(min(ttl_ms, self.max_ttl_ms)),
+            worker=worker,
+            run_id=run_id,
+            kicked_at_ms=now_ms,
+            dialect=self.dialect,
+        )
 
     def _find(self, principal: str | None, task_id: str) -> Task:
-        pk = partition_key(principal, task_id)
+        pk = partition_key(self.dialect, principal, task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         # The store forgets late, and not at a time anybody could rely on.
         if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
@@ -155,14 +182,21 @@ class Tasks:
             return
         pause_ms = min(KICK_MS * 2 ** min(task.kicks, 10), MAX_KICK_MS)
         change = transitions.kick(kicked_before_ms=now_ms - pause_ms, now_ms=now_ms)
-        if change.condition.holds(_kickable(task)) and self.store.update(task.pk, TASK, change) is not None:
+        if not change.condition.holds(_kickable(task)):
+            return
+        try:
+            healed = self.store.update(task.pk, TASK, change)
+        except StoreError as error:  # what was read is still good
+            self.unsent(task.task_id, error)
+            return
+        if healed is not None:
             self._send_for(task)
 
     def _send_for(self, task: Task) -> None:
         try:
             self.dispatcher.kick(task.worker, task.pk)
-        except StoreError:
-            return  # the next poll does it
+        except StoreError as error:
+            self.unsent(task.task_id, error)  # the next poll does it
 
     def _with_result(self, task: Task) -> Task:
         if not task.result_pieces:

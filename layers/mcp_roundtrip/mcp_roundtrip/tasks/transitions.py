@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.tasks.changes import Above, Below, Change, Condition, Equals, all_of, any_of, one_of
+from mcp_roundtrip.tasks.changes import Above, Below, Change, Condition, Equals, Value, all_of, any_of, one_of
 from mcp_roundtrip.tasks.model import Asked, Running, Status, requests_to_text
 
 OPEN: Final = one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
@@ -111,9 +111,8 @@ def cancel(*, now_ms: int) -> Change:
     return _ended(OPEN, Status.CANCELLED, now_ms)
 
 
-def complete(*, owner: str, now_ms: int, result: str | None, pieces: int = 0) -> Change:
-    """End with a result: as JSON text, or in so many pieces that its worker wrote before."""
-    told: dict[str, str | int] = {"resn": pieces, "reso": owner} if result is None else {"res": result}
+def complete(*, owner: str, now_ms: int, told: Mapping[str, Value]) -> Change:
+    """End with a result, of which `items.result_items` says what to tell."""
     return _ended(_held_by(owner), Status.COMPLETED, now_ms, **told)
 
 
@@ -175,7 +174,7 @@ def _held_by(owner: str) -> Condition:
     return all_of(OPEN, Equals("rn", Running.LEASED.value), Equals("lo", owner))
 
 
-def _ended(condition: Condition, status: Status, now_ms: int, **told: str | int) -> Change:
+def _ended(condition: Condition, status: Status, now_ms: int, **told: Value) -> Change:
     return Change(
         condition,
         set={"st": status.value, "rn": Running.DONE.value, "uAt": now_ms, **told},

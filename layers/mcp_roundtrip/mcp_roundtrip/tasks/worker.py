@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.outcome import Asleep, NeedsInput, Outcome, Shed, Stopped
 from mcp_roundtrip.engine.run import Run
@@ -20,13 +19,10 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
-from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_pieces
+from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_items
 from mcp_roundtrip.tasks.model import TASK, Asked, Running, Task
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import TaskStore
-
-INLINE: Final = 100_000
-"""The longest result, in JSON, that lies in the task's own item, where every poll reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +78,23 @@ class TaskRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named."""
+    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named, `too_large` is
+    told when a task fails because no item holds what it has to remember.
+    """
 
     store: TaskStore
     dispatcher: Dispatcher
     body: Body
     clock_ms: Callable[[], int]
     owner: Callable[[], str]
+    too_large: Callable[[ItemTooLarge], None] = lambda error: None
 
     def work(self, pk: str, lease_ms: int) -> bool:
         """Work on a task for as long as its lease; False if it was not to be had.
 
         A task that sleeps on is sent for again: dispatchers that can wait do so for less time than a task
-        may sleep. Raises StoreError, with the lease given back if that was possible: whoever delivered the
-        kick may try again.
+        may sleep. Whatever is raised (StoreError), the lease is given back if that is possible: whoever
+        delivered the kick may try again.
         """
         owner, now_ms = self.owner(), self.clock_ms()
         claim = transitions.claim(
@@ -114,8 +113,9 @@ class Worker:
                 raise over.run.fault
             self._leave(task, past, recorder, over)
         except ItemTooLarge as error:
-            self.store.update(pk, TASK, _failed(owner, self.clock_ms(), too_large(error)))
-        except StoreError:
+            self.too_large(error)
+            self.store.update(pk, TASK, _failed(owner, self.clock_ms(), as_broken(error)))
+        except Exception:
             self._release(pk, owner)
             raise
         return True
@@ -159,13 +159,10 @@ class Worker:
     def _ended(self, task: Task, owner: str, conclusion: Completed | Broken) -> Change:
         if isinstance(conclusion, Broken):
             return _failed(owner, self.clock_ms(), conclusion)
-        text = compact(conclusion.result)
-        if len(text) <= INLINE:
-            return transitions.complete(owner=owner, now_ms=self.clock_ms(), result=text)
-        pieces = result_pieces(task, owner, text)
+        told, pieces = result_items(task, owner, conclusion.result)
         for piece in pieces:
             self.store.put_new(piece)
-        return transitions.complete(owner=owner, now_ms=self.clock_ms(), result=None, pieces=len(pieces))
+        return transitions.complete(owner=owner, now_ms=self.clock_ms(), told=told)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
@@ -174,13 +171,13 @@ class Worker:
             return  # the lease runs out
 
 
-def too_large(error: ItemTooLarge) -> Broken:
+def as_broken(error: ItemTooLarge) -> Broken:
     """What a task ends in that has more to remember than an item holds: the author can mend that."""
     return Broken({"code": INTERNAL_ERROR, "message": str(error)})
 
 
 def _failed(owner: str, now_ms: int, broken: Broken) -> Change:
-    message = str(broken.error["message"])
+    message = str(broken.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
     return transitions.fail(owner=owner, now_ms=now_ms, error=broken.error, message=message)
 
 

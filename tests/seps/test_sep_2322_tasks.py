@@ -1,0 +1,661 @@
+"""SEP-2322, "Persistent Tool Workflow" and what it builds upon: the tasks of 2025-11-25."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import _v2025_11_25 as legacy
+from pydantic import BaseModel
+
+from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
+from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.local.catalog import rows
+from mcp_roundtrip.protocol.methods import (
+    META_CLIENT_CAPABILITIES,
+    META_RELATED_TASK,
+    META_SERVER_INFO,
+    TASKS_EXTENSION,
+)
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip.testing.tasks import TaskTable
+from support.messages import http_event
+from support.task_world import World, accepted
+
+LEGACY_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+
+
+class Input(BaseModel):
+    input: str
+
+
+server = Server("legacy", instructions="Ask me.", legacy_tasks="sep-2322")
+
+
+@server.tool(task="required")
+def echo(ctx: Context) -> str:
+    ctx.run_as_task()
+    return f"Echo: {ctx.elicit('echo_input', 'What shall I echo?', Input).input}"
+
+
+@server.tool(task="optional")
+def compute(ctx: Context, label: str) -> str:
+    ctx.run_as_task(ttl_ms=60_000)
+    return label
+
+
+@server.tool(task="optional")
+def provision(ctx: Context, name: str) -> dict[str, int]:
+    size = ctx.elicit("size", f"How large is {name}?", int)
+    ctx.run_as_task()
+    return {"size": size, "copies": ctx.elicit("copies", "How many?", int)}
+
+
+@server.tool(task="required")
+def fails(ctx: Context) -> str:
+    ctx.run_as_task()
+    raise ToolError("no luck")
+
+
+@server.tool(task="required")
+def breaks(ctx: Context) -> str:
+    ctx.run_as_task()
+    raise ProtocolError(-32000, "broken", {"part": "x"})
+
+
+@server.tool(task="optional")
+def at_once(ctx: Context, fail: bool = False, length: int = 1) -> str:
+    if fail:
+        raise ToolError("no")
+    return "".join(chr(33 + (number * 7919) % 90) for number in range(length))
+
+
+@server.tool
+def greet(ctx: Context) -> str:
+    return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+
+
+@server.tool
+def several() -> list[int]:
+    return [1, 2]
+
+
+def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+    """Check a response against the models of 2025-11-25, which know nothing of `resultType`."""
+    result = response.get("result")
+    if result is None:
+        legacy.JSONRPCErrorResponse.model_validate(response)
+        return
+    as_task = legacy.CreateTaskResult if "task" in params else legacy.CallToolResult
+    models: dict[str, type[BaseModel]] = {
+        "initialize": legacy.InitializeResult,
+        "tools/list": legacy.ListToolsResult,
+        "tools/call": as_task,
+        "tasks/get": legacy.GetTaskResult,
+        "tasks/cancel": legacy.CancelTaskResult,
+        "tasks/result": legacy.CallToolResult,
+    }
+    if method in models and result.get("resultType") != "input_required":
+        models[method].model_validate(result)
+
+
+@dataclass
+class LegacyWorld(World):
+    """As a client of 2025-11-25 knows it. `pause` is what happens while the server waits."""
+
+    pause: Callable[[], None] = lambda: None
+    pauses: list[float] = field(default_factory=list)
+    deadline_ms: float = 1e18
+
+    def ports(self, store: TaskStore | None = None) -> Ports:
+        def pause_ms(duration_ms: float) -> None:
+            self.pauses.append(duration_ms)
+            self.clock.advance(duration_ms / 1000)
+            self.pause()
+
+        return replace(super().ports(store), pause_ms=pause_ms)
+
+    def request(
+        self, body: Any, *, user: str = "alice", method: str = "POST", **headers: str
+    ) -> HttpResponse:
+        given = {**LEGACY_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        text = body if isinstance(body, str) else json.dumps(body)
+        claims = {"jwt": {"claims": {"iss": "https://id", "sub": user}}} if user else {}
+        invocation = Invocation("id", self.deadline_ms)
+        return self.server.endpoint.respond(
+            HttpRequest(method, given, text, claims), self.ports(), invocation
+        )
+
+    def ask(self, rpc: str, *, by: str = "alice", **params: Any) -> Any:
+        """The response to a request; every error of the protocol's own travels with HTTP 200."""
+        response = self.request({"jsonrpc": "2.0", "id": 1, "method": rpc, "params": params}, user=by)
+        assert response.status == 200
+        read = json.loads(response.body)
+        valid(rpc, params, read)
+        return read
+
+    def as_task(self, name: str, *, task: Any = None, **arguments: Any) -> Any:
+        task = {} if task is None else task
+        return self.ask("tools/call", name=name, arguments=arguments, task=task)["result"]["task"]
+
+    def task(self, task_id: str) -> Any:
+        return self.ask("tasks/get", taskId=task_id)["result"]
+
+    def outcome(self, task_id: str) -> Any:
+        return self.ask("tasks/result", taskId=task_id)
+
+    def respond(self, task_id: str, **responses: Any) -> Any:
+        related = {META_RELATED_TASK: {"taskId": task_id}}
+        return self.ask("tasks/input_response", inputResponses=responses, _meta=related)
+
+    def parked(self) -> str:
+        task_id = str(self.as_task("echo")["taskId"])
+        self.run_workers()
+        return task_id
+
+    def ended(self, name: str, **arguments: Any) -> str:
+        task_id = str(self.as_task(name, **arguments)["taskId"])
+        self.run_workers()
+        return task_id
+
+
+@pytest.fixture
+def world() -> LegacyWorld:
+    return LegacyWorld(server)
+
+
+# -- the example flow -----------------------------------------------------------------------------------
+
+FLOW = json.loads(Path(__file__).with_name("echo_task.json").read_text("utf-8"))
+PAIRS = list(zip(FLOW[::2], FLOW[1::2], strict=True))
+
+
+def essence(value: Any, task_id: str) -> Any:
+    """With placeholders for what is different each time, and without the server's name."""
+    if isinstance(value, dict):
+        return {
+            name: "<time>" if name in ("createdAt", "lastUpdatedAt") else essence(member, task_id)
+            for name, member in value.items()
+            if name != META_SERVER_INFO
+        }
+    if isinstance(value, list):
+        return [essence(item, task_id) for item in value]
+    return "<taskId>" if value == task_id else value
+
+
+def test_the_twelve_messages_of_the_example_flow(world: LegacyWorld) -> None:
+    """The SEP's sixth message has `_meta` beside `result`, where JSON-RPC has none: here it is inside."""
+    task_id = ""
+    for request, expected in PAIRS:
+        sent = json.loads(json.dumps(request).replace("<taskId>", task_id))
+        response = json.loads(world.request(sent).body)
+        valid(sent["method"], sent["params"], response)
+        task_id = task_id or response["result"]["task"]["taskId"]
+        assert essence(response, task_id) == expected
+        world.run_workers()
+
+
+def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    assert "result" in world.respond(task_id, echo_input=accepted({"not_requested_parameter": "x"}))
+    world.run_workers()
+    assert world.task(task_id)["status"] == "input_required"
+    assert world.outcome(task_id)["result"]["inputRequests"].keys() == {"echo_input~2"}
+    world.respond(task_id, **{"echo_input~2": accepted({"input": "hi"})})
+    world.run_workers()
+    assert world.outcome(task_id)["result"]["content"][0]["text"] == "Echo: hi"
+
+
+def test_a_call_may_begin_with_rounds_and_go_on_as_a_task(world: LegacyWorld) -> None:
+    call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
+    asked = world.ask("tools/call", **call)["result"]
+    assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
+    assert not world.table.kicks.sent
+    answers = {"size": accepted(4)}
+    created = world.ask("tools/call", **call, inputResponses=answers, requestState=asked["requestState"])
+    assert created["result"].keys() == {"task"}
+    task_id = created["result"]["task"]["taskId"]
+    world.run_workers()
+    assert world.outcome(task_id)["result"]["inputRequests"].keys() == {"copies"}
+    world.respond(task_id, copies=accepted(2))
+    world.run_workers()
+    assert world.outcome(task_id)["result"]["structuredContent"] == {"size": 4, "copies": 2}
+
+
+# -- tools/call -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [({}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)], ids=str
+)
+def test_a_task_is_nested_and_lives_as_long_as_both_want(world: LegacyWorld, asked: Any, given: int) -> None:
+    result = world.ask("tools/call", name="compute", arguments={"label": "x"}, task=asked)["result"]
+    assert result.keys() == {"task"}
+    task = result["task"]
+    assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
+    assert (task["status"], task["ttl"]) == ("working", given)
+    world.clock.advance(given / 1000 + 1)
+    assert world.task(task["taskId"])["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "task", [None, True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}, {"ttl": None}]
+)
+def test_malformed_task_metadata_is_invalid(world: LegacyWorld, task: Any) -> None:
+    for name in ("compute", "greet"):
+        assert world.ask("tools/call", name=name, task=task)["error"]["code"] == -32602
+
+
+def test_the_client_decides_whether_there_is_a_task(world: LegacyWorld) -> None:
+    meta = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+    result = world.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
+    assert (result["resultType"], result["content"][0]["text"]) == ("complete", "x")
+
+
+def test_a_tool_that_must_be_a_task_and_one_that_cannot_be_are_told_apart(world: LegacyWorld) -> None:
+    assert world.ask("tools/call", name="echo")["error"]["code"] == -32601
+    assert world.ask("tools/call", name="greet", task={})["error"]["code"] == -32601
+    assert world.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
+
+
+def test_without_a_task_a_client_is_asked_what_it_declared_alone(world: LegacyWorld) -> None:
+    error = world.ask("tools/call", name="greet")["error"]
+    assert (error["code"], error["data"]["requiredCapabilities"].keys()) == (-32021, {"elicitation"})
+    meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
+    asked = world.ask("tools/call", name="greet", _meta=meta)["result"]
+    done = world.ask(
+        "tools/call",
+        name="greet",
+        _meta=meta,
+        inputResponses={"name": accepted("Ada")},
+        requestState=asked["requestState"],
+    )
+    assert done["result"]["content"][0]["text"] == "Hello, Ada!"
+
+
+def test_in_a_task_a_client_that_declares_something_is_asked_that_alone(world: LegacyWorld) -> None:
+    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
+    created = world.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
+    world.run_workers()
+    assert world.outcome(created["taskId"])["error"]["code"] == -32021
+
+
+def test_a_call_that_ends_at_once_is_a_task_that_has_ended(world: LegacyWorld) -> None:
+    task = world.as_task("at_once")
+    assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
+    assert world.as_task("at_once", task={"ttl": 5_000})["ttl"] == 5_000
+    assert not world.table.kicks.sent, "there is nothing to do for a worker"
+    assert world.outcome(task["taskId"])["result"]["content"][0]["text"] == "!"
+    failed = world.as_task("at_once", fail=True)
+    assert failed["status"] == "failed"
+    assert world.task(failed["taskId"]) == failed
+    assert world.outcome(failed["taskId"])["result"]["isError"] is True
+    refused = world.as_task("at_once", fail="perhaps")
+    assert world.outcome(refused["taskId"])["result"]["isError"] is True
+
+
+def test_the_result_of_such_a_task_may_be_larger_than_an_item(world: LegacyWorld) -> None:
+    task_id = world.ended("at_once", length=1_500_000)
+    assert len(world.outcome(task_id)["result"]["content"][0]["text"]) == 1_500_000
+
+
+def test_a_store_that_fails_is_an_internal_error(world: LegacyWorld) -> None:
+    class Throttled:
+        def update(self, *_: object) -> None:
+            raise StoreError("ThrottlingException")
+
+        put_new = get = query = update
+
+    throttled: Any = Throttled()
+    world.table.store = throttled
+    for name in ("compute", "at_once"):
+        error = world.ask("tools/call", name=name, arguments={"label": "x"}, task={})["error"]
+        assert error["code"] == -32603
+        assert world.observer.failures.pop()[0] == "task_unavailable"
+
+
+# -- tasks/get and tasks/result -------------------------------------------------------------------------
+
+MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
+
+
+def test_polls_tell_the_status_and_nothing_else(world: LegacyWorld) -> None:
+    working = world.as_task("compute", label="x")["taskId"]
+    assert world.task(working)["status"] == "working"
+    statuses = {
+        "input_required": world.parked(),
+        "completed": world.ended("compute", label="x"),
+        "failed": world.ended("breaks"),
+        "cancelled": world.parked(),
+    }
+    world.ask("tasks/cancel", taskId=statuses["cancelled"])
+    for status, task_id in statuses.items():
+        task = world.task(task_id)
+        assert task["status"] == status
+        assert task.keys() <= MEMBERS
+
+
+def test_the_outstanding_requests_are_the_result_until_they_are_answered(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    first = world.outcome(task_id)["result"]
+    assert first.keys() == {"resultType", "inputRequests", "_meta"}
+    assert first["resultType"] == "input_required"
+    assert first["_meta"] == {META_RELATED_TASK: {"taskId": task_id}}
+    assert world.outcome(task_id)["result"] == first
+    assert not world.pauses
+
+
+def test_the_result_says_which_task_it_belongs_to(world: LegacyWorld) -> None:
+    task_id = world.ended("compute", label="x")
+    result = world.outcome(task_id)["result"]
+    assert result["resultType"] == "complete"
+    assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
+
+
+def test_a_tool_error_fails_the_task_and_is_its_result(world: LegacyWorld) -> None:
+    task_id = world.ended("fails")
+    assert world.task(task_id)["status"] == "failed"
+    result = world.outcome(task_id)["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "no luck")
+
+
+def test_a_protocol_error_fails_the_task_and_is_the_response(world: LegacyWorld) -> None:
+    task_id = world.ended("breaks")
+    assert world.task(task_id)["status"] == "failed"
+    assert world.outcome(task_id)["error"] == {"code": -32000, "message": "broken", "data": {"part": "x"}}
+
+
+def test_the_result_is_waited_for(world: LegacyWorld) -> None:
+    task_id = world.as_task("compute", label="x")["taskId"]
+    world.pause = world.run_workers
+    assert world.outcome(task_id)["result"]["content"][0]["text"] == "x"
+    assert world.pauses == [500]
+
+
+def test_waiting_sends_for_a_worker_that_was_lost(world: LegacyWorld) -> None:
+    task_id = world.as_task("compute", label="x")["taskId"]
+    world.table.kicks.sent.clear()
+    world.pause = world.run_workers
+    assert "result" in world.outcome(task_id)
+    assert 15_000 <= sum(world.pauses) < 20_000
+
+
+def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(world: LegacyWorld) -> None:
+    task_id = world.as_task("compute", label="x")["taskId"]
+    error = world.outcome(task_id)["error"]
+    assert (error["code"], sum(world.pauses)) == (-32603, 20_000)
+    world.run_workers()
+    assert "result" in world.outcome(task_id)
+
+
+def test_the_wait_ends_before_the_invocation_does(world: LegacyWorld) -> None:
+    task_id = world.as_task("compute", label="x")["taskId"]
+    world.deadline_ms = world.clock.monotonic_ms() + 1_800
+    assert world.outcome(task_id)["error"]["code"] == -32603
+    assert sum(world.pauses) == 1_500
+
+
+def test_a_task_that_nobody_answers_fails_when_its_time_is_over(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    world.clock.advance(3_600)
+    failed = world.task(task_id)
+    assert failed["status"] == "failed"
+    assert failed["statusMessage"]
+    assert world.outcome(task_id)["error"]["code"] == -32603
+
+
+# -- tasks/input_response and tasks/cancel --------------------------------------------------------------
+
+
+def test_the_acknowledgement_names_the_task_and_the_task_works_on(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    acknowledged = world.respond(task_id, echo_input=accepted({"input": "x"}))["result"]
+    assert acknowledged == {"_meta": {META_RELATED_TASK: {"taskId": task_id}}}
+    assert world.task(task_id)["status"] == "working"
+
+
+def test_an_answer_names_its_task_in_its_metadata_alone(world: LegacyWorld) -> None:
+    task_id, other = world.parked(), world.parked()
+    responses = {"echo_input": accepted({"input": "x"})}
+    related = {META_RELATED_TASK: {"taskId": task_id}}
+    world.ask("tasks/input_response", taskId=other, inputResponses=responses, _meta=related)
+    assert world.task(task_id)["status"] == "working"
+    assert world.task(other)["status"] == "input_required"
+    error = world.ask("tasks/input_response", taskId=other, inputResponses=responses)["error"]
+    assert error["code"] == -32602
+
+
+@pytest.mark.parametrize("responses", [None, [], "x", 1, {"echo_input": "x"}, {"echo_input": None}])
+def test_malformed_answers_are_refused_and_change_nothing(world: LegacyWorld, responses: Any) -> None:
+    task_id = world.parked()
+    related = {META_RELATED_TASK: {"taskId": task_id}}
+    refused = world.ask("tasks/input_response", inputResponses=responses, _meta=related)
+    assert refused["error"]["code"] == -32602
+    assert world.task(task_id)["status"] == "input_required"
+
+
+@pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])
+def test_an_answer_to_no_task_is_refused(world: LegacyWorld, related: Any) -> None:
+    meta = {META_RELATED_TASK: related}
+    refused = world.ask("tasks/input_response", inputResponses={}, _meta=meta)
+    assert refused["error"]["code"] == -32602
+
+
+def test_answers_nobody_asked_for_are_ignored(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    before = world.task(task_id)
+    assert "result" in world.respond(task_id, unknown={"x": 1})
+    assert world.task(task_id) == before
+
+
+def test_a_client_that_will_not_answer_cancels(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    cancelled = world.ask("tasks/cancel", taskId=task_id)["result"]
+    assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
+    assert world.task(task_id) == cancelled
+    assert world.outcome(task_id)["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
+def test_what_has_ended_cannot_be_cancelled(world: LegacyWorld, name: str) -> None:
+    task_id = world.ended(name)
+    before = world.task(task_id)
+    assert world.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
+    assert world.task(task_id) == before
+
+
+def test_nothing_is_cancelled_twice(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    world.ask("tasks/cancel", taskId=task_id)
+    assert world.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
+
+
+def test_related_task_metadata_means_nothing_to_the_other_methods(world: LegacyWorld) -> None:
+    task_id, other = world.parked(), world.ended("compute", label="x")
+    related = {META_RELATED_TASK: {"taskId": other}}
+    assert world.ask("tasks/get", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
+    result = world.ask("tasks/result", taskId=task_id, _meta=related)["result"]
+    assert result["resultType"] == "input_required"
+    assert world.ask("tasks/cancel", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
+
+
+def test_somebody_elses_task_looks_like_no_task(world: LegacyWorld) -> None:
+    task_id = world.parked()
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        foreign = world.ask(method, by="bob", taskId=task_id)["error"]
+        assert foreign == world.ask(method, taskId="A" * 32)["error"]
+        assert foreign["code"] == -32602
+    assert world.task(task_id)["status"] == "input_required"
+
+
+# -- two dialects side by side --------------------------------------------------------------------------
+
+
+def test_a_task_is_unknown_in_the_other_dialect(world: LegacyWorld) -> None:
+    ours, theirs = world.parked(), world.start("compute", label="x")
+    assert world.get(ours)["error"]["code"] == -32602
+    assert world.cancel(ours)["error"]["code"] == -32602
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        assert world.ask(method, taskId=theirs)["error"]["code"] == -32602
+    assert world.respond(theirs, x={})["error"]["code"] == -32602
+    world.run_workers()
+    assert world.status(theirs) == "completed"
+
+
+def test_nothing_of_this_dialect_reaches_a_modern_client(world: LegacyWorld) -> None:
+    for method in ("tasks/result", "tasks/input_response", "tasks/list", "initialize", "ping"):
+        response = world.send(world.body(method, taskId="A" * 32))
+        assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
+    discovered = world.post("server/discover")["result"]
+    assert discovered["capabilities"].keys() == {"tools", "logging", "extensions"}
+    assert all("execution" not in tool for tool in world.post("tools/list")["result"]["tools"])
+    ignored = world.call("several", task={"ttl": 1})["result"]
+    assert ignored["resultType"] == "complete"
+
+
+def test_without_the_setting_legacy_clients_learn_which_versions_there_are() -> None:
+    modern = LegacyWorld(Server("modern"))
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    refused = modern.request(body)
+    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32022)
+
+
+def test_a_dialect_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    unknown: Any = "sep-1686"
+    with pytest.raises(DefinitionError):
+        Server("x", legacy_tasks=unknown)
+    (tmp_path / "catalog.json").write_text('{"tools": []}')
+    with pytest.raises(DefinitionError):
+        FrontDoor("x", tmp_path / "catalog.json", legacy_tasks=unknown)
+
+
+def test_the_dialect_is_imported_where_it_is_spoken_alone() -> None:
+    code = """
+import sys
+from mcp_roundtrip import Server
+Server("modern").endpoint
+assert "mcp_roundtrip.server.legacy" not in sys.modules
+assert "mcp_roundtrip.server.sep_2322" not in sys.modules
+Server("both", legacy_tasks="sep-2322").endpoint
+assert "mcp_roundtrip.server.sep_2322" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# -- the other methods of their time --------------------------------------------------------------------
+
+CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
+
+
+@pytest.mark.parametrize(
+    ("requested", "agreed"),
+    [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2024-11-05", "2025-11-25"),
+        (7, "2025-11-25"),
+    ],
+)
+def test_initialize_agrees_on_a_version_and_begins_no_session(
+    world: LegacyWorld, requested: Any, agreed: str
+) -> None:
+    result = world.ask("initialize", protocolVersion=requested, capabilities={}, clientInfo={})["result"]
+    assert result == {
+        "protocolVersion": agreed,
+        "capabilities": CAPABILITIES,
+        "serverInfo": {"name": "legacy", "version": "1.0.0"},
+        "instructions": "Ask me.",
+    }
+    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "initialize"})
+    assert response.headers.keys() == {"content-type"}
+    assert world.request({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
+    assert world.ask("ping")["result"] == {}
+
+
+def test_without_tools_that_take_time_there_are_no_tasks() -> None:
+    plain = Server("plain", legacy_tasks="sep-2322")
+    plain.tool(several)
+    world = LegacyWorld(plain)
+    assert world.ask("initialize")["result"]["capabilities"] == {"tools": {}}
+    assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
+
+
+def test_the_tools_say_whether_they_take_tasks(world: LegacyWorld) -> None:
+    result = world.ask("tools/list")["result"]
+    assert result.keys() == {"tools"}
+    tools = {tool["name"]: tool for tool in result["tools"]}
+    support = {name: tool["execution"]["taskSupport"] for name, tool in tools.items() if "execution" in tool}
+    assert support == {
+        **dict.fromkeys(("echo", "fails", "breaks"), "required"),
+        **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
+    }
+    assert world.ask("tools/list", cursor="x")["error"]["code"] == -32602
+
+
+def test_structured_content_is_an_object_or_text(world: LegacyWorld) -> None:
+    tools = {tool["name"]: tool for tool in world.ask("tools/list")["result"]["tools"]}
+    assert "outputSchema" in tools["provision"]
+    assert "outputSchema" not in tools["several"]
+    result = world.ask("tools/call", name="several")["result"]
+    assert "structuredContent" not in result
+    assert json.loads(result["content"][0]["text"]) == [1, 2]
+
+
+@pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
+def test_other_methods_do_not_exist(world: LegacyWorld, method: str) -> None:
+    assert world.ask(method, level="info")["error"]["code"] == -32601
+
+
+def test_only_what_comes_before_the_request_has_an_http_status_of_its_own(world: LegacyWorld) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert world.request(body, mcp_protocol_version="2025-06-18").status == 200
+    assert world.request(body, mcp_protocol_version="2024-11-05").status == 400
+    assert world.request("{").status == 400
+    assert world.request(body, user="").status == 401
+    assert world.request(body, origin="https://evil.example").status == 403
+    assert world.request(body, method="DELETE").status == 405
+
+
+# -- behind a front door --------------------------------------------------------------------------------
+
+
+def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
+    clock = FakeClock()
+    table = TaskTable(clock)
+    plain = make_ports(clock=clock, tasks=table)
+    owner = Server("owner", legacy_tasks="sep-2322", ports=lambda: plain)
+    owner.tool(task="required")(echo)
+    owner.tool(several)
+    (tmp_path / "catalog.json").write_text(json.dumps({"tools": list(rows({"owner": owner}))}))
+    forwarding = replace(plain, forward=lambda name, event, custom: owner.lambda_handler(event, None))
+    door = FrontDoor("door", tmp_path / "catalog.json", legacy_tasks="sep-2322", ports=lambda: forwarding)
+
+    def ask(method: str, **params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        response = door.lambda_handler(http_event(body, headers=LEGACY_HEADERS), None)
+        assert response["statusCode"] == 200
+        read = json.loads(response["body"])
+        valid(method, params, read)
+        return read
+
+    assert ask("initialize")["result"]["capabilities"] == CAPABILITIES
+    assert ask("ping")["result"] == {}
+    listed = {tool["name"]: tool for tool in ask("tools/list")["result"]["tools"]}
+    assert listed["echo"]["execution"] == {"taskSupport": "required"}
+    assert "execution" not in listed["several"]
+    task_id = ask("tools/call", name="echo", task={})["result"]["task"]["taskId"]
+    assert ask("tasks/get", taskId=task_id)["result"]["status"] == "working"
+    assert ask("tasks/cancel", taskId=task_id)["result"]["status"] == "cancelled"
+    assert ask("tasks/result", taskId=task_id)["error"]["code"] == -32602
+    assert ask("tools/call", name="echo")["error"]["code"] == -32601
+    assert ask("tools/call", name="nothing")["error"]["code"] == -32602

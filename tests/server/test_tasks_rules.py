@@ -1,0 +1,512 @@
+"""The rules of the tasks extension that `test_tasks` does not tell a story about, one by one.
+
+Every result is checked against `support.task_models` on its way: members, types, values by status.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, Elicit, ProtocolError, Server, ToolError
+from mcp_roundtrip.engine.namespaced import NamespacedRequest
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from support.messages import META
+from support.task_world import DECLARED, UNDECLARED, World, accepted
+
+METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+LEGACY: Mapping[str, Any] = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
+"""The declaration of 2025-11-25."""
+
+SAFE = re.compile(r"[A-Za-z0-9_-]+")
+
+server = Server("rules")
+ran: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    ran.clear()
+
+
+def did(what: str) -> str:
+    ran.append(what)
+    return what
+
+
+@server.tool
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+
+
+@server.tool(task="optional")
+def job(ctx: Context, label: str) -> dict[str, str]:
+    ctx.run_as_task(ttl_ms=60_000)
+    return {"label": ctx.step("work", did, label)}
+
+
+@server.tool(task="optional")
+def asks_first(ctx: Context) -> str:
+    size = ctx.elicit("size", "How large?", int)
+    ctx.run_as_task()
+    return ctx.step("work", did, f"size {size}")
+
+
+@server.tool(task="required")
+def asks_twice(ctx: Context) -> str:
+    ctx.run_as_task()
+    name, size = ctx.ask(Elicit("name", "Name?", str), Elicit("size", "Size?", int))
+    return f"{name} {size}"
+
+
+@server.tool(task="required")
+def samples(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.sample("poem", [{"role": "user", "content": {"type": "text", "text": "A poem"}}], max_tokens=10)
+    return "unreached"
+
+
+@server.tool(task="optional")
+def ends(ctx: Context, how: str) -> str:
+    ctx.run_as_task()
+    if how == "tool error":
+        raise ToolError("no luck")
+    if how == "protocol error":
+        raise ProtocolError(-32603, "broken", {"why": "luck"})
+    return how
+
+
+@pytest.fixture
+def world() -> World:
+    return World(server)
+
+
+def asked(world: World) -> str:
+    """A task that waits for two answers."""
+    task_id = world.start("asks_twice")
+    world.run_workers()
+    return task_id
+
+
+def body(world: World, method: str, task_id: Any) -> Any:
+    responses: dict[str, Any] = {"inputResponses": {}} if method == "tasks/update" else {}
+    return world.body(method, taskId=task_id, **responses)
+
+
+# -- negotiation
+
+
+def test_a_server_with_tasks_does_not_advertise_the_legacy_capability(world: World) -> None:
+    assert "tasks" not in world.post("server/discover")["result"]["capabilities"]
+
+
+def test_a_declaration_holds_for_its_own_request_alone(world: World) -> None:
+    assert world.call("job", arguments={"label": "x"})["result"]["resultType"] == "task"
+    second = world.call("job", arguments={"label": "x"}, capabilities=UNDECLARED)
+    assert second["result"]["resultType"] == "complete"
+    assert world.call("samples", capabilities=UNDECLARED)["error"]["code"] == -32021
+
+
+def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(world: World) -> None:
+    first = world.call("asks_first")["result"]
+    second = world.call(
+        "asks_first",
+        requestState=first["requestState"],
+        inputResponses={"size": accepted(4)},
+        capabilities=UNDECLARED,
+    )
+    assert second["result"]["resultType"] == "complete"
+    assert not world.table.kicks.sent
+
+
+def test_a_refusal_for_want_of_the_declaration_is_a_bad_request(world: World) -> None:
+    call = world.body("tools/call", name="samples", arguments={}, capabilities=UNDECLARED)
+    assert world.send(call).status == 400
+
+
+@pytest.mark.parametrize("capabilities", [UNDECLARED, LEGACY], ids=["none", "legacy"])
+@pytest.mark.parametrize("method", METHODS)
+def test_without_the_declaration_not_even_ones_own_task_is_reached(
+    world: World, method: str, capabilities: Mapping[str, Any]
+) -> None:
+    task_id = asked(world)
+    responses = {"inputResponses": {"name": accepted("Ada")}} if method == "tasks/update" else {}
+    refused = world.send(world.body(method, taskId=task_id, capabilities=capabilities, **responses))
+    error = json.loads(refused.body)["error"]
+    assert (refused.status, error["code"]) == (400, -32021)
+    assert error["data"] == {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+    assert world.get(task_id)["result"]["inputRequests"].keys() == {"name", "size"}
+
+
+def test_a_legacy_declaration_counts_as_none(world: World) -> None:
+    optional = world.call("job", arguments={"label": "x"}, capabilities=LEGACY)
+    assert optional["result"]["resultType"] == "complete"
+    assert world.call("samples", capabilities=LEGACY)["error"]["code"] == -32021
+
+
+@pytest.mark.parametrize("task", [{}, {"ttl": 60_000}, None, "yes"])
+@pytest.mark.parametrize("capabilities", [DECLARED, UNDECLARED, LEGACY])
+def test_a_task_parameter_is_ignored(world: World, task: Any, capabilities: Mapping[str, Any]) -> None:
+    plain = world.call("greet", arguments={"name": "Ada"}, task=task, capabilities=capabilities)
+    assert plain["result"]["resultType"] == "complete"
+    job = world.call("job", arguments={"label": "x"}, task=task, capabilities=capabilities)["result"]
+    assert job["resultType"] == ("task" if capabilities is DECLARED else "complete")
+    assert job.get("ttlMs", 60_000) == 60_000
+
+
+def test_related_tasks_are_no_wish_for_a_task(world: World) -> None:
+    related = {"io.modelcontextprotocol/relatedTaskIds": ["A" * 32]}
+    call = world.body("tools/call", name="job", arguments={"label": "x"}, capabilities=UNDECLARED)
+    call["params"]["_meta"] = {**call["params"]["_meta"], **related}
+    assert json.loads(world.send(call).body)["result"]["resultType"] == "complete"
+
+
+def test_subscriptions_to_tasks_do_not_exist_whoever_asks_for_them(world: World) -> None:
+    for capabilities in (DECLARED, UNDECLARED):
+        listen = world.body(
+            "subscriptions/listen", notifications={"taskIds": ["A" * 32]}, capabilities=capabilities
+        )
+        assert world.send(listen).status == 404
+
+
+# -- the creation
+
+
+def test_a_task_can_be_read_by_the_time_its_client_knows_it(world: World) -> None:
+    created = world.call("job", arguments={"label": "x"})["result"]
+    found = world.get(created["taskId"])["result"]
+    assert {**found, "resultType": "task"} == created
+
+
+def test_ids_cannot_be_guessed_and_fit_into_a_header(world: World) -> None:
+    ids = [world.start("job", label="x") for _ in range(200)]
+    assert all(SAFE.fullmatch(task_id) and len(task_id) == 32 for task_id in ids)
+    assert len(set(ids)) == len(ids)
+    # 192 random bits: no place in them is the same in all, or the same in two out of three.
+    for place in zip(*ids, strict=True):
+        assert max(map(place.count, place)) < 30
+
+
+# -- tasks/get
+
+
+@pytest.mark.parametrize("how", ["well", "tool error"])
+def test_a_result_is_what_the_call_would_have_returned(world: World, how: str) -> None:
+    at_once = world.call("ends", arguments={"how": how}, capabilities=UNDECLARED)["result"]
+    task_id = world.start("ends", how=how)
+    world.run_workers()
+    done = world.get(task_id)["result"]
+    assert (done["status"], done["result"]) == ("completed", at_once)
+
+
+def test_an_error_is_the_one_the_call_would_have_ended_in(world: World) -> None:
+    at_once = world.call("ends", arguments={"how": "protocol error"}, capabilities=UNDECLARED)["error"]
+    task_id = world.start("ends", how="protocol error")
+    world.run_workers()
+    failed = world.get(task_id)["result"]
+    assert (failed["status"], failed["error"]) == ("failed", at_once)
+    assert failed["statusMessage"]
+
+
+def test_every_poll_shows_all_that_is_outstanding(world: World) -> None:
+    task_id = asked(world)
+    polls = [world.get(task_id)["result"] for _ in range(3)]
+    assert polls[0]["inputRequests"].keys() == {"name", "size"}
+    assert polls[0] == polls[1] == polls[2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_id_of_no_task_is_invalid_params(world: World, method: str) -> None:
+    for task_id in ("A" * 32, "", "x", "../../etc", "A" * 32 + "\n", "é" * 32, "A" * 100_000, "M", "a#M"):
+        response = world.send(body(world, method, task_id))
+        assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32602), task_id
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("task_id", [None, 7, True, ["A" * 32], {"id": "A" * 32}])
+def test_an_id_that_is_no_text_is_invalid_params(world: World, method: str, task_id: Any) -> None:
+    response = world.send(body(world, method, task_id))
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32602)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_id_that_is_missing_is_invalid_params(world: World, method: str) -> None:
+    request = body(world, method, "")
+    del request["params"]["taskId"]
+    assert json.loads(world.send(request).body)["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_expired_task_is_answered_for_like_none(world: World, method: str) -> None:
+    task_id = world.start("job", label="x")
+    world.run_workers()
+    world.clock.advance(60 + 3_599)
+    assert world.status(task_id) == "completed"
+    world.clock.advance(1)
+    expired = world.send(body(world, method, task_id))
+    unknown = world.send(body(world, method, "A" * 32))
+    assert (expired.status, expired.body) == (unknown.status, unknown.body)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_somebody_elses_task_is_answered_for_like_none_and_left_alone(world: World, method: str) -> None:
+    task_id = asked(world)
+    before = world.get(task_id)
+    foreign = world.send(body(world, method, task_id), user="bob")
+    unknown = world.send(body(world, method, "A" * 32), user="bob")
+    assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
+    assert world.get(task_id) == before
+
+
+def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(world: World) -> None:
+    first = world.call("asks_first")["result"]
+    created = world.call(
+        "asks_first", requestState=first["requestState"], inputResponses={"size": accepted(4)}
+    )
+    task_id = created["result"]["taskId"]
+    working = world.get(task_id)
+    world.run_workers()
+    for response in (created, working, world.get(task_id), world.update(task_id), world.cancel(task_id)):
+        text = json.dumps(response)
+        assert "requestState" not in text
+        assert "related-task" not in text
+
+
+def test_a_task_that_ended_stays_as_it_is(world: World) -> None:
+    task_id = world.start("job", label="x")
+    kicked = world.table.kicks.sent[0]
+    world.run_workers()
+    ended = world.get(task_id)
+    world.update(task_id, name=accepted("Ada"))
+    world.cancel(task_id)
+    world.table.kicks.sent.append(kicked)
+    world.run_workers()
+    world.clock.advance(3_600)
+    assert world.get(task_id) == ended
+    assert ran == ["x"]
+
+
+def test_a_task_is_readable_all_its_time(world: World) -> None:
+    task_id = asked(world)
+    world.clock.advance(3_599)
+    assert world.status(task_id) == "input_required"
+
+
+# -- tasks/update
+
+
+def test_a_key_is_never_used_for_a_second_request(world: World) -> None:
+    task_id, seen = asked(world), []
+    for wrong in range(3):
+        requests = world.get(task_id)["result"]["inputRequests"]
+        seen += [key for key in requests if key.startswith("size")]
+        world.update(task_id, **{key: accepted(f"no number {wrong}") for key in requests})
+        world.run_workers()
+    assert len(set(seen)) == 3
+
+
+def test_a_request_the_client_did_not_declare_to_serve_fails_the_task(world: World) -> None:
+    task_id = world.post(
+        "tools/call", name="samples", arguments={}, capabilities={"extensions": {TASKS_EXTENSION: {}}}
+    )["result"]["taskId"]
+    world.run_workers()
+    failed = world.get(task_id)["result"]
+    assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
+    assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+def test_what_is_asked_goes_by_what_was_declared_when_the_task_was_created(world: World) -> None:
+    task_id = world.start("samples")
+    world.get(task_id, capabilities={"extensions": {TASKS_EXTENSION: {}}})
+    world.run_workers()
+    requests = world.get(task_id)["result"]["inputRequests"]
+    assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
+
+
+def test_an_acknowledgement_holds_nothing_else(world: World) -> None:
+    task_id = asked(world)
+    for acknowledged in (world.update(task_id, name=accepted("Ada")), world.cancel(task_id)):
+        del acknowledged["result"]["_meta"]
+        assert acknowledged == {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}
+
+
+def test_an_answer_is_taken_by_the_time_it_is_acknowledged(world: World) -> None:
+    task_id = asked(world)
+    world.update(task_id, size=accepted(3))
+    task = world.get(task_id)["result"]
+    assert (task["status"], task["inputRequests"].keys()) == ("input_required", {"name"})
+    assert not world.table.kicks.sent
+    world.update(task_id, name=accepted("Ada"))
+    assert world.status(task_id) == "working"
+    world.run_workers()
+    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+
+
+MALFORMED: list[Any] = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
+
+
+@pytest.mark.parametrize("value", MALFORMED, ids=str)
+def test_keys_that_are_not_outstanding_are_ignored_whatever_they_say(world: World, value: Any) -> None:
+    task_id = asked(world)
+    world.update(task_id, size=accepted(3))
+    before = world.get(task_id)
+    world.update(task_id, **{"size": value, "never": value, "size~2": value, "": value, "M": value})
+    assert world.get(task_id) == before
+    world.update(task_id, name=accepted("Ada"))
+    world.run_workers()
+    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+
+
+@pytest.mark.parametrize("value", MALFORMED, ids=str)
+def test_an_outstanding_request_that_is_answered_malformed_is_asked_again(world: World, value: Any) -> None:
+    task_id = asked(world)
+    world.update(task_id, name=accepted("Ada"), size=value)
+    world.run_workers()
+    assert world.get(task_id)["result"]["inputRequests"].keys() == {"size~2"}
+    world.update(task_id, **{"size~2": accepted(3)})
+    world.run_workers()
+    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+
+
+@pytest.mark.parametrize("responses", [None, [], "x", 7])
+def test_answers_that_are_no_map_are_invalid_params(world: World, responses: Any) -> None:
+    task_id = asked(world)
+    refused = world.send(world.body("tasks/update", taskId=task_id, inputResponses=responses))
+    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32602)
+    assert world.status(task_id) == "input_required"
+
+
+# -- tasks/cancel
+
+
+def test_a_task_that_waits_for_answers_can_be_cancelled(world: World) -> None:
+    task_id = asked(world)
+    world.cancel(task_id)
+    cancelled = world.get(task_id)
+    assert cancelled["result"]["status"] == "cancelled"
+    world.update(task_id, name=accepted("Ada"), size=accepted(3))
+    world.run_workers()
+    assert world.get(task_id) == cancelled
+
+
+def test_a_task_that_is_cancelled_while_it_is_worked_on_begins_no_other_step() -> None:
+    other = Server("other")
+
+    @other.tool(task="required")
+    def long(ctx: Context) -> None:
+        ctx.run_as_task()
+        for number in range(3):
+            ctx.step(f"step-{number}", lambda: did("step") and world.cancel(task_id) and None)
+
+    world = World(other)
+    task_id = world.start("long")
+    world.run_workers()
+    assert world.status(task_id) == "cancelled"
+    assert ran == ["step"]
+
+
+def test_a_cancelled_notification_is_none_for_tasks(world: World) -> None:
+    task_id = asked(world)
+    before = world.get(task_id)
+    for params in ({"requestId": 1}, {"requestId": task_id}, {"taskId": task_id}):
+        notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        assert world.send(notification).status == 202
+    assert world.get(task_id) == before
+
+
+# -- notifications, headers, names
+
+
+def test_a_task_sends_no_notifications(world: World) -> None:
+    other = Server("other")
+
+    @other.tool(task="required")
+    def talks(ctx: Context) -> str:
+        ctx.run_as_task()
+        ctx.progress(1, 2, "half")
+        ctx.log("error", "trouble")
+        return ctx.elicit("name", "Name?", str)
+
+    world = World(other)
+    wants = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
+    meta = {**META, META_CLIENT_CAPABILITIES: DECLARED, **wants}
+
+    def send(method: str, **params: Any) -> Any:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        answer = world.send(request)
+        assert answer.headers["content-type"] == "application/json"
+        return json.loads(answer.body)["result"]
+
+    task_id = send("tools/call", name="talks", arguments={})["taskId"]
+    world.run_workers()
+    assert send("tasks/get", taskId=task_id)["statusMessage"] == "half"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("header", ["B" * 32, "", "=?base64?QUFB?=", "=?base64?!?="])
+def test_a_name_header_that_is_not_the_id_is_a_mismatch(world: World, method: str, header: str) -> None:
+    task_id = asked(world)
+    before = world.get(task_id)
+    response = world.send(body(world, method, task_id), mcp_name=header)
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
+    assert world.get(task_id) == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_header_that_is_not_the_method_is_a_mismatch(world: World, method: str) -> None:
+    response = world.send(body(world, method, "A" * 32), mcp_method="tools/call")
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_name_header_may_be_encoded_and_may_be_missing(world: World, method: str) -> None:
+    task_id = asked(world)
+    encoded = f"=?base64?{b64encode(task_id.encode()).decode()}?="
+    for header in (encoded, f" {task_id} ", None):
+        assert world.send(body(world, method, task_id), mcp_name=header).status == 200
+
+
+@pytest.mark.parametrize(
+    "method", ["tasks/result", "tasks/list", "tasks/input_response", "tasks/delete", "tasks/", "tasks"]
+)
+def test_other_methods_of_tasks_do_not_exist_even_for_ones_own(world: World, method: str) -> None:
+    response = world.send(world.body(method, taskId=asked(world)))
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tasks/approve",
+        "tasks/get",
+        "notifications/tasks",
+        "notifications/tasks/approve",
+        TASKS_EXTENSION,
+        "io.modelcontextprotocol/approval",
+    ],
+)
+def test_names_that_the_protocol_reserves_are_nobodys_to_ask_by(name: str) -> None:
+    with pytest.raises(DefinitionError):
+        NamespacedRequest("key", name, {})
+
+
+def test_a_task_asks_nothing_that_the_extension_does_not_have() -> None:
+    other = Server("other", namespaced_requests=True)
+
+    @other.tool(task="required")
+    def approval(ctx: Context) -> None:
+        ctx.run_as_task()
+        ctx.request("approval", "com.example/approval", {})
+
+    declared: Mapping[str, Any] = {"extensions": {TASKS_EXTENSION: {}, "com.example/approval": {}}}
+    world = World(other, capabilities=declared)
+    task_id = world.start("approval")
+    world.run_workers()
+    assert "inputRequests" not in world.get(task_id)["result"]
+    assert isinstance(world.observer.failures[-1][1], UsageError)

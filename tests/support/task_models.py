@@ -1,0 +1,132 @@
+"""What the tasks extension lets a server send (schema 2026-07-28 of io.modelcontextprotocol/tasks).
+
+Stricter than its JSON Schema: no members but those it names, times with their zone, no empty
+`inputRequests`. What comes from the core protocol is left to the models of the official SDK.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from mcp_types import methods
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+)
+from pydantic.alias_generators import to_camel
+
+from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
+from support import wire
+
+
+def assert_valid(method: str, message: Mapping[str, Any]) -> None:
+    """Check a response to a request of this method, in the extension or in the core protocol.
+
+    Raises pydantic's ValidationError or AssertionError.
+    """
+    result = message.get("result", {})
+    if "error" in message or not (method.startswith("tasks/") or result.get("resultType") == "task"):
+        wire.assert_valid(method, message)
+    else:
+        assert message.keys() == {"jsonrpc", "id", "result"}
+        _RESULTS[method].validate_json(json.dumps(result))
+
+
+def _call_tool_result(value: dict[str, Any]) -> dict[str, Any]:
+    assert value["resultType"] == "complete"
+    assert "io.modelcontextprotocol/related-task" not in value.get("_meta", {})
+    methods.parse_server_result(TOOLS_CALL, PROTOCOL_VERSION, value)
+    return value
+
+
+def _input_requests(value: dict[str, Any]) -> dict[str, Any]:
+    asked = {"resultType": "input_required", "inputRequests": value}
+    methods.parse_server_result(TOOLS_CALL, PROTOCOL_VERSION, asked)
+    return value
+
+
+SafeInteger = Annotated[int, Field(ge=1 - 2**53, le=2**53 - 1)]
+HeaderSafe = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,}$")]
+"""At least 128 bits, in characters that a header takes as they are."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", alias_generator=to_camel)
+
+
+class Result(Strict):
+    meta: dict[str, Any] = Field(default_factory=dict, alias="_meta")
+
+
+class Acknowledgement(Result):
+    """UpdateTaskResult and CancelTaskResult."""
+
+    result_type: Literal["complete"]
+
+
+class Task(Result):
+    task_id: HeaderSafe
+    created_at: AwareDatetime
+    last_updated_at: AwareDatetime
+    ttl_ms: SafeInteger | None
+    # Left out or of their type: a default that is no None keeps null out.
+    poll_interval_ms: SafeInteger = 0
+    status_message: str = ""
+
+
+class CreateTaskResult(Task):
+    result_type: Literal["task"]
+    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+
+
+class DetailedTask(Task):
+    result_type: Literal["complete"]
+
+
+class WorkingTask(DetailedTask):
+    status: Literal["working"]
+
+
+class InputRequiredTask(DetailedTask):
+    status: Literal["input_required"]
+    input_requests: Annotated[dict[str, Any], Field(min_length=1), AfterValidator(_input_requests)]
+
+
+class CompletedTask(DetailedTask):
+    status: Literal["completed"]
+    result: Annotated[dict[str, Any], AfterValidator(_call_tool_result)]
+
+
+class Error(Strict):
+    code: int
+    message: str
+    data: Any = None
+
+
+class FailedTask(DetailedTask):
+    status: Literal["failed"]
+    error: Error
+
+
+class CancelledTask(DetailedTask):
+    status: Literal["cancelled"]
+
+
+GetTaskResult = Annotated[
+    WorkingTask | InputRequiredTask | CompletedTask | FailedTask | CancelledTask,
+    Field(discriminator="status"),
+]
+
+_RESULTS: Mapping[str, TypeAdapter[Any]] = {
+    TOOLS_CALL: TypeAdapter(CreateTaskResult),
+    TASKS_GET: TypeAdapter(GetTaskResult),
+    TASKS_UPDATE: TypeAdapter(Acknowledgement),
+    TASKS_CANCEL: TypeAdapter(Acknowledgement),
+}

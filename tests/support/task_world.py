@@ -1,0 +1,135 @@
+"""A deployment with tasks: requests over the endpoint, workers run by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mcp_roundtrip import Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from mcp_roundtrip.testing.tasks import TaskTable
+from support.messages import META, headers, message
+from support.task_models import assert_valid
+
+DECLARED: Mapping[str, Any] = {"elicitation": {}, "sampling": {}, "extensions": {TASKS_EXTENSION: {}}}
+UNDECLARED: Mapping[str, Any] = {"elicitation": {}}
+KEY = LocalKey.generate()
+
+
+def accepted(value: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
+
+
+class OfALambda:
+    """A Lambda context with time left."""
+
+    aws_request_id = "worker-1"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
+
+@dataclass
+class World:
+    """One deployment: requests and workers share nothing but the table and the key.
+
+    Every response is checked against the models of the protocol and of the extension.
+    """
+
+    server: Server
+    clock: FakeClock = field(default_factory=FakeClock)
+    observer: Remembered = field(default_factory=Remembered)
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: DECLARED)
+    user: str = "alice"
+    store: TaskStore = field(default_factory=MemoryStore)
+    table: TaskTable = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table = TaskTable(self.clock, self.store)
+
+    def ports(self, store: TaskStore | None = None) -> Ports:
+        """Those of a new environment; on a store of its own for one that is to die."""
+        ports = make_ports(
+            key=KEY, clock=self.clock, observer=self.observer, auth=Authenticator(AuthMode.JWT)
+        )
+        return replace(ports, tasks=partial(self.table.port, store))
+
+    def next_deployment(self, server: Server) -> World:
+        """Another build over the same table."""
+        later = World(server, self.clock, self.observer)
+        later.table = self.table
+        return later
+
+    # -- as a client ------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        body: Mapping[str, Any],
+        *,
+        user: str | None = None,
+        store: TaskStore | None = None,
+        text: str | None = None,
+        **changes: str | None,
+    ) -> HttpResponse:
+        """Send any body, or `text` in its place; `changes` are to the headers that mirror the body."""
+        claims = {"iss": "https://id", "sub": user or self.user}
+        request = HttpRequest(
+            "POST", headers(body, **changes), text or json.dumps(body), {"jwt": {"claims": claims}}
+        )
+        return self.server.endpoint.respond(request, self.ports(store), Invocation("id", 1e18))
+
+    def body(self, method: str, *, capabilities: Mapping[str, Any] | None = None, **params: Any) -> Any:
+        declared = self.capabilities if capabilities is None else capabilities
+        return message(method, meta={**META, META_CLIENT_CAPABILITIES: declared}, **params)
+
+    def post(
+        self, method: str, *, user: str | None = None, store: TaskStore | None = None, **params: Any
+    ) -> Any:
+        """The response to a request; `capabilities` replaces those this client declares."""
+        response = json.loads(self.send(self.body(method, **params), user=user, store=store).body)
+        assert_valid(method, response)
+        return response
+
+    def call(self, name: str, /, **params: Any) -> Any:
+        return self.post("tools/call", name=name, arguments=params.pop("arguments", {}), **params)
+
+    def start(self, name: str, /, **arguments: Any) -> str:
+        """Call a tool that becomes a task at once; its id."""
+        result = self.call(name, arguments=arguments)["result"]
+        assert result["resultType"] == "task"
+        return str(result["taskId"])
+
+    def get(self, task_id: str, **more: Any) -> Any:
+        return self.post("tasks/get", taskId=task_id, **more)
+
+    def status(self, task_id: str) -> str:
+        return str(self.get(task_id)["result"]["status"])
+
+    def update(self, task_id: str, **responses: Any) -> Any:
+        return self.post("tasks/update", taskId=task_id, inputResponses=responses)
+
+    def cancel(self, task_id: str) -> Any:
+        return self.post("tasks/cancel", taskId=task_id)
+
+    # -- as AWS -----------------------------------------------------------------------------------------
+
+    def run_workers(self) -> None:
+        """Until nobody is sent for any more."""
+        while self.table.kicks.sent:
+            self.run_worker()
+
+    def run_worker(self, store: TaskStore | None = None) -> None:
+        """The next one that was sent for."""
+        _, pk = self.table.kicks.sent.popleft()
+        work(self.server._tool_server, {"task": pk}, OfALambda(), partial(self.ports, store))
