@@ -10,11 +10,16 @@ BENCH     := .venv-bench
 
 SAM_CLI       := aws-sam-cli==1.170.0
 MINISTACK_KMS := ministack==1.5.33 cryptography
+DYNALITE_NPM  := dynalite@4.0.0
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
 PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,python$(version) \
             $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version)),$(call runs,$(python)))))
+
+# Its tests are skipped where there is no Node.js 20 or later, with npm.
+DYNALITE := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
+              command -v npm >/dev/null && echo .cache/dynalite/package-lock.json)
 
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
@@ -34,7 +39,7 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh)
 
 .PHONY: test
-test: $(VENV)/.dev $(SAM) $(MINISTACK)  ## ruff, mypy and all tests
+test: $(VENV)/.dev $(SAM) $(MINISTACK) $(DYNALITE)  ## ruff, mypy and all tests
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -47,7 +52,7 @@ conformance: $(VENV)/.dev  ## the official MCP conformance suite
 	$(VENV)/bin/python tests/conformance/run.py
 
 .PHONY: bench
-bench: $(BENCH)/.peers  ## speed and memory beside the peers
+bench: $(BENCH)/.peers $(MINISTACK)  ## speed and memory beside the peers
 	$(BENCH)/bin/python benchmarks/run.py
 
 .PHONY: events
@@ -57,6 +62,7 @@ events: $(VENV)/.local  ## regenerate the sample events that carry a live reques
 .PHONY: catalog
 catalog: $(VENV)/.local  ## write the front door's catalog anew, after a tool's signature or docstring changed
 	$(VENV)/bin/python -m mcp_roundtrip.local.catalog
+	$(VENV)/bin/python -m mcp_roundtrip.local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: build
 build: $(SAM)  ## sam build, bytecode included
@@ -94,6 +100,10 @@ $(SAM): Makefile | .venv-sam/bin/python
 $(MINISTACK): Makefile | .venv-ministack/bin/python
 	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_KMS)
 	touch $@
+
+.cache/dynalite/package-lock.json: Makefile
+	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts $(DYNALITE_NPM) \
+	    && touch $@ || echo "dynalite is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' --requirement benchmarks/requirements.txt

@@ -2,9 +2,10 @@
 
     python tests/conformance/run.py [--record] [SCENARIO ...]
 
-Three servers: the one in `tests/conformance_server`, the same with a new process for every request, and the
-application of `template.yaml` behind its front door. Fails on a check that fails or warns without an excuse,
-on a scenario without results, on fewer passes than `expected.json` says; `--record` rewrites that file.
+Four servers: the one in `tests/conformance_server`, the same with a new process for every request, the same
+through a front door, and the application of `template.yaml` behind its own. Fails on a check that fails or
+warns without an excuse, on a scenario without results, on fewer passes than `expected.json` says; `--record`
+rewrites that file.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Target:
     record: str
     template: Path
     scenarios: Sequence[str]
+    path: str = "/mcp"
     fresh: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     excused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -93,6 +95,14 @@ TARGETS: Final = (
         FIXTURE,
         SCENARIOS,
         fresh=True,
+    ),
+    # Under the same record: a client cannot tell a front door from the server behind it.
+    Target(
+        "conformance server, through a front door",
+        "conformance_server",
+        FIXTURE,
+        SCENARIOS,
+        path="/front_door",
     ),
     Target(
         "template.yaml, through its front door",
@@ -160,7 +170,7 @@ def run(
         for scenario in target.scenarios:
             if only and scenario not in only:
                 continue
-            checks = suite.run(scenario, app.url("/mcp"), results / scenario)
+            checks = suite.run(scenario, app.url(target.path), results / scenario)
             at_least = expected.get(target.record, {}).get(scenario, 0)
             rows.append(judge(scenario, checks, excused=target.excused.get(scenario, {}), at_least=at_least))
     return rows

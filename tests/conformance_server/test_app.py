@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from mcp_roundtrip.local.catalog import render
 from mcp_roundtrip.testing import Player
 from mcp_roundtrip.testing.player import Round
 from support.wire import assert_valid
 
 APP = Path(__file__).with_name("app.py")
+CATALOG = APP.parent / "front_door" / "catalog.json"
 
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "test"}
 ANSWERS: dict[str, Any] = {
@@ -52,6 +54,12 @@ def test_every_round_of_a_tool_is_valid_on_the_wire(tool: str) -> None:
         for message in (*answered.notifications, answered.message):
             assert_valid("tools/call", message)
     assert played[-1].result["resultType"] == "complete"
+
+
+def test_the_front_doors_catalog_is_fresh() -> None:
+    fresh = render(APP.parents[1])
+    command = f"python -m mcp_roundtrip.local.catalog --functions tests --output {CATALOG}"
+    assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 
 
 @pytest.mark.parametrize("method", ["server/discover", "tools/list", "prompts/list"])

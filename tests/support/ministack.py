@@ -28,7 +28,7 @@ from support import kms, stores
 
 HYPERCORN = Path(__file__).parents[2] / ".venv-ministack/bin/hypercorn"
 
-SERVICES = ("dynamodb", "kms")
+SERVICES = ("dynamodb", "kms", "sqs")
 
 ENVIRONMENT = {"SERVICES": ",".join(SERVICES), "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
 """All it gets to see: these services alone, no second listener (on 0.0.0.0:8883), and, by default,

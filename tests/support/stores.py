@@ -50,6 +50,8 @@ def new_table(dynamodb: DynamoDBClient) -> str:
             {"AttributeName": "sk", "AttributeType": "S"},
         ],
     )
+    # All that are used here have it at once, or a moment later: there is nothing to sleep for.
+    dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 0, "MaxAttempts": 100})
     return name
 
 

@@ -1,4 +1,4 @@
-"""The contract of a TaskStore: in memory, and in two DynamoDBs that others wrote."""
+"""The contract of a TaskStore: in memory, and in three DynamoDBs that others wrote."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +11,7 @@ from mcp_roundtrip.tasks.changes import Above, Below, Change, Equals, all_of, an
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
 from support.stores import client, new_table
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.dynalite", "support.ministack"]
 
 ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3, "raw": b"\x00\xff"}
 
@@ -39,9 +39,22 @@ def ministack_store(ministack_dynamodb):
     return DynamoStore(ministack_dynamodb, new_table(ministack_dynamodb))
 
 
-@pytest.fixture(params=["memory", "moto", "ministack_store"])
+@pytest.fixture
+def dynalite_store(dynalite_dynamodb):
+    return DynamoStore(dynalite_dynamodb, new_table(dynalite_dynamodb))
+
+
+STORES = ("memory", "moto", "ministack_store", "dynalite_store")
+
+
+@pytest.fixture(params=STORES)
 def store(request):
     return request.getfixturevalue(request.param)
+
+
+def but_for(**why):
+    """Over all stores but these, of which it says what they do otherwise than AWS."""
+    return pytest.mark.parametrize("store", [name for name in STORES if name not in why], indirect=True)
 
 
 # writing once
@@ -65,8 +78,7 @@ def test_items_differ_by_either_key(store):
     assert store.get("q", "M") == {"pk": "q", "sk": "M", "v": "qM"}
 
 
-# moto lacks, here and below: it loses updates among threads.
-@pytest.mark.parametrize("store", ["memory", "ministack_store"], indirect=True)
+@but_for(moto="loses updates among threads")
 def test_of_many_that_write_one_item_one_does(store):
     with ThreadPoolExecutor(16) as threads:
         present = list(threads.map(lambda n: store.put_new({"pk": "p", "sk": "J#a", "v": n}), range(16)))
@@ -165,8 +177,7 @@ def test_a_change_is_made_where_its_condition_holds(store, condition, holds):
     assert store.get("p", "M") == changed
 
 
-# moto lacks: it raises TypeError.
-@pytest.mark.parametrize("store", ["memory", "ministack_store"], indirect=True)
+@but_for(moto="raises TypeError")
 @pytest.mark.parametrize("name", ["st", "raw"])
 def test_what_is_no_number_is_neither_below_nor_above_one(store, name):
     store.put_new(ITEM)
@@ -207,7 +218,7 @@ def test_a_change_returns_the_item_afterwards(store, change, differences):
     assert store.get("p", "M") == expected
 
 
-@pytest.mark.parametrize("store", ["memory", "ministack_store"], indirect=True)
+@but_for(moto="loses updates among threads")
 def test_updates_of_many_threads_on_the_version_they_saw_are_all_made(store):
     store.put_new({"pk": "p", "sk": "M", "ver": 0, "n": 0})
 
@@ -225,9 +236,10 @@ def test_updates_of_many_threads_on_the_version_they_saw_are_all_made(store):
 # sizes
 
 
-def item_of(size):
+def item_of(size, letter="é"):
     item = {"pk": "p", "sk": "A", "n": 5, "v": ""}
-    return item | {"v": "é" * ((size - size_of(item)) // 2) + "x" * ((size - size_of(item)) % 2)}
+    count, rest = divmod(size - size_of(item), len(letter.encode()))
+    return item | {"v": count * letter + rest * "x"}
 
 
 @pytest.mark.parametrize("below", [0, 1])
@@ -247,9 +259,18 @@ def test_an_item_over_the_limit_is_not_written(store):
 
 @pytest.mark.parametrize("size", [10_000, MAX_ITEM + 1])
 def test_an_update_that_makes_an_item_too_large_is_not_made(store, size):
-    item = item_of(MAX_ITEM)
+    item = item_of(MAX_ITEM, "x")
     store.put_new(item)
     with pytest.raises(ItemTooLarge) as refused:
         store.update("p", "A", Change(Equals("n", 5), set={"w": "x" * size}))
     assert refused.value.size > refused.value.limit == MAX_ITEM
+    assert store.get("p", "A") == item
+
+
+@but_for(dynalite_store="counts the characters of text, not its bytes")
+def test_what_an_update_would_make_of_an_item_is_measured_in_bytes(store):
+    item = item_of(MAX_ITEM, "é")
+    store.put_new(item)
+    with pytest.raises(ItemTooLarge):
+        store.update("p", "A", Change(Equals("n", 5), set={"w": "x" * 10_000}))
     assert store.get("p", "A") == item

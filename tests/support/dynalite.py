@@ -1,0 +1,73 @@
+"""A DynamoDB that somebody else wrote, in a process of Node.js: dynalite, where it is installed.
+
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures; its tests are skipped where
+`make test` found no Node.js to install it with.
+
+What it does otherwise than AWS, of what concerns this project (4.0.0): a condition that fails comes without
+the item, whatever ReturnValuesOnConditionCheckFailure says; sizes of text are counted in UTF-16 code units
+instead of bytes; TransactWriteItems and UpdateTimeToLive, which nothing here calls, are unknown.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import BotoCoreError
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from support import stores
+
+DYNALITE = Path(__file__).parents[2] / ".cache/dynalite/node_modules/dynalite"
+
+PROGRAM = "require(process.argv[1])({createTableMs: 0}).listen({fd: Number(process.argv[2])})"
+"""Its own command can neither take a socket nor choose a free port. It keeps everything in memory."""
+
+START_S = 30
+"""The longest it may take to start: a quarter of a second, but for a busy computer."""
+
+
+@contextmanager
+def running(node: str, log: Path) -> Iterator[str]:
+    """Run dynalite until the block ends and yield its endpoint URL; `log` takes what it prints.
+
+    It inherits a socket that listens already, so that the first request waits for the start.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listening, log.open("wb") as output:
+        descriptor = listening.fileno()
+        process = subprocess.Popen(
+            [node, "--eval", PROGRAM, DYNALITE, str(descriptor)],
+            pass_fds=[descriptor],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with process:
+        try:
+            yield url
+        finally:
+            process.kill()  # there is nothing it would have to save
+
+
+@pytest.fixture(scope="session")
+def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDBClient]:
+    """A client of the test run's dynalite; tables last as long as it."""
+    node = shutil.which("node")
+    if node is None or not DYNALITE.exists():
+        pytest.skip(
+            "dynalite is not installed: `make test` does it where there are npm and Node.js 20 or later"
+        )
+    log = tmp_path_factory.mktemp("dynalite") / "log"
+    with running(node, log) as url:
+        connected = stores.client(url, timeout_s=START_S)
+        try:
+            connected.list_tables()
+        except BotoCoreError as error:
+            raise AssertionError(f"dynalite did not start: {log.read_text()}") from error
+        yield connected
+        connected.close()

@@ -1,0 +1,433 @@
+"""The contract of a Dispatcher: inline, by asynchronous invocations of a function, and by a queue.
+
+Functions are invoked through the Invoke API of `local`, queues are ministack's; the clients are AWS's own.
+"""
+
+import json
+import secrets
+import socket
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import boto3
+import pytest
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.dispatcher import AwsDispatcher
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.lambda_api import LambdaApi
+from mcp_roundtrip.local.model import REGION, Function, function_arn
+from mcp_roundtrip.server.ports import TaskPort
+from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.testing import FakeClock, make_ports
+from mcp_roundtrip.testing.environment import Remembered
+
+pytest_plugins = ["support.ministack"]
+
+DAY_MS = 86_400_000
+JOBS = Function("Jobs", "app.worker", Path("/"), (), {}, 900, 128, alias="live")
+PATIENCE_S = 20
+
+
+class Nobody:
+    """Loses every kick."""
+
+    def kick(self, worker, pk, *, delay_ms=0):
+        """Nobody comes."""
+
+
+class Throttled(MemoryStore):
+    """Refuses to change the partitions in `refused`."""
+
+    def __init__(self):
+        super().__init__()
+        self.refused = set()
+
+    def update(self, pk, sk, change):
+        if pk in self.refused:
+            raise StoreError("ThrottlingException")
+        return super().update(pk, sk, change)
+
+
+@dataclass
+class Deployment:
+    """A server with tasks. Its workers are at `address`, `ran` has the labels of the steps they ran."""
+
+    address: str = "worker"
+    dispatcher: Any = None
+    clock: FakeClock = field(default_factory=FakeClock)
+    store: Throttled = field(default_factory=Throttled)
+    ran: list[str] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.server = Server("jobs", ports=self._ports)
+
+        @self.server.tool(task="required")
+        def compute(ctx: Context, label: str, nap_ms: int) -> None:
+            ctx.run_as_task()
+            if nap_ms:
+                ctx.sleep("nap", nap_ms)
+            ctx.step("compute", self.ran.append, label)
+
+    def create(self, label="a", nap_ms=0):
+        """A new task, for which nobody has been sent; its partition key."""
+        call = TaskCall("tools/call", "compute", {"label": label, "nap_ms": nap_ms}, None, None)
+        tasks, journal = Tasks(self.store, Nobody(), self._now_ms), Journal(secrets.token_hex(8))
+        return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk
+
+    def kick(self, pk, **when):
+        self.dispatcher.kick(self.address, pk, **when)
+
+    def work(self, event):
+        """What Lambda does with an event for the worker."""
+        return self.server.worker_handler(event, None)
+
+    def status(self, pk):
+        """That in the table: nobody polls."""
+        return Task.from_item(self.store.get(pk, TASK)).status.value
+
+    def _now_ms(self):
+        return int(self.clock() * 1000)
+
+    def _ports(self):
+        tasks = Tasks(self.store, self.dispatcher, self._now_ms)
+        port = TaskPort(tasks, self.store, self.dispatcher, lambda: self.address)
+        return replace(make_ports(clock=self.clock, observer=Remembered()), tasks=lambda: port)
+
+
+class Inline(Deployment):
+    """Sent for and done at once."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.dispatcher = InlineDispatcher(lambda pk: self.work({"task": pk}))
+
+    def settle(self):
+        """Have everything done that is to be done now."""
+
+    def kick_in_vain(self, pk):
+        """Send a worker that fails, and let the kick be forgotten."""
+        with pytest.raises(StoreError):
+            self.kick(pk)
+
+
+class Lambda(Deployment):
+    """Asynchronous invocations. `invocations` are those that ended: (qualifier, response or failure)."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher()
+        self.invocations, self._accepted, self._ended = [], 0, Queue()
+        self._api = LambdaApi(lambda: {"Jobs": JOBS}, self._invoke)
+        self.api = HttpServer(self._respond, max_body=1_000_000).start()
+
+    def _respond(self, request):
+        reply = self._api.respond(request)
+        self._accepted += reply.status == 202
+        return reply
+
+    def _invoke(self, name, payload, qualifier, client_context):
+        try:
+            self._ended.put((qualifier, self.work(json.loads(payload))))
+        except StoreError as failure:  # Lambda invokes it again, some minutes later
+            self._ended.put((qualifier, failure))
+        return Outcome(b"null")
+
+    def settle(self):
+        while len(self.invocations) < self._accepted:
+            self.invocations.append(self._ended.get(timeout=PATIENCE_S))
+
+    def kick_in_vain(self, pk):
+        self.kick(pk)
+        self.settle()
+        assert isinstance(self.invocations.pop()[1], StoreError)
+        self._accepted -= 1
+
+
+class Sqs(Deployment):
+    """Messages of a queue, whose consumer is here."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.dispatcher, self.sqs = AwsDispatcher(), boto3.client("sqs")
+        # What is not deleted can be received again at once.
+        created = self.sqs.create_queue(
+            QueueName=f"tasks-{secrets.token_hex(8)}", Attributes={"VisibilityTimeout": "0"}
+        )
+        self.address = created["QueueUrl"]
+
+    def receive(self, wait_s=0):
+        received = self.sqs.receive_message(
+            QueueUrl=self.address,
+            MaxNumberOfMessages=10,
+            WaitTimeSeconds=wait_s,
+            MessageSystemAttributeNames=["All"],
+        )
+        return received.get("Messages", [])
+
+    def deliver(self, messages):
+        """What Lambda does with a batch; the ids of the messages that it leaves in the queue."""
+        answer = self.work({"Records": [sqs_record(message) for message in messages]})
+        left = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        for message in messages:
+            if message["MessageId"] not in left:
+                self.sqs.delete_message(QueueUrl=self.address, ReceiptHandle=message["ReceiptHandle"])
+        return left
+
+    def settle(self):
+        while messages := self.receive():
+            assert self.deliver(messages) == []
+
+    def kick_in_vain(self, pk):
+        self.kick(pk)
+        [message] = self.receive()
+        assert self.deliver([message]) == [message["MessageId"]]
+        self.sqs.purge_queue(QueueUrl=self.address)
+
+    def delayed(self):
+        """All messages, those kept back included, and for how long each is (s); they leave the queue."""
+        where = urllib.parse.urlencode({"QueueUrl": self.address})
+        endpoint = self.sqs.meta.endpoint_url
+        with urllib.request.urlopen(f"{endpoint}/_ministack/sqs/messages?{where}") as response:
+            (regions,) = json.load(response)["messages"].values()
+        self.sqs.purge_queue(QueueUrl=self.address)
+        messages = [message for queues in regions.values() for queue in queues.values() for message in queue]
+        return [(message, message["VisibleAt"] - message["SentTimestamp"]) for message in messages]
+
+
+def sqs_record(message):
+    """https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html"""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message.get("ReceiptHandle", "none"),
+        "body": message["Body"],
+        "attributes": message.get("Attributes", {}),
+        "messageAttributes": {},
+        "md5OfBody": message["MD5OfBody"],
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:000000000000:tasks",
+        "awsRegion": REGION,
+    }
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """What an execution environment has: `environment(LAMBDA=url)` says where a service is."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+
+    def endpoints(**urls):
+        for service, url in urls.items():
+            monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", url)
+
+    return endpoints
+
+
+def hang_up(dispatcher):
+    for way in vars(dispatcher).values():
+        way.client.close()
+
+
+@pytest.fixture
+def inline():
+    return Inline()
+
+
+@pytest.fixture
+def functions(environment):
+    deployed = Lambda()
+    environment(LAMBDA=deployed.api.url)
+    yield deployed
+    deployed.settle()
+    hang_up(deployed.dispatcher)
+    deployed.api.close()
+
+
+@pytest.fixture
+def queued(environment, ministack):
+    environment(SQS=ministack)
+    deployed = Sqs()
+    yield deployed
+    hang_up(deployed.dispatcher)
+    deployed.sqs.close()
+
+
+@pytest.fixture(params=["inline", "functions", "queued"])
+def deployed(request):
+    return request.getfixturevalue(request.param)
+
+
+# what all have in common
+
+
+def test_a_task_that_was_kicked_is_worked_on(deployed):
+    pk = deployed.create()
+    deployed.kick(pk)
+    deployed.settle()
+    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+
+
+def test_a_kick_for_later_has_nothing_done_now(deployed):
+    pk = deployed.create()
+    deployed.kick(pk, delay_ms=60_000)
+    deployed.settle()
+    assert (deployed.status(pk), deployed.ran) == ("working", [])
+
+
+def test_a_kick_is_a_hint_that_may_come_often_and_late(deployed):
+    pk = deployed.create()
+    deployed.kick(pk)
+    deployed.kick(pk)
+    deployed.settle()
+    deployed.kick(pk)
+    deployed.settle()
+    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+
+
+def test_a_kick_for_a_task_that_does_not_exist_does_no_harm(deployed):
+    deployed.kick("nobody#nothing")
+    deployed.settle()
+    assert deployed.ran == []
+
+
+def test_several_tasks_are_worked_on_once_each(deployed):
+    pks = [deployed.create(label) for label in "abc"]
+    for pk in pks:
+        deployed.kick(pk)
+    deployed.settle()
+    assert {deployed.status(pk) for pk in pks} == {"completed"}
+    assert sorted(deployed.ran) == ["a", "b", "c"]
+
+
+def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_kick(deployed):
+    pk = deployed.create()
+    deployed.store.refused.add(pk)
+    deployed.kick_in_vain(pk)
+    assert (deployed.status(pk), deployed.ran) == ("working", [])
+    deployed.store.refused.clear()
+    deployed.kick(pk)
+    deployed.settle()
+    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+
+
+# addresses
+
+ADDRESSES = {
+    "functions": function_arn("Nobody", "1"),
+    "queued": "http://127.0.0.1/000000000000/nobody",
+}
+
+
+@pytest.mark.parametrize(("deployed", "address"), ADDRESSES.items(), ids=ADDRESSES, indirect=["deployed"])
+def test_a_worker_that_does_not_exist_is_a_failure_of_the_store(deployed, address):
+    with pytest.raises(StoreError) as failed:
+        deployed.dispatcher.kick(address, "p#t")
+    assert failed.value.reason in ("ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue")
+
+
+@pytest.mark.parametrize(
+    ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
+)
+def test_a_service_that_is_not_there_is_a_failure_of_the_store(environment, service, address):
+    dispatcher = AwsDispatcher()
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        environment(**{service: f"http://127.0.0.1:{unused.getsockname()[1]}"})
+        with pytest.raises(StoreError) as failed:
+            dispatcher.kick(address, "p#t")
+    assert failed.value.reason == "EndpointConnectionError"
+    hang_up(dispatcher)
+
+
+# functions
+
+
+@pytest.mark.parametrize(("version", "invoked"), [("live", "live"), ("7", None)])
+def test_the_version_that_created_a_task_works_on_it_or_the_newest_if_it_was_deleted(
+    functions, version, invoked
+):
+    functions.address = function_arn("Jobs", version)
+    pk = functions.create()
+    functions.kick(pk)
+    functions.settle()
+    assert functions.status(pk) == "completed"
+    assert functions.invocations == [(invoked, None)]
+
+
+def test_an_invocation_that_could_not_change_its_task_fails_so_that_lambda_repeats_it(functions):
+    pk = functions.create()
+    functions.store.refused.add(pk)
+    functions.kick(pk)
+    functions.settle()
+    [(_, failure)] = functions.invocations
+    assert failure.reason == "ThrottlingException"
+
+
+# queues
+
+
+def test_a_message_whose_task_could_not_be_changed_is_left_and_the_others_are_not(queued):
+    pks = [queued.create(label) for label in "abc"]
+    queued.store.refused.add(pks[1])
+    for pk in pks:
+        queued.kick(pk)
+    messages = queued.receive()
+    ids = {json.loads(message["Body"])["task"]: message["MessageId"] for message in messages}
+    assert queued.deliver(messages) == [ids[pks[1]]]
+    assert [queued.status(pk) for pk in pks] == ["completed", "working", "completed"]
+    queued.store.refused.clear()
+    assert [message["MessageId"] for message in queued.receive()] == [ids[pks[1]]]
+    queued.settle()
+    assert queued.status(pks[1]) == "completed"
+    assert sorted(queued.ran) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("body", ["", "no JSON", "[]", "null", '"task"', "{}", '{"task": "p", "task": "q"}'])
+def test_a_message_that_names_no_task_is_left_and_the_others_are_not(queued, body):
+    if body:
+        malformed = queued.sqs.send_message(QueueUrl=queued.address, MessageBody=body)["MessageId"]
+        messages = queued.receive()
+    else:  # no queue holds such a message
+        malformed, messages = "empty", [{"MessageId": "empty", "Body": "", "MD5OfBody": ""}]
+    pk = queued.create()
+    queued.kick(pk)
+    messages += [message for message in queued.receive() if message["MessageId"] != malformed]
+    assert queued.deliver(messages) == [malformed]
+    assert queued.status(pk) == "completed"
+
+
+def test_a_task_that_sleeps_is_woken_by_the_queue_and_by_no_poll(queued):
+    pk = queued.create(nap_ms=1_000)
+    queued.kick(pk)
+    queued.settle()
+    assert (queued.status(pk), queued.ran) == ("working", [])
+    queued.clock.advance(1)
+    assert queued.deliver(queued.receive(wait_s=PATIENCE_S)) == []
+    assert (queued.status(pk), queued.ran) == ("completed", ["a"])
+
+
+def test_a_sleep_that_is_longer_than_a_queue_keeps_a_message_back_is_slept_in_parts(queued):
+    pk = queued.create(nap_ms=2_000_500)
+    queued.kick(pk)
+    queued.settle()
+    delays = []
+    while queued.status(pk) == "working" and len(delays) < 9:
+        [(message, delay_s)] = queued.delayed()
+        delays.append(delay_s)
+        queued.clock.advance(delay_s)
+        assert queued.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
+    assert delays == [900, 900, 201]
+    assert queued.delayed() == []
+    assert (queued.status(pk), queued.ran) == ("completed", ["a"])
