@@ -7,6 +7,7 @@ VENV      := .venv
 SAM       := .venv-sam/bin/sam
 MINISTACK := .venv-ministack/bin/hypercorn
 BENCH     := .venv-bench
+FASTMCP   := .venv-bench-fastmcp
 
 SAM_CLI       := aws-sam-cli==1.170.0
 MINISTACK_KMS := ministack==1.5.33 cryptography
@@ -52,7 +53,7 @@ conformance: $(VENV)/.dev  ## the official MCP conformance suite
 	$(VENV)/bin/python tests/conformance/run.py
 
 .PHONY: bench
-bench: $(BENCH)/.peers $(MINISTACK)  ## speed and memory beside the peers
+bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## speed and memory beside the peers
 	$(BENCH)/bin/python benchmarks/run.py
 
 .PHONY: events
@@ -74,7 +75,7 @@ deploy: build  ## sam deploy --guided
 
 .PHONY: clean
 clean:  ## remove everything the other commands made, the virtual environments too
-	rm -rf $(VENV) .venv-sam .venv-ministack $(BENCH) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-ministack $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: a virtual environment once, its content whenever what it is made from changed.
@@ -107,4 +108,8 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' --requirement benchmarks/requirements.txt
+	touch $@
+
+$(FASTMCP)/.peers: benchmarks/requirements-fastmcp.txt | $(FASTMCP)/bin/python
+	$(FASTMCP)/bin/python -m pip install --quiet --requirement $<
 	touch $@

@@ -102,7 +102,11 @@ def run(contender: Contender, calls: int) -> dict[str, Any]:
 
 
 def process(
-    script: str, *arguments: str, given: Any = None, variables: Mapping[str, str] | None = None
+    script: str,
+    *arguments: str,
+    given: Any = None,
+    variables: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> dict[str, Any]:
     """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun.
 
@@ -113,7 +117,7 @@ def process(
         started = perf_counter()
         try:
             ended = subprocess.run(
-                [sys.executable, HERE / script, *arguments, str(writer)],
+                [python, HERE / script, *arguments, str(writer)],
                 input=marshal.dumps(given),
                 stdout=log,  # some contenders log there, the others to stderr: a file for all of them
                 stderr=log,

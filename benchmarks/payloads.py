@@ -1,4 +1,4 @@
-"""One `tools/call` as API Gateway delivers it (HTTP API, payload 2.0), in each contender's protocol."""
+"""Requests as API Gateway delivers them (HTTP API, payload 2.0), in each contender's protocol."""
 
 import json
 from collections.abc import Mapping
@@ -13,20 +13,39 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
 
+TASKS_META = {
+    **META,
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+}
+
 
 def current(name: str, arguments: Mapping[str, Any], **params: Any) -> dict[str, Any]:
     """A call in revision 2026-07-28, with all the headers it demands."""
-    headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": "tools/call", "mcp-name": name}
-    return _event({"name": name, "arguments": arguments, "_meta": META, **params}, headers)
+    return _current("tools/call", name, {"name": name, "arguments": arguments, "_meta": META, **params})
+
+
+def as_task(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that may become a task."""
+    return current(name, arguments, _meta=TASKS_META)
+
+
+def poll(task_id: str) -> dict[str, Any]:
+    """A request for a task."""
+    return _current("tasks/get", task_id, {"taskId": task_id, "_meta": TASKS_META})
+
+
+def _current(method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method, "mcp-name": name}
+    return _event(method, params, headers)
 
 
 def legacy(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A call in revision 2024-11-05: no headers of its own, no `_meta`."""
-    return _event({"name": name, "arguments": arguments}, {})
+    return _event("tools/call", {"name": name, "arguments": arguments}, {})
 
 
-def _event(params: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+def _event(method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return {
         "version": "2.0",
         "routeKey": "POST /mcp",

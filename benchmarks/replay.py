@@ -88,7 +88,12 @@ def engine(tool: Callable[..., int], steps: int) -> Callable[[], None]:
 
 def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bool) -> object:
     environment = Environment(
-        Budget(sys.maxsize, lambda: 0), time.time, secrets.token_bytes, lambda *link: "unused"
+        budget=Budget(sys.maxsize, lambda: 0),
+        clock=time.time,
+        random_bytes=secrets.token_bytes,
+        sign_link=lambda *link: "unused",
+        pause_ms=lambda duration_ms: None,
+        retried=lambda step, error: None,
     )
     offered = ANSWER if resumed else {}
     run = Run(journal, offered, resumed, {"elicitation": {}}, environment, Reports())

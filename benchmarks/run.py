@@ -1,4 +1,4 @@
-"""`make bench`: speed and memory beside the peers, all measured in this run; about two minutes.
+"""`make bench`: speed and memory beside the peers, all measured in this run; about three minutes.
 
 Exit status 1 means that something could not be run. A target that is missed is printed as FAIL and changes
 nothing: timings are noisy, and the reader knows what else the computer is doing.
@@ -14,9 +14,11 @@ from itertools import chain
 import layer
 import measure
 import states
+import tasks
 from measure import AWSLABS, MCP, OURS, Contender, Figures
 from states import PYJWT, SDK, SIZES, ByName, States
 from tables import Target, table, targets
+from tasks import Tasks
 
 FIRST_RUNS = 15
 WARM_RUNS = 5
@@ -24,6 +26,8 @@ WARM_CALLS = 200
 LENGTHS = (1, 10, 100, 1000)
 STATE_COLD_RUNS = 3
 STATE_WARM_CALLS = 400
+TASK_RUNS = 5
+TASK_COUNT = 100
 TWO_KB = list(SIZES).index("2 KB")
 
 DISTRIBUTIONS = (
@@ -48,15 +52,18 @@ def main() -> int:
         measured = measure.figures(FIRST_RUNS, WARM_RUNS, WARM_CALLS)
         replays: Replays = measure.process("replay.py", *map(str, LENGTHS))["replays"]
         sealed = states.figures(STATE_COLD_RUNS, STATE_WARM_CALLS)
+        durable = tasks.figures(LENGTHS, TASK_RUNS, TASK_COUNT)
     except measure.DidNotRun as error:
         print(error, file=sys.stderr)
         return 1
     layers = layer.zipped_mib()
-    print(*compared(measured), replay_table(replays), state_table(sealed), layer_table(layers), sep="\n")
+    print(*compared(measured), replay_table(replays), state_table(sealed), sep="\n")
+    print(*task_tables(durable), layer_table(layers), sep="\n")
     judged = (
         peer_targets(measured),
         replay_targets(replays, measured),
         state_targets(sealed),
+        task_targets(durable),
         layer_targets(layers),
     )
     print(targets(chain.from_iterable(judged)))
@@ -209,6 +216,66 @@ def _most(kms_calls: ByName[float], signing: str, *operations: str) -> float:
         for title in states.CONFIGURATIONS
         if title.startswith(signing)
     )
+
+
+# -- tasks ----------------------------------------------------------------------------------------------
+
+
+def task_tables(measured: Tasks) -> tuple[str, ...]:
+    """Calls, resumes and rates."""
+    resume = (
+        "Tasks: reading and replaying the journal in a resume, ms, by steps in it; without the two updates"
+    )
+    resumes = [(store, *(f"{ms:.3f}" for ms in costs)) for store, costs in measured.resume_ms.items()]
+    return _call_table(measured), table(resume, ("", *map(str, LENGTHS)), resumes), _rate_table(measured)
+
+
+def _call_table(measured: Tasks) -> str:
+    kinds = ("GetItem", "PutItem", "UpdateItem", "Query")
+    title = (
+        f"Tasks: calls of DynamoDB; {measured.entries} entries are in the journal of the created task,"
+        f" {measured.answers} answers in the update"
+    )
+    rows = [
+        (operation, *(str(calls.get(kind, 0)) for kind in kinds), str(sum(calls.values())))
+        for operation, calls in measured.calls.items()
+    ]
+    return table(title, ("", *kinds, "together"), rows)
+
+
+def _rate_table(measured: Tasks) -> str:
+    title = (
+        f"Tasks per second, from call to result: {TASK_RUNS} processes with {TASK_COUNT} tasks each\n"
+        f"{tasks.OURS}: stored over HTTP in an emulator; a worker process takes one after the other\n"
+        f"{tasks.OURS_IN_MEMORY}: nothing outlives the process; the work is done while the call waits\n"
+        f"{tasks.FASTMCP}: nothing outlives the process; its worker takes ten at a time, by default"
+    )
+    medians = tasks.medians(measured.rates)
+    rows = [
+        (
+            name,
+            *(f"{rate:.4g}" for rate in (medians[name], min(rates), max(rates))),
+            f"{medians[name] / medians[tasks.FASTMCP]:.3f}",
+        )
+        for name, rates in measured.rates.items()
+    ]
+    return table(title, ("", "median", "slowest", "fastest", "of FastMCP"), rows)
+
+
+def task_targets(measured: Tasks) -> list[Target]:
+    calls = {operation: sum(kinds.values()) for operation, kinds in measured.calls.items()}
+    answers = measured.answers
+    return [
+        Target(
+            "DynamoDB calls to create, beyond journal and arguments",
+            calls["create"] - measured.entries - 1,
+            1,
+        ),
+        Target("DynamoDB calls of a poll", calls["poll"], 1),
+        Target(f"DynamoDB calls of an update with {answers} answers", calls["update"], answers + 2),
+        Target("DynamoDB calls of a resume", calls["resume"], 3),
+        Target("DynamoDB calls of a resume with a journal of 2 MB", calls["resume, 2 MB"], 4),
+    ]
 
 
 # -- the layer ------------------------------------------------------------------------------------------

@@ -137,8 +137,8 @@ class AsyncContext(ContextBase):
     async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
-        options = {option: kwargs.pop(option) for option in Step.OPTIONS if option in kwargs}
-        step = Step(self._claim(name), function, **options)
+        at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
+        step = Step(self._claim(name), function, at_most_once, retry)
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]

@@ -183,8 +183,8 @@ class Context(ContextBase):
         function that raises runs again, and what it raises at last is raised. A function with parameters of
         these names gets them from a lambda.
         """
-        options = {option: kwargs.pop(option) for option in Step.OPTIONS if option in kwargs}
-        step = Step(self._claim(name), function, **options)
+        at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
+        step = Step(self._claim(name), function, at_most_once, retry)
         replayed = step.replayed(self._run)
         if replayed is not None:
             return replayed[0]

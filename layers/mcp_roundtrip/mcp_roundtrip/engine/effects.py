@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count, takewhile
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
@@ -23,8 +23,6 @@ LINK_PARAMETER = "mcp_link"
 @dataclass(frozen=True, slots=True)
 class Step:
     """One `step`: its full key, the function that does the work, and how often it may run."""
-
-    OPTIONS: ClassVar = ("at_most_once", "retry")
 
     key: str
     function: Callable[..., Any]
