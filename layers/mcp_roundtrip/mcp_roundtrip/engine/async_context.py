@@ -138,10 +138,11 @@ class AsyncContext(ContextBase):
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        step = Step(self._claim(name), function, at_most_once, retry)
-        replayed = step.replayed(self._run)
+        key = self._claim(name)
+        replayed = effects.replayed(self._run, key, function)
         if replayed is not None:
             return replayed[0]
+        step = Step(key, function, at_most_once, retry)
         step.check(self._run)
         await self.checkpoint()
         step.begin(self._run)

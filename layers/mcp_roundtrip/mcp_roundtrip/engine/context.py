@@ -184,10 +184,11 @@ class Context(ContextBase):
         these names gets them from a lambda.
         """
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        step = Step(self._claim(name), function, at_most_once, retry)
-        replayed = step.replayed(self._run)
+        key = self._claim(name)
+        replayed = effects.replayed(self._run, key, function)
         if replayed is not None:
             return replayed[0]
+        step = Step(key, function, at_most_once, retry)
         step.check(self._run)
         self.checkpoint()
         step.begin(self._run)

@@ -29,17 +29,6 @@ class Step:
     at_most_once: bool = False
     retry: Retry | None = None
 
-    def replayed(self, run: Run) -> tuple[Any] | None:
-        """The recorded result in a 1-tuple (it may be None), revived through the return annotation."""
-        entry = run.recorded(self.key, Kind.STEP)
-        if entry is None:
-            return None
-        try:
-            return (revive(entry.value, return_annotation(self.function)),)
-        except ValueError:
-            problem = "its recorded result does not fit its return annotation any more"
-            raise run.drift(self.key, problem) from None
-
     def check(self, run: Run) -> None:
         """Raise UsageError, before anything has run, for what cannot be carried out as it is written."""
         check(return_annotation(self.function))
@@ -99,6 +88,17 @@ class Step:
         entry = run.record(Entry(self.key, Kind.STEP, data))
         # In a task another worker may have been first: its result is what a replay will see.
         return result if entry.value == data else revive(entry.value, annotation)
+
+
+def replayed(run: Run, key: str, function: Callable[..., Any]) -> tuple[Any] | None:
+    """A step's recorded result in a 1-tuple (it may be None), revived through the return annotation."""
+    entry = run.recorded(key, Kind.STEP)
+    if entry is None:
+        return None
+    try:
+        return (revive(entry.value, return_annotation(function)),)
+    except ValueError:
+        raise run.drift(key, "its recorded result does not fit its return annotation any more") from None
 
 
 def recall(run: Run, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
