@@ -1,6 +1,7 @@
 # The only door: every command of this project, each doing its own set-up.
 #   PYTHON=…                         the interpreter of the virtual environments
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
+#   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
 
 VENV      := .venv
@@ -37,7 +38,8 @@ help:  ## this list
 
 .PHONY: run
 run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh)
+	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter))
 
 .PHONY: test
 test: $(VENV)/.dev $(SAM) $(MINISTACK) $(DYNALITE)  ## ruff, mypy and all tests

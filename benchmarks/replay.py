@@ -93,7 +93,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         random_bytes=secrets.token_bytes,
         sign_link=lambda *link: "unused",
         pause_ms=lambda duration_ms: None,
-        retried=lambda step, error: None,
+        step_failed=lambda step, error, runs_again: None,
     )
     offered = ANSWER if resumed else {}
     run = Run(journal, offered, resumed, {"elicitation": {}}, environment, Reports())

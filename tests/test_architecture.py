@@ -119,7 +119,7 @@ PUBLIC = """
 AsyncContext Audio Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
 ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpRoundtripError
 MissingClientCapability NamespacedRequest Principal ProtocolError ResourceLink Retry Root Sample Sampled
-Server StepInterrupted Suspend Text ToolError UsageError one_of
+Server StepFailed StepInterrupted Suspend Text ToolError UsageError one_of
 """
 
 

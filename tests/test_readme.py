@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.testing import WITH_TASKS, Player, crashes
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -47,8 +49,31 @@ def test_the_client_shown_is_python() -> None:
     compile(blocks("python")[2], "README.md", "exec")
 
 
-def test_the_player_shown_in_writing_tools_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs/writing-tools.md").read_text("utf-8"), re.DOTALL)
+PLAYED = [block for block in GUIDE if "Player(" in block]
+
+shop = SimpleNamespace(orders=set())
+server = Server("shop")
+
+
+@server.tool(task="required")
+def order(ctx: Context, item: str) -> str:
+    ctx.run_as_task()
+    ctx.elicit("sure", f"Order a {item}?", bool)
+    ctx.step("order", shop.orders.add, ctx.idempotency_key("order"))
+    return "sent"
+
+
+@pytest.mark.parametrize("shown", PLAYED, ids=[str(number) for number in range(len(PLAYED))])
+def test_what_writing_tools_shows_of_the_player_plays(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    guide = (ROOT / "docs/writing-tools.md").read_text("utf-8")
-    shown = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1]
-    exec(shown, {"Path": Path, "Player": Player})
+    names: dict[str, object] = {"Path": Path, "Player": Player, "WITH_TASKS": WITH_TASKS}
+    names |= {"crashes": crashes, "server": server, "shop": shop}
+    exec(shown, names)
+    for name, test in list(names.items()):
+        if name.startswith("test_") and callable(test):
+            test()
+
+
+def test_writing_tools_shows_a_round_a_task_and_its_crashes() -> None:
+    assert len(PLAYED) == 3

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, Retry, ToolError, UsageError
+from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
 from mcp_roundtrip.engine.journal import Entry, Journal
-from mcp_roundtrip.engine.outcome import Asleep, Done, Outcome, Shed, Stopped
+from mcp_roundtrip.engine.outcome import Asleep, Done, NeedsInput, Outcome, Shed, Stopped
 from support.async_passes import AsyncPasses
-from support.passes import Passes, error
+from support.passes import Passes, accept, error
 
 
 @dataclass
@@ -65,17 +66,30 @@ def test_a_step_that_raised_runs_again_and_its_result_is_remembered_alone() -> N
     call = Passes(trying(work, Retry(attempts=3)))
     assert call() == Done("ok")
     assert work.calls == 3
-    assert [(step, type(failure)) for step, failure in call.retried] == [
-        ("work", ConnectionError),
-        ("work", TimeoutError),
+    assert [(step, type(failure), runs_again) for step, failure, runs_again in call.failed_steps] == [
+        ("work", ConnectionError, True),
+        ("work", TimeoutError, True),
     ]
 
 
-def test_the_last_attempt_raises_what_the_function_raised() -> None:
+def test_after_the_last_attempt_the_step_has_failed_and_no_pass_runs_it_again() -> None:
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
-    raised = error(Passes(trying(work, Retry(attempts=3)))())
-    assert isinstance(raised, ConnectionError)
-    assert str(raised) == "2"
+
+    def body(ctx: Context) -> str:
+        try:
+            return ctx.step("work", work, retry=Retry(attempts=3))
+        except StepFailed as failed:
+            return f"{failed.key} {ctx.elicit('other', 'Another?', str)}"
+
+    call = Passes(body)
+    call()
+    assert work.calls == 3
+    assert [(str(failure), again) for _, failure, again in call.failed_steps] == [
+        ("0", True),
+        ("1", True),
+        ("2", False),
+    ]
+    assert call(other=accept("paper")) == Done("work paper")
     assert work.calls == 3
 
 
@@ -108,6 +122,19 @@ def test_a_step_that_may_run_once_is_not_tried_again() -> None:
     assert work.calls == 0
 
 
+def test_a_step_that_may_run_once_and_raised_is_the_same_to_every_pass() -> None:
+    work = Flaky([ConnectionError("the line is dead")])
+    records = Records()
+    call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=records)
+    first = error(call())
+    assert isinstance(first, StepInterrupted)
+    assert [(step, str(cause), again) for step, cause, again in call.failed_steps] == [
+        ("work", "the line is dead", False)
+    ]
+    assert isinstance(error(next_pass(call, records)), StepInterrupted)
+    assert work.calls == 1
+
+
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"delay_ms": -1}, {"factor": 0.5}, {"max_delay_ms": -1}], ids=str
 )
@@ -124,14 +151,15 @@ def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     st.floats(1, 5),
     st.integers(0, 100_000),
     st.floats(0, 1, exclude_max=True),
-    st.integers(1, 20),
+    st.integers(1, 2_000),
 )
 def test_a_pause_lies_between_half_of_its_length_and_all_of_it(
     delay_ms: int, factor: float, max_delay_ms: int, random: float, failures: int
 ) -> None:
     retry = Retry(delay_ms=delay_ms, factor=factor, max_delay_ms=max_delay_ms)
-    longest = min(delay_ms * factor ** (failures - 1), max_delay_ms)
-    assert longest / 2 - 1 < retry.pause_ms(failures, random) <= longest
+    growth = math.exp(min((failures - 1) * math.log(factor), 50))
+    longest = min(delay_ms * growth, max_delay_ms)
+    assert longest / 2 - 2 < retry.pause_ms(failures, random) <= longest + 1
 
 
 def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
@@ -153,7 +181,7 @@ def test_attempts_count_over_rounds() -> None:
     call = Passes(trying(work, Retry(attempts=4, delay_ms=30_000, factor=1)), remaining_ms=13_000)
     while isinstance(outcome := call(), Shed):
         continue
-    assert str(error(outcome)) == "3"
+    assert isinstance(error(outcome), StepFailed)
     assert work.calls == 4
 
 
@@ -243,3 +271,36 @@ def test_of_several_sleeping_branches_the_first_to_wake_wakes_the_task() -> None
 
     call = AsyncPasses(body, recorder=Records())
     assert call() == Asleep(int(call.clock() * 1000) + 1_000)
+
+
+def test_what_becomes_of_a_result_is_no_failure_of_the_function() -> None:
+    runs: list[int] = []
+
+    def other_kind() -> int:
+        runs.append(1)
+        return 1
+
+    class Taken(Records):
+        def record(self, entry: Entry) -> Entry:
+            return replace(entry, value="what another worker journaled")
+
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.step("work", other_kind, retry=Retry(delay_ms=1))
+
+    assert isinstance(error(AsyncPasses(body, recorder=Taken())()), ValueError)
+    assert runs == [1]
+
+
+def test_a_branch_that_ran_out_of_time_goes_on_before_the_others_are_asked() -> None:
+    async def long(ctx: AsyncContext) -> None:
+        await ctx.step("one", int)
+        await ctx.step("two", int)
+
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.gather({"long": long, "asks": lambda branch: branch.elicit("q", "?", bool)})
+
+    records = Records()
+    call = AsyncPasses(body, recorder=records, remaining_ms=1)
+    assert isinstance(call(), Shed)
+    assert isinstance(next_pass(call, records), NeedsInput)
+    assert records.entries.keys() == {"long/one", "long/two"}

@@ -552,6 +552,17 @@ assert "mcp_roundtrip.server.sep_2322" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_a_version_without_tasks_sees_nothing_of_them(world: LegacyWorld) -> None:
+    def ask(method: str, **params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return json.loads(world.request(body, mcp_protocol_version="2025-06-18").body)
+
+    assert not any("execution" in tool for tool in ask("tools/list")["result"]["tools"])
+    assert ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
+    called = ask("tools/call", name="echo", arguments={}, task={})
+    assert "task" not in called.get("result", {})
+
+
 # -- the other methods of their time --------------------------------------------------------------------
 
 CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
@@ -572,7 +583,7 @@ def test_initialize_agrees_on_a_version_and_begins_no_session(
     result = world.ask("initialize", protocolVersion=requested, capabilities={}, clientInfo={})["result"]
     assert result == {
         "protocolVersion": agreed,
-        "capabilities": CAPABILITIES,
+        "capabilities": CAPABILITIES if agreed == "2025-11-25" else {"tools": {}},
         "serverInfo": {"name": "legacy", "version": "1.0.0"},
         "instructions": "Ask me.",
     }

@@ -194,7 +194,7 @@ def test_an_answer_that_others_overtake_for_ever_is_not_acknowledged() -> None:
         """Somebody else is always first."""
 
         def update(self, pk: str, sk: str, change: Any) -> Any:
-            answers = "req" in change.set and not change.remove
+            answers = "req" in change.set and "iss" not in change.set
             return None if answers else super().update(pk, sk, change)
 
     world = World(server, store=Overtaken())

@@ -31,7 +31,7 @@ class Passes:
     journal: Journal | None = None
     info: CallInfo = field(default_factory=CallInfo)
     run: Run | None = None
-    retried: list[tuple[str, Exception]] = field(default_factory=list)
+    failed_steps: list[tuple[str, Exception, bool]] = field(default_factory=list)
     recorder: Recorder | None = None
     _random: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -47,7 +47,7 @@ class Passes:
             lambda size: next(self._random).to_bytes(size, "big"),
             lambda key, run_id, expires_at: f"{key}.{run_id}.{expires_at}",
             lambda duration_ms: self.clock.advance(duration_ms / 1000),
-            lambda step, error: self.retried.append((step, error)),
+            lambda step, error, runs_again: self.failed_steps.append((step, error, runs_again)),
         )
         self.run = Run(
             journal or Journal("run-1"),

@@ -12,29 +12,33 @@ from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 _WORKING = {Running.READY, Running.LEASED, Running.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
     (Status.INPUT_REQUIRED, Running.PARKED),
+    # Another branch of a task that asks has something to do.
+    (Status.INPUT_REQUIRED, Running.READY),
+    (Status.INPUT_REQUIRED, Running.LEASED),
     (Status.COMPLETED, Running.DONE),
     (Status.FAILED, Running.DONE),
     (Status.CANCELLED, Running.DONE),
 }
 R, L, P, S, D = Running
 ARROWS = {
-    "claim": {(R, L), (L, L), (S, L)},
+    "claim": {(R, L), (L, L), (S, L), (P, L)},
     "release": {(L, R)},
     "checkpoint": {(L, R)},
     "park": {(L, P)},
     "sleep": {(L, S)},
-    "answered": {(P, P), (P, R)},
+    "get_ahead": {(L, L)},
+    "answered": {(P, P), (P, R), (R, R), (L, L)},
     "cancel": {(R, D), (L, D), (P, D), (S, D)},
     "expire": {(R, D), (L, D), (P, D), (S, D)},
     "exhaust": {(R, D), (L, D)},
     "complete": {(L, D)},
     "fail": {(L, D)},
-    "kick": {(R, R), (L, L), (S, S)},
+    "kick": {(R, R), (L, L), (S, S), (P, P)},
     "progress": {(L, L)},
 }
-SILENT = {"kick", "progress"}
+SILENT = {"kick", "progress", "get_ahead"}
 """They change nothing that a version stands for."""
-REPEATABLE = {"progress"}
+REPEATABLE = {"progress", "get_ahead"}
 """Made a second time when the SDK sends it again after a lost answer, and no harm done."""
 
 AGO = st.sampled_from([0, 0, 0, 1, 2])
@@ -107,7 +111,7 @@ class Life(RuleBasedStateMachine):
             "answered",
             version=task.version - stale,
             requests=left,
-            is_ready=not left,
+            is_leased=task.running is Running.LEASED,
             now_ms=self.now,
         )
         assert made == (task.status is Status.INPUT_REQUIRED and not stale)
@@ -168,13 +172,24 @@ class Life(RuleBasedStateMachine):
     def checkpoint(self, ago):
         self.worked("checkpoint", ago, accepted=[])
 
-    @rule(ago=AGO, count=st.integers(1, 3))
-    def park(self, ago, count):
+    @rule(ago=AGO)
+    def get_ahead(self, ago):
+        self.worked("get_ahead", ago, seen=self.task.seen + 1)
+
+    @rule(ago=AGO, count=st.integers(1, 3), ms=st.none() | MOMENTS)
+    def park(self, ago, count, ms):
         self.requests_asked += count
         keys = [f"key {self.requests_asked - n}" for n in range(count)]
         _, version = self.worker(ago)
         self.worked(
-            "park", ago, version=version, requests=asked(*keys), issued={}, accepted=keys, now_ms=self.now
+            "park",
+            ago,
+            version=version,
+            requests=asked(*keys),
+            issued={},
+            accepted=keys,
+            now_ms=self.now,
+            wake_at_ms=None if ms is None else self.now + ms,
         )
 
     @rule(ago=AGO, ms=MOMENTS)
@@ -205,8 +220,8 @@ class Life(RuleBasedStateMachine):
                 return True
             case Running.LEASED:
                 return task.lease_until_ms < self.now
-            case Running.SLEEPING:
-                return task.wake_at_ms <= self.now
+            case Running.SLEEPING | Running.PARKED:
+                return task.wake_at_ms is not None and task.wake_at_ms <= self.now
         return False
 
     @invariant()
@@ -218,7 +233,8 @@ class Life(RuleBasedStateMachine):
         task = self.task
         is_leased = task.running is Running.LEASED
         assert (task.lease_owner is not None) == (task.lease_until_ms is not None) == is_leased
-        assert (task.wake_at_ms is not None) == (task.running is Running.SLEEPING)
+        assert task.wake_at_ms is not None or task.running is not Running.SLEEPING
+        assert task.wake_at_ms is None or task.running in (Running.SLEEPING, Running.PARKED)
 
     @invariant()
     def at_most_one_lease_lasts(self):
@@ -236,7 +252,8 @@ class Life(RuleBasedStateMachine):
         if task.is_terminal:
             return
         self.now = max(self.now, task.lease_until_ms or 0, task.wake_at_ms or 0) + 1
-        if task.running is not Running.PARKED and self.now < task.deadline_ms:
+        waits_for_answers = task.running is Running.PARKED and task.wake_at_ms is None
+        if not waits_for_answers and self.now < task.deadline_ms:
             attempt = transitions.claim(
                 owner="x", until_ms=self.now, now_ms=self.now, max_attempts=MAX_ATTEMPTS
             )

@@ -17,9 +17,15 @@ def claim(now=NOW, owner="me"):
     return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, max_attempts=MAX_ATTEMPTS)
 
 
-def park(*, owner="me", version=2, requests=None, accepted=()):
+def park(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
     return transitions.park(
-        owner=owner, version=version, requests=requests or {}, issued={"a": 1}, accepted=accepted, now_ms=NOW
+        owner=owner,
+        version=version,
+        requests=requests or {},
+        issued={"a": 1},
+        accepted=accepted,
+        now_ms=NOW,
+        wake_at_ms=wake_at_ms,
     )
 
 
@@ -29,8 +35,8 @@ def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
     )
 
 
-def answered(*left, version=3, now=NOW):
-    return transitions.answered(version=version, requests=asked(*left), is_ready=not left, now_ms=now)
+def answered(*left, version=3, is_leased=False, now=NOW):
+    return transitions.answered(version=version, requests=asked(*left), is_leased=is_leased, now_ms=now)
 
 
 def after(item, *changes):
@@ -48,6 +54,8 @@ READY = NEW.to_item()
 LEASED = after(READY, claim())
 PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
+NAPPING = after(LEASED, park(requests=asked("a"), wake_at_ms=NOW + 500))
+AWAKE = after(NAPPING, claim(LATER))
 COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
 CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
@@ -57,19 +65,24 @@ ITEMS = {
     "leased": LEASED,
     "parked": PARKED,
     "sleeping": SLEEPING,
+    "parked with a time": NAPPING,
+    "leased and asking": AWAKE,
     "completed": COMPLETED,
     "failed": FAILED,
     "cancelled": CANCELLED,
 }
-OPEN = {"ready", "leased", "parked", "sleeping"}
+OPEN = {"ready", "leased", "parked", "sleeping", "parked with a time", "leased and asking"}
+
+HELD = {"leased", "leased and asking"}
+WAITING = {"sleeping", "parked with a time"}
 
 APPLY = {
     "claim": (claim(), {"ready"}),
-    "claim later": (claim(LATER), {"ready", "leased", "sleeping"}),
+    "claim later": (claim(LATER), {"ready", "leased", *WAITING}),
     "claim when the time to live is over": (claim(LATE), set()),
-    "release": (transitions.release(owner="me"), {"leased"}),
+    "release": (transitions.release(owner="me"), HELD),
     "release by another": (transitions.release(owner="you"), set()),
-    "checkpoint": (transitions.checkpoint(owner="me", accepted=["q"]), {"leased"}),
+    "checkpoint": (transitions.checkpoint(owner="me", accepted=["q"]), HELD),
     "checkpoint by another": (transitions.checkpoint(owner="you", accepted=[]), set()),
     "park": (park(), {"leased"}),
     "park by another": (park(owner="you"), set()),
@@ -77,17 +90,20 @@ APPLY = {
     "sleep": (sleep(), {"leased"}),
     "sleep by another": (sleep(owner="you"), set()),
     "sleep at another version": (sleep(version=3), set()),
-    "answer one": (answered("b"), {"parked"}),
-    "answer all": (answered(), {"parked"}),
+    "answer one": (answered("b"), {"parked", "parked with a time"}),
+    "answer all": (answered(), {"parked", "parked with a time"}),
     "answer at another version": (answered(version=2), set()),
+    "answer while it is worked on": (answered(version=4, is_leased=True), {"leased and asking"}),
+    "get ahead": (transitions.get_ahead(owner="me", seen=3), HELD),
+    "get ahead by another": (transitions.get_ahead(owner="you", seen=3), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
-    "complete": (transitions.complete(owner="me", now_ms=NOW, told={"res": "1"}), {"leased"}),
+    "complete": (transitions.complete(owner="me", now_ms=NOW, told={"res": "1"}), HELD),
     "complete when the lease is over": (
         transitions.complete(owner="me", now_ms=LATER, told={"res": "1"}),
-        {"leased"},
+        HELD,
     ),
     "complete by another": (transitions.complete(owner="you", now_ms=NOW, told={"res": "1"}), set()),
-    "fail": (transitions.fail(owner="me", now_ms=NOW, **END), {"leased"}),
+    "fail": (transitions.fail(owner="me", now_ms=NOW, **END), HELD),
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
     "expire": (transitions.expire(now_ms=LATE, **END), OPEN),
@@ -98,9 +114,9 @@ APPLY = {
         set(),
     ),
     "kick": (transitions.kick(kicked_before_ms=NOW, now_ms=NOW), {"ready"}),
-    "kick later": (transitions.kick(kicked_before_ms=LATER, now_ms=LATER), {"ready", "leased", "sleeping"}),
+    "kick later": (transitions.kick(kicked_before_ms=LATER, now_ms=LATER), {"ready", "leased", *WAITING}),
     "kick again": (transitions.kick(kicked_before_ms=0, now_ms=LATER), set()),
-    "progress": (transitions.progress(owner="me", message="half", now_ms=NOW), {"leased"}),
+    "progress": (transitions.progress(owner="me", message="half", now_ms=NOW), HELD),
     "progress by another": (transitions.progress(owner="you", message="half", now_ms=NOW), set()),
 }
 
@@ -116,15 +132,16 @@ def test_a_transition_does_not_bring_back_an_item_that_is_gone(change, where):
     assert change.applied({}) is None
 
 
-@pytest.mark.parametrize("name", [name for name in APPLY if not name.startswith("progress")])
+@pytest.mark.parametrize("name", [name for name in APPLY if not name.startswith(("progress", "get ahead"))])
 def test_a_transition_that_is_sent_twice_is_made_once(name):
     change, where = APPLY[name]
     for state in where:
         assert change.applied(after(ITEMS[state], change)) is None
 
 
-def test_progress_that_is_sent_twice_is_the_same_progress():
-    change, _ = APPLY["progress"]
+@pytest.mark.parametrize("name", ["progress", "get ahead"])
+def test_what_changes_nothing_the_second_time_may_be_sent_twice(name):
+    change, _ = APPLY[name]
     assert after(LEASED, change, change) == after(LEASED, change)
 
 
@@ -201,6 +218,20 @@ def test_of_two_answers_at_one_version_one_is_taken():
     change = answered("b")
     other = answered("a")
     assert other.applied(after(PARKED, change)) is None
+
+
+def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
+    awake = task(AWAKE)
+    assert (awake.status, awake.running, awake.wake_at_ms) == (Status.INPUT_REQUIRED, Running.LEASED, None)
+    assert awake.requests.keys() == {"a"}
+    answered_then = task(after(AWAKE, answered(version=4, is_leased=True)))
+    assert (answered_then.status, answered_then.running) == (Status.WORKING, Running.LEASED)
+    assert answered_then.lease_owner == "me", "the worker goes on"
+
+
+def test_workers_that_got_something_done_begin_their_attempts_anew():
+    ahead = task(after(LEASED, transitions.get_ahead(owner="me", seen=7)))
+    assert (ahead.attempts, ahead.seen, ahead.version) == (1, 7, task(LEASED).version)
 
 
 def test_a_sleeping_task_is_working_without_a_lease():

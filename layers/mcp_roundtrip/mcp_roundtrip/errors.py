@@ -10,7 +10,8 @@
             │   ├── ArgumentsError       the arguments do not fit the tool's inputSchema
             │   ├── ElicitationDeclined  the user said no (.key)
             │   ├── ElicitationCancelled the user dismissed the question (.key)
-            │   └── StepInterrupted      a step that may run once was lost while it ran (.key)
+            │   ├── StepFailed           a step has used up the attempts of its Retry (.key)
+            │   └── StepInterrupted      a step that may run once did not come to its end (.key)
             ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
             │   └── MissingClientCapability   -32021 (.required)
             ├── DefinitionError          a tool, question or schema that cannot be offered: mend the code
@@ -74,8 +75,16 @@ class ElicitationCancelled(_Answered):
     verb = "dismissed the question"
 
 
+class StepFailed(ToolError):
+    """The step `key` raised at each of its attempts; the errors are in the log, the last is the cause."""
+
+    def __init__(self, key: str, attempts: int) -> None:
+        super().__init__(f"Step {key!r} failed: {attempts} attempts came to nothing.")
+        self.key = key
+
+
 class StepInterrupted(ToolError):
-    """The step `key` may run at most once, and its worker was lost while it ran: its effect may be there."""
+    """The step `key` may run at most once, and it raised or its worker was lost: its effect may be there."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"Step {key!r} was interrupted, and must not run again.")

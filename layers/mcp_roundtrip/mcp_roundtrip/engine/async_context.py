@@ -148,12 +148,13 @@ class AsyncContext(ContextBase):
         step.begin(self._run)
         while True:
             await self._branches.pause(*step.pause_ms(self._run))
-            try:
-                with self._branches.step_in_flight():
-                    return step.settle(self._run, await self._work(step, args, kwargs))
-            except Exception as error:
-                if not step.runs_again(self._run, error):
-                    raise
+            with self._branches.step_in_flight():
+                try:
+                    value = await self._work(step, args, kwargs)
+                except Exception as error:
+                    step.failed(self._run, error)
+                else:
+                    return step.settle(self._run, value)
 
     async def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         token = inside_step.set(step.key)

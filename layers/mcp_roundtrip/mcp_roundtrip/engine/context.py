@@ -179,9 +179,10 @@ class Context(ContextBase):
         """Run a side effect once and remember its result, which must fit its return annotation.
 
         A worker that is lost while it runs leaves nothing behind, so the function runs again; with
-        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead. With `retry` a
-        function that raises runs again, and what it raises at last is raised. A function with parameters of
-        these names gets them from a lambda.
+        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead, and also when the
+        function raises: let it return what the tool should know of a refusal. With `retry` a
+        function that raises runs again, and StepFailed is raised after its last attempt. A function with
+        parameters of these names gets them from a lambda.
         """
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._claim(name)
@@ -197,8 +198,7 @@ class Context(ContextBase):
             try:
                 value = self._work(step, args, kwargs)
             except Exception as error:
-                if not step.runs_again(self._run, error):
-                    raise
+                step.failed(self._run, error)
             else:
                 return step.settle(self._run, value)
 
@@ -225,7 +225,10 @@ class Context(ContextBase):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
-        """In a task: go on after that time, without a worker waiting. Then somebody has to poll."""
+        """In a task: go on after that time, without a worker waiting.
+
+        Unless workers are sent for by a queue, somebody has to poll then.
+        """
         if effects.sleeps(self._run, self._claim(key), duration_ms):
             raise self._run.suspend()
 

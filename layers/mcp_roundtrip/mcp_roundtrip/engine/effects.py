@@ -14,7 +14,7 @@ from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.retry import Retry, pause_ms
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepInterrupted, UsageError
+from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
 
 LINK_PARAMETER = "mcp_link"
@@ -50,22 +50,32 @@ class Step:
             raise StepInterrupted(self.key)
 
     def pause_ms(self, run: Run) -> tuple[float, bool]:
-        """How long to wait before the next attempt, and whether the pass has to end then."""
+        """How long to wait before the next attempt, and whether the pass has to end then.
+
+        Raises StepFailed if there is to be none.
+        """
         failures = self._failures(run)
         if not failures:
             return 0, False
+        if self.retry is None or len(failures) >= self.retry.attempts:
+            raise StepFailed(self.key, len(failures))
         return (0, True) if run.wants_checkpoint() else pause_ms(run, failures[-1])
 
-    def runs_again(self, run: Run, error: Exception) -> bool:
-        """Whether the function has another attempt after this error, which is journaled then."""
+    def failed(self, run: Run, error: Exception) -> None:
+        """Raise what the tool gets to see of an error, or journal it as that of one attempt.
+
+        What may run once is interrupted by its own error: later passes know that it was begun, and no more.
+        """
+        if self.at_most_once:
+            run.environment.step_failed(self.key, error, False)
+            raise StepInterrupted(self.key) from error
+        if self.retry is None or not self.retry.is_for(error):
+            raise error
         failures = len(self._failures(run)) + 1
-        if self.retry is None or not self.retry.is_for(error) or failures >= self.retry.attempts:
-            return False
         pause = self.retry.pause_ms(failures, unit_interval(run.environment.random_bytes(7)))
         due_ms = int(run.environment.clock() * 1000) + pause
         run.record(Entry(self._failure(failures), Kind.FAILED, due_ms))
-        run.environment.retried(self.key, error)
-        return True
+        run.environment.step_failed(self.key, error, failures < self.retry.attempts)
 
     def _failures(self, run: Run) -> list[int]:
         """When an attempt could follow each failed one, in epoch milliseconds."""

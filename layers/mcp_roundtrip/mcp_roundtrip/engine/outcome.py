@@ -69,6 +69,8 @@ def suspended(run: Run) -> NeedsInput | Shed | Escalate | Asleep | Stopped:
     journal = run.journal_now()
     if run.task_ttl_ms is not None:
         return Escalate(journal, run.task_ttl_ms)
+    if run.is_short and run.tasks.recorder is not None:
+        return Shed(journal)  # one branch has work to do: the next worker asks what the others ask
     if run.pending:
         return NeedsInput({key: pending.to_wire() for key, pending in run.pending.items()}, journal)
     if run.wake_at_ms is not None:

@@ -14,7 +14,7 @@ INLINE_MS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Run a step's function up to `attempts` times, until it does not raise.
+    """Run a step's function up to `attempts` times, over all passes, until it does not raise.
 
     The first pause takes `delay_ms`, each further one `factor` times the one before, up to `max_delay_ms`; a
     random part of it, up to a half, is left out, so that many calls that failed together do not come back
@@ -38,7 +38,10 @@ class Retry:
 
     def pause_ms(self, failures: int, random: float) -> int:
         """How long to wait after so many failures; `random` is in [0, 1)."""
-        longest_ms = min(self.delay_ms * self.factor ** (failures - 1), self.max_delay_ms)
+        try:
+            longest_ms = min(self.delay_ms * self.factor ** (failures - 1), self.max_delay_ms)
+        except OverflowError:
+            longest_ms = min(self.delay_ms, 1) * self.max_delay_ms
         return int(longest_ms * (1 - random / 2))
 
 

@@ -39,8 +39,8 @@ class Environment:
     """What a run is given from outside.
 
     `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, run_id, expires_at)` a
-    token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `retried` is told the step
-    and the error whenever one is tried again.
+    token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `step_failed` is told
+    the step, its error, and whether it runs again, of errors that the tool's code does not get to see.
     """
 
     budget: Budget
@@ -48,7 +48,7 @@ class Environment:
     random_bytes: Callable[[int], bytes]
     sign_link: Callable[[str, str, int], str]
     pause_ms: Callable[[float], None]
-    retried: Callable[[str, Exception], None]
+    step_failed: Callable[[str, Exception, bool], None]
 
 
 class Recorder(Protocol):
@@ -107,6 +107,7 @@ class Run:
     task_ttl_ms: int | None = None
     wake_at_ms: int | None = None
     is_stopped: bool = False
+    is_short: bool = False
     _entries: dict[str, Entry] = field(init=False)
     _used: set[str] = field(default_factory=set)
     _progressed: bool = False
@@ -214,7 +215,8 @@ class Run:
         self.refuse_inside_step()
         if self.tasks.recorder is not None and not self._may_go_on(self.tasks.recorder):
             self.is_stopped = True
-        return self.is_stopped or (self._progressed and self.environment.budget.is_short_of(needs_ms))
+        self.is_short = self._progressed and self.environment.budget.is_short_of(needs_ms)
+        return self.is_stopped or self.is_short
 
     def _may_go_on(self, recorder: Recorder) -> bool:
         try:

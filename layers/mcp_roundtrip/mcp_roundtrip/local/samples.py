@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from hashlib import md5
 from typing import Any
 
 from mcp_roundtrip.local.events import to_event
 from mcp_roundtrip.local.model import Request, Route
+from mcp_roundtrip.local.sqs import record as sqs_record
 from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
     DISCOVER,
@@ -138,7 +138,17 @@ def _provision() -> dict[str, Event]:
         "provision/bad_arguments.json": post(PROVISION, unfit),
         "provision/direct_call.json": asks,
         "provision_worker/invoke.json": NO_ITEM,
-        "provision_worker/queue.json": {"Records": [sqs_record(NO_ITEM)]},
+        "provision_worker/queue.json": {
+            "Records": [
+                sqs_record(
+                    "059f36b4-87a3-44ab-83d2-661975830a7d",
+                    json.dumps(NO_ITEM),
+                    "arn:aws:sqs:eu-west-1:123456789012:tasks",
+                    receives=1,
+                    sent_ms=int(RECEIVED_AT * 1000),
+                )
+            ]
+        },
     }
 
 
@@ -193,27 +203,6 @@ def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> 
     if name is not None:
         headers["mcp-name"] = mirrored.encode(name)
     return event("POST", path, headers, body)
-
-
-def sqs_record(body: Mapping[str, Any]) -> Event:
-    """A message of a queue, as a worker gets it (Lambda developer guide, "Using Lambda with Amazon SQS")."""
-    text = json.dumps(body)
-    return {
-        "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d",
-        "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
-        "body": text,
-        "attributes": {
-            "ApproximateReceiveCount": "1",
-            "SentTimestamp": str(int(RECEIVED_AT * 1000)),
-            "SenderId": "AIDAIENQZJOLO23YVJ4VO",
-            "ApproximateFirstReceiveTimestamp": str(int(RECEIVED_AT * 1000)),
-        },
-        "messageAttributes": {},
-        "md5OfBody": md5(text.encode(), usedforsecurity=False).hexdigest(),
-        "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:tasks",
-        "awsRegion": "eu-west-1",
-    }
 
 
 def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Event:

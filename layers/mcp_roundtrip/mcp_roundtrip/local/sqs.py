@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,19 +30,25 @@ class _Message:
     id: str
     body: str
 
-    def event(self, receives: int) -> dict[str, Any]:
-        """The event of its delivery number `receives`."""
-        return {
-            "messageId": self.id,
-            "receiptHandle": f"{self.id}#{receives}",
-            "body": self.body,
-            "attributes": {"ApproximateReceiveCount": str(receives)},
-            "messageAttributes": {},
-            "md5OfBody": _digest(self.body),
-            "eventSource": "aws:sqs",
-            "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{self.queue.name}",
-            "awsRegion": REGION,
-        }
+
+def record(message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int) -> dict[str, Any]:
+    """A message of a queue, as its reader gets it in delivery number `receives`; `sent_ms` is epoch time."""
+    return {
+        "messageId": message_id,
+        "receiptHandle": f"{message_id}#{receives}",
+        "body": body,
+        "attributes": {
+            "ApproximateReceiveCount": str(receives),
+            "SentTimestamp": str(sent_ms),
+            "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+            "ApproximateFirstReceiveTimestamp": str(sent_ms),
+        },
+        "messageAttributes": {},
+        "md5OfBody": _digest(body),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": queue_arn.split(":")[3],
+    }
 
 
 class Queues:
@@ -98,7 +105,10 @@ class Queues:
         queue = message.queue
         with self._lock:
             self._timers.discard(timer)
-        outcome = self._run(queue.reader, json.dumps({"Records": [message.event(receives)]}).encode())
+        arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue.name}"
+        sent_ms = int(time.time() * 1000)
+        delivered = record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
+        outcome = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
         if not outcome.failed and message.id not in _failed(outcome):
             return
         if receives < queue.max_receives:

@@ -163,8 +163,15 @@ class Call:
             ports.random_bytes,
             lambda key, run_id, expires_at: ports.links().sign(principal, key, run_id, expires_at),
             ports.pause_ms,
-            lambda step, error: ports.observer.failure("step_retried", error, tool=self.tool.name, step=step),
+            self._step_failed,
         )
+
+    def _step_failed(self, step: str, error: Exception, runs_again: bool) -> None:
+        observer, fields = self.ports.observer, {"tool": self.tool.name, "step": step}
+        if runs_again:
+            observer.record("step_retried", **fields, error=type(error).__name__)
+        else:
+            observer.failure("step_failed", error, **fields)
 
     # -- the pass -----------------------------------------------------------------------------------
 

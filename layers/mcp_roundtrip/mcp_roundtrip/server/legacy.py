@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.meta import unknown_method
 from mcp_roundtrip.protocol.methods import (
     INITIALIZE,
     LEGACY_VERSION,
@@ -40,31 +42,47 @@ class LegacyServer:
             PING: lambda exchange: Reply({}),
             TOOLS_LIST: self._list,
             TOOLS_CALL: self.call,
-            **self.tasks,
+            **{method: _since_tasks(handler) for method, handler in self.tasks.items()},
         }
 
     def _initialize(self, exchange: Exchange) -> Reply:
         requested = exchange.route.params.get("protocolVersion")
+        version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
         instructions = {} if self.instructions is None else {"instructions": self.instructions}
         return Reply(
             {
-                "protocolVersion": requested if requested in LEGACY_VERSIONS else LEGACY_VERSION,
-                "capabilities": self._capabilities(),
+                "protocolVersion": version,
+                "capabilities": self._capabilities(version),
                 "serverInfo": self.server_info,
                 **instructions,
             }
         )
 
-    def _capabilities(self) -> dict[str, Any]:
+    def _capabilities(self, version: str) -> dict[str, Any]:
         """No `logging`: nobody would remember the level that a client sets."""
-        tasks: dict[str, Any] = (
-            {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}} if self.tasks else {}
-        )
-        return {"tools": {}, **tasks}
+        tasks: dict[str, Any] = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
+        return {"tools": {}, **(tasks if self.tasks and has_tasks(version) else {})}
 
     def _list(self, exchange: Exchange) -> Reply:
-        definitions = [_tool(definition, support) for definition, support in self.tools()]
+        knows_tasks = has_tasks(exchange.route.meta.protocol_version)
+        definitions = [
+            _tool(definition, support if knows_tasks else None) for definition, support in self.tools()
+        ]
         return Reply({"tools": list_tools(self.server_info, definitions, exchange).result["tools"]})
+
+
+def has_tasks(version: str) -> bool:
+    """Whether that version of the protocol has tasks."""
+    return version == LEGACY_VERSION
+
+
+def _since_tasks(handler: Handler) -> Handler:
+    def handled(exchange: Exchange) -> Reply | HttpResponse:
+        if not has_tasks(exchange.route.meta.protocol_version):
+            raise unknown_method(exchange.route.method)
+        return handler(exchange)
+
+    return handled
 
 
 def _tool(definition: Mapping[str, Any], support: TaskSupport | None) -> dict[str, Any]:

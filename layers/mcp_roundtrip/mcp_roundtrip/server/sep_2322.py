@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ItemTooLarge, ProtocolError, StoreError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StoreError
 from mcp_roundtrip.principal import bound_to
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.methods import (
@@ -22,11 +22,11 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_INPUT_RESPONSE,
     TASKS_RESULT,
 )
-from mcp_roundtrip.server.calls import Reply, internal_error
+from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer, known_name
-from mcp_roundtrip.server.legacy import call_tool_result
+from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
 from mcp_roundtrip.server.ports import TaskPort
-from mcp_roundtrip.server.tasks import members, on_task
+from mcp_roundtrip.server.tasks import input_requests, members, on_task, unavailable
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 
@@ -68,7 +68,7 @@ class ToolCalls:
         """The result, or CreateTaskResult. Raises ProtocolError."""
         params = exchange.route.params
         tool = self.server.tools[known_name(exchange.route, self.server.tools)]
-        if "task" in params:
+        if "task" in params and has_tasks(exchange.route.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
             if tool.task is None:
                 raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
@@ -131,9 +131,8 @@ def _kept(exchange: Exchange, result: Mapping[str, Any]) -> Task:
         return exchange.ports.tasks().tasks.create_completed(
             bound_to(exchange.principal), result, ttl_ms=TTL_MS
         )
-    except (StoreError, ItemTooLarge) as error:
-        exchange.ports.observer.failure("task_unavailable", error)
-        raise internal_error(exchange.invocation.correlation_id) from error
+    except StoreError as error:
+        raise unavailable(error, exchange.ports, exchange.invocation) from error
 
 
 # -- tasks/* --------------------------------------------------------------------------------------------
@@ -170,8 +169,10 @@ def _result(exchange: Exchange) -> Reply:
     task = _settled(_of_dialect(exchange))
     match task.status:
         case Status.INPUT_REQUIRED:
-            requests = {key: asked.request for key, asked in task.requests.items()}
-            result: dict[str, Any] = {"resultType": "input_required", "inputRequests": requests}
+            result: dict[str, Any] = {
+                "resultType": "input_required",
+                "inputRequests": input_requests(task),
+            }
         case Status.COMPLETED:
             result = call_tool_result(task.result)
         case Status.FAILED if task.error is not None:

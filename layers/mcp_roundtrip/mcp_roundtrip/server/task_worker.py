@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import parse
-from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.dispatch import ToolServer
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.tasks import TaskBody
@@ -15,6 +15,9 @@ from mcp_roundtrip.tasks.worker import Worker
 
 LEASE_MARGIN_MS: Final = 5_000
 """How much longer than its invocation a worker keeps its lease: clocks differ."""
+
+LEFT_OVER_MS: Final = 10_000
+"""With less, which is what the messages before it left over, no message of a batch is begun."""
 
 RESERVE: Final = 0.1
 """The last part of a worker's time, in which it begins nothing new: a step that outlasts it runs again."""
@@ -34,7 +37,8 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
         try:
             return shift.work(str(event["task"]))
         except Exception as error:
-            ports.observer.failure("work_failed", error, task=str(event["task"]).partition("#")[2])
+            what = "misconfigured" if isinstance(error, SettingsError) else "work_failed"
+            ports.observer.failure(what, error, task=str(event["task"]).partition("#")[2])
             raise
     failed = [record["messageId"] for record in event["Records"] if not shift.delivered(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
@@ -61,17 +65,20 @@ class Shift:
             TaskBody(self.server, ports, invocation),
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
-            lambda error: ports.observer.failure("task_too_large", error, task=task_id),
+            lambda event, error: ports.observer.failure(event, error, task=task_id),
+            lambda gone: ports.observer.record("task_given_up", task=gone),
         )
         worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
         ports.observer.record("worked" if worked else "not_claimed", task=task_id)
 
     def delivered(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message; False if the message is to come again."""
+        if self._remaining_ms() < LEFT_OVER_MS:
+            return False
         try:
             message = parse(record["body"])
             self.work(str(message["task"]))
-        except (StoreError, ValueError, LookupError, TypeError) as error:
+        except Exception as error:  # one message's: the others of the batch are nothing to it
             self.ports.observer.failure("message_failed", error, message=record["messageId"])
             return False
         return True

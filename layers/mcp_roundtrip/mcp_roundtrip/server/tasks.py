@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -32,9 +32,8 @@ from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.dispatch import MAX_RESPONSE, Exchange, Handler, ToolServer, payload_size
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.registry import Tool
-from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import Past, TaskCall
-from mcp_roundtrip.tasks.model import TASK, Status, Task
+from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, as_broken
 
@@ -42,9 +41,6 @@ T = TypeVar("T")
 
 POLL_INTERVAL_MS: Final = 1_000
 """How often a client should ask."""
-
-PROGRESS_MS: Final = 1_000
-"""`statusMessage` is written at most this often."""
 
 ENVELOPE: Final = 16_384
 """Bytes of a response that are kept for what is around a task's result."""
@@ -70,13 +66,17 @@ def detailed(task: Task) -> dict[str, Any]:
     """The members of a DetailedTask: with its outstanding requests, its result or its error."""
     match task.status:
         case Status.INPUT_REQUIRED:
-            requests = {key: asked.request for key, asked in task.requests.items()}
-            return {**members(task), "inputRequests": requests}
+            return {**members(task), "inputRequests": input_requests(task)}
         case Status.COMPLETED:
             return {**members(task), "result": task.result}
         case Status.FAILED:
             return {**members(task), "error": task.error}
     return members(task)
+
+
+def input_requests(task: Task) -> dict[str, Any]:
+    """What it waits for."""
+    return {key: asked.request for key, asked in task.requests.items()}
 
 
 def _iso(epoch_ms: int) -> str:
@@ -95,8 +95,7 @@ def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return call.reply(results.tool_error(call.server_info, text), "arguments_too_large")
     except StoreError as error:
-        call.ports.observer.failure("task_unavailable", error, tool=call.tool.name)
-        raise internal_error(call.invocation.correlation_id) from error
+        raise unavailable(error, call.ports, call.invocation) from error
     return call.reply(results.task(call.server_info, task), "task", task=task["taskId"])
 
 
@@ -167,8 +166,13 @@ def on_task(exchange: Exchange, task_id: Any, operation: Callable[[Tasks, str | 
     except ItemTooLarge:
         raise ProtocolError(INVALID_PARAMS, "Invalid params: an answer is too large to be kept") from None
     except StoreError as error:
-        exchange.ports.observer.failure("task_unavailable", error)
-        raise internal_error(exchange.invocation.correlation_id) from error
+        raise unavailable(error, exchange.ports, exchange.invocation) from error
+
+
+def unavailable(error: StoreError, ports: Ports, invocation: Invocation) -> ProtocolError:
+    """What a client gets when the table does not do its part; why it did not is in the log."""
+    ports.observer.failure("task_unavailable", error)
+    return internal_error(invocation.correlation_id)
 
 
 # -- for the worker -------------------------------------------------------------------------------------
@@ -179,14 +183,11 @@ class StatusMessages(Reports):
     """Progress becomes the task's `statusMessage`; log messages have nowhere to go (SEP-2663)."""
 
     told: Callable[[str], None] = lambda message: None
-    clock_ms: Callable[[], float] = lambda: 0.0
-    _told_at_ms: float = field(default=float("-inf"), init=False)
 
     def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
         Reports.progress(self, done, total, message, news=False)  # refuses what cannot be sent
         text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
-        if news and self.clock_ms() >= self._told_at_ms + PROGRESS_MS:
-            self._told_at_ms = self.clock_ms()
+        if news:
             self.told(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
 
 
@@ -227,21 +228,13 @@ class TaskBody:
         )
 
     def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:
-        def told(message: str) -> None:
-            now_ms = int(self.ports.clock() * 1000)
-            change = transitions.progress(owner=recorder.owner, message=message, now_ms=now_ms)
-            try:
-                recorder.store.update(task.pk, TASK, change)
-            except StoreError as error:  # the work goes on without being reported
-                self.ports.observer.failure("progress_not_written", error, tool=call.tool.name)
-
         return Run(
             past.journal,
             past.offered,
             resumed=True,
             capabilities=task.capabilities,
             environment=call.environment(),
-            reports=StatusMessages(told=told, clock_ms=self.ports.clock_ms),
+            reports=StatusMessages(told=recorder.tell),
             tasks=TaskOptions(recorder=recorder, is_offered=True),
         )
 

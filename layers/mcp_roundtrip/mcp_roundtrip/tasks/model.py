@@ -112,6 +112,7 @@ class Task:
     accepted: tuple[str, ...] = ()
     issued: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 0
+    seen: int = 0
     lease_owner: str | None = None
     lease_until_ms: int | None = None
     kicked_at_ms: int = 0
@@ -185,6 +186,7 @@ class Task:
             accepted=tuple(canonical.parse(read["acc"])),
             issued=canonical.parse(read["iss"]),
             attempts=read["att"],
+            seen=read.get("seen", 0),
             lease_owner=read.get("lo"),
             lease_until_ms=read.get("lu"),
             kicked_at_ms=read["kick"],

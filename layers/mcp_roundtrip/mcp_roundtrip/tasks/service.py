@@ -16,7 +16,6 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import (
     TaskCall,
@@ -100,10 +99,11 @@ class Tasks:
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            error = {"code": INTERNAL_ERROR, "message": EXPIRED}
-            return self._changed(task, transitions.expire(now_ms=now_ms, error=error, message=EXPIRED))
-        if task.attempts >= MAX_ATTEMPTS and not task.is_terminal:
-            task = self._give_up(task, now_ms)
+            return expire(self.store, task, now_ms) or self._find(principal, task_id)
+        ended = give_up(self.store, task, now_ms)
+        if ended is not None:
+            self.gone(task.task_id)
+            task = ended
         self._heal(task, now_ms)
         return self._with_result(task)
 
@@ -121,11 +121,12 @@ class Tasks:
             for key in sorted(taken):
                 self.store.put_new(answer_to_item(task, key, task.requests[key], responses[key]))
             left = {key: asked for key, asked in task.requests.items() if key not in taken}
+            is_leased = task.running is Running.LEASED
             change = transitions.answered(
-                version=task.version, requests=left, is_ready=not left, now_ms=self.clock_ms()
+                version=task.version, requests=left, is_leased=is_leased, now_ms=self.clock_ms()
             )
             if self.store.update(task.pk, TASK, change) is not None:
-                if not left:
+                if not left and not is_leased:
                     self._send_for(task)
                 return
         raise StoreError("overtaken_again_and_again")
@@ -162,23 +163,9 @@ class Tasks:
             raise UnknownTask(task_id)
         return Task.from_item(item)
 
-    def _changed(self, task: Task, change: Change) -> Task:
-        """The task after a change, or as somebody else has changed it meanwhile."""
-        item = self.store.update(task.pk, TASK, change) or self.store.get(task.pk, TASK)
-        return task if item is None else Task.from_item(item)
-
-    def _give_up(self, task: Task, now_ms: int) -> Task:
-        error = {"code": INTERNAL_ERROR, "message": EXHAUSTED}
-        change = transitions.exhaust(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
-        item = self.store.update(task.pk, TASK, change)
-        if item is None:
-            return task
-        self.gone(task.task_id)
-        return Task.from_item(item)
-
     def _heal(self, task: Task, now_ms: int) -> None:
         """Send for a worker if the task waits for one and none has come."""
-        if task.running in (Running.DONE, Running.PARKED):
+        if task.running is Running.DONE:
             return
         pause_ms = min(KICK_MS * 2 ** min(task.kicks, 10), MAX_KICK_MS)
         change = transitions.kick(kicked_before_ms=now_ms - pause_ms, now_ms=now_ms)
@@ -216,3 +203,22 @@ def _kickable(task: Task) -> dict[str, Any]:
         "wake": task.wake_at_ms,
     }
     return {name: value for name, value in item.items() if value is not None}
+
+
+def expire(store: TaskStore, task: Task, now_ms: int) -> Task | None:
+    """End a task whose time to live is over; None if it is not, or if it has ended. Raises StoreError."""
+    if now_ms < task.deadline_ms:
+        return None
+    error = {"code": INTERNAL_ERROR, "message": EXPIRED}
+    item = store.update(task.pk, TASK, transitions.expire(now_ms=now_ms, error=error, message=EXPIRED))
+    return None if item is None else Task.from_item(item)
+
+
+def give_up(store: TaskStore, task: Task, now_ms: int) -> Task | None:
+    """End a task whose workers were lost too often; None if it has not come to that. Raises StoreError."""
+    if task.attempts < MAX_ATTEMPTS or task.is_terminal:
+        return None
+    error = {"code": INTERNAL_ERROR, "message": EXHAUSTED}
+    change = transitions.exhaust(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
+    item = store.update(task.pk, TASK, change)
+    return None if item is None else Task.from_item(item)

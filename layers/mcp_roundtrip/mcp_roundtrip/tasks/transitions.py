@@ -5,10 +5,13 @@
               create           claim              park                   answered (last key)
      [none] ────────▶ working ───────▶ working ─────────▶ input_required ───────────────▶ working
                        READY   ▲        LEASED            PARKED                           READY
-                               │          │ │ sleep ▶ working SLEEPING ── claim, when due
+                               │          │ │ sleep ▶ working SLEEPING
                                └ release ─┘ │
                                             ├ complete ▶ completed        cancel, expire: from every status
                                             └ fail     ▶ failed           that is not terminal
+
+What sleeps is claimed when it is due. So is what is parked with a time to wake at, for another branch has
+something to do then: it stays input_required meanwhile, and takes answers.
 
 A terminal status is left by no transition. Whoever holds the lease is the one worker that may write; when
 its time is over, the next claim takes it. Times are epoch milliseconds.
@@ -54,6 +57,11 @@ def checkpoint(*, owner: str, accepted: Collection[str]) -> Change:
     )
 
 
+def get_ahead(*, owner: str, seen: int) -> Change:
+    """Note that the workers that were lost got something done: the attempts begin anew with this one."""
+    return Change(_held_by(owner), set={"att": 1, "seen": seen})
+
+
 def park(
     *,
     owner: str,
@@ -62,8 +70,12 @@ def park(
     issued: Mapping[str, int],
     accepted: Collection[str],
     now_ms: int,
+    wake_at_ms: int | None = None,
 ) -> Change:
-    """Wait for answers. Not if one arrived meanwhile (`version`): the pass did not know it."""
+    """Wait for answers, and for a time if one is given.
+
+    Not if an answer arrived meanwhile (`version`): the pass did not know it.
+    """
     return _left_waiting(
         owner,
         version,
@@ -73,6 +85,7 @@ def park(
         rn=Running.PARKED.value,
         req=requests_to_text(requests),
         iss=canonical.compact(issued),
+        **({} if wake_at_ms is None else _woken_at(wake_at_ms)),
     )
 
 
@@ -85,24 +98,24 @@ def sleep(*, owner: str, version: int, accepted: Collection[str], wake_at_ms: in
         now_ms,
         st=Status.WORKING.value,
         rn=Running.SLEEPING.value,
-        wake=wake_at_ms,
-        kick=0,  # whoever polls first when it is due sends for a worker
-        kicks=0,
+        req=requests_to_text({}),
+        **_woken_at(wake_at_ms),
     )
 
 
-def answered(*, version: int, requests: Mapping[str, Asked], is_ready: bool, now_ms: int) -> Change:
-    """Leave `requests` outstanding; with `is_ready`, a worker goes on."""
-    ready: dict[str, str | int] = {
-        "st": Status.WORKING.value,
-        "rn": Running.READY.value,
-        "kick": now_ms,
-        "kicks": 0,
-    }
+def answered(*, version: int, requests: Mapping[str, Asked], is_leased: bool, now_ms: int) -> Change:
+    """Leave `requests` outstanding; without any, a worker goes on, if none is at work already."""
+    told: dict[str, Value] = {"req": requests_to_text(requests), "uAt": now_ms}
+    is_ready = not requests and not is_leased
+    if not requests:
+        told |= {"st": Status.WORKING.value}
+    if is_ready:
+        told |= {"rn": Running.READY.value, "kick": now_ms, "kicks": 0}
     return Change(
         all_of(Equals("ver", version), Equals("st", Status.INPUT_REQUIRED.value)),
-        set={"req": requests_to_text(requests), "uAt": now_ms, **(ready if is_ready else {})},
+        set=told,
         add={"ver": 1},
+        remove=("wake",) if is_ready else (),
     )
 
 
@@ -130,7 +143,7 @@ def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
 def exhaust(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task whose workers were lost too often, once the last one's lease is over."""
     lost = any_of(Equals("rn", Running.READY.value), Below("lu", now_ms))
-    condition = all_of(Equals("st", Status.WORKING.value), Above("att", max_attempts - 1), lost)
+    condition = all_of(OPEN, Above("att", max_attempts - 1), lost)
     return _ended(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
 
 
@@ -146,12 +159,17 @@ def progress(*, owner: str, message: str, now_ms: int) -> Change:
 
 
 def _waits_for_a_worker(now_ms: int) -> Condition:
-    """Ready, left by a worker whose lease is over, or done with sleeping."""
+    """Ready, left by a worker whose lease is over, or due."""
     return any_of(
         Equals("rn", Running.READY.value),
         all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
-        all_of(Equals("rn", Running.SLEEPING.value), Below("wake", now_ms + 1)),
+        all_of(one_of("rn", Running.SLEEPING.value, Running.PARKED.value), Below("wake", now_ms + 1)),
     )
+
+
+def _woken_at(wake_at_ms: int) -> dict[str, str | int]:
+    # Whoever polls first when it is due sends for a worker.
+    return {"wake": wake_at_ms, "kick": 0, "kicks": 0}
 
 
 def _left_waiting(

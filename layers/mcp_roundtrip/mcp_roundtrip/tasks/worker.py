@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.outcome import Asleep, NeedsInput, Outcome, Shed, Stopped
+from mcp_roundtrip.engine.outcome import Asleep, Done, Failed, NeedsInput, Outcome, Stopped
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_items
 from mcp_roundtrip.tasks.model import TASK, Asked, Running, Task
-from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
+from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, expire, give_up
 from mcp_roundtrip.tasks.store import TaskStore
+
+PROGRESS_MS: Final = 1_000
+"""`statusMessage` is written at most this often between two steps."""
+
+TRY_AGAIN: Final = (StoreError, KeyServiceError, SettingsError)
+"""What a later worker may be spared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +62,16 @@ Body = Callable[[Task, Past, "TaskRecorder"], Pass]
 
 @dataclass(slots=True)
 class TaskRecorder:
-    """Writes the entries of one worker's pass (see `engine.run.Recorder`)."""
+    """Writes the entries of one worker's pass (see `engine.run.Recorder`), and how far it says it is."""
 
     store: TaskStore
     task: Task
     owner: str
     next_order: int
+    clock_ms: Callable[[], int]
+    failed: Callable[[str, Exception], None] = lambda event, error: None
+    _message: str | None = None
+    _told_at_ms: int = 0
 
     def record(self, entry: Entry) -> Entry:
         if entry.kind is Kind.ANSWER:  # lies there since the client gave it
@@ -72,14 +82,33 @@ class TaskRecorder:
         return entry if present is None else entry_from_item(present)
 
     def may_go_on(self) -> bool:
+        self.tell_now()
         item = self.store.get(self.task.pk, TASK)
         return item is not None and item.get("lo") == self.owner
+
+    def tell(self, message: str) -> None:
+        """Have the client read this: at once, or with the next step if it has just had something to read."""
+        self._message = message
+        if self.clock_ms() >= self._told_at_ms + PROGRESS_MS:
+            self.tell_now()
+
+    def tell_now(self) -> None:
+        """Write what is still to be told, if anything is. The work goes on if that fails."""
+        if self._message is None:
+            return
+        self._told_at_ms = self.clock_ms()
+        told = transitions.progress(owner=self.owner, message=self._message, now_ms=self._told_at_ms)
+        self._message = None
+        try:
+            self.store.update(self.task.pk, TASK, told)
+        except StoreError as error:
+            self.failed("progress_not_written", error)
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named, `too_large` is
-    told when a task fails because no item holds what it has to remember.
+    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named. `failed` is told
+    what went wrong that nobody else hears of, `gone` the id of a task that was given up.
     """
 
     store: TaskStore
@@ -87,14 +116,14 @@ class Worker:
     body: Body
     clock_ms: Callable[[], int]
     owner: Callable[[], str]
-    too_large: Callable[[ItemTooLarge], None] = lambda error: None
+    failed: Callable[[str, Exception], None] = lambda event, error: None
+    gone: Callable[[str], None] = lambda task_id: None
 
     def work(self, pk: str, lease_ms: int) -> bool:
         """Work on a task for as long as its lease; False if it was not to be had.
 
-        A task that sleeps on is sent for again: dispatchers that can wait do so for less time than a task
-        may sleep. Whatever is raised (StoreError), the lease is given back if that is possible: whoever
-        delivered the kick may try again.
+        Whatever is raised (StoreError), the lease is given back if that is possible: whoever delivered the
+        kick may try again.
         """
         owner, now_ms = self.owner(), self.clock_ms()
         claim = transitions.claim(
@@ -102,31 +131,52 @@ class Worker:
         )
         item = self.store.update(pk, TASK, claim)
         if item is None:
-            self._wake_later(pk)
+            self._look_after(pk)
             return False
-        task = Task.from_item(item)
         try:
-            past = Past.read(task, self.store.query(pk))
-            recorder = TaskRecorder(self.store, task, owner, past.next_order)
-            over = self.body(task, past, recorder)
-            if over.run is not None and isinstance(over.run.fault, StoreError):
-                raise over.run.fault
-            self._leave(task, past, recorder, over)
-        except ItemTooLarge as error:
-            self.too_large(error)
-            self.store.update(pk, TASK, _failed(owner, self.clock_ms(), as_broken(error)))
+            self._pass(Task.from_item(item), owner)
         except Exception:
             self._release(pk, owner)
             raise
         return True
 
+    def _pass(self, task: Task, owner: str) -> None:
+        try:
+            past = Past.read(task, self.store.query(task.pk))
+            if task.attempts > 1 and past.next_order > task.seen:
+                ahead = transitions.get_ahead(owner=owner, seen=past.next_order)
+                self.store.update(task.pk, TASK, ahead)
+            recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.failed)
+            over = self.body(task, past, recorder)
+            if over.run is not None and isinstance(over.run.fault, TRY_AGAIN):
+                raise over.run.fault
+            recorder.tell_now()
+            self._leave(task, past, recorder, over)
+        except ItemTooLarge as error:
+            self.failed("task_too_large", error)
+            self.store.update(task.pk, TASK, _failed(owner, self.clock_ms(), as_broken(error)))
+
+    def _look_after(self, pk: str) -> None:
+        """What can be done about a task that was not to be had: often nothing, for it has ended."""
+        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
+        task = None if item is None else Task.from_item(item)
+        if task is None or task.is_terminal:
+            return
+        if expire(self.store, task, now_ms) is not None:
+            return
+        if give_up(self.store, task, now_ms) is not None:
+            self.gone(task.task_id)
+        else:
+            self._go_on(task)
+
     def _leave(self, task: Task, past: Past, recorder: TaskRecorder, over: Pass) -> None:
         owner, now_ms, run = recorder.owner, self.clock_ms(), over.run
+        item = None
         match over.outcome:
             case Stopped():
                 return
             case NeedsInput() if run is not None:
-                change = _parked(task, past, recorder, run, now_ms)
+                item = self.store.update(task.pk, TASK, _parked(task, past, recorder, run, now_ms))
             case Asleep(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
@@ -135,26 +185,30 @@ class Worker:
                     wake_at_ms=wake_at_ms,
                     now_ms=now_ms,
                 )
-            case Shed() if run is not None:
-                change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
-            case _:
-                change = self._ended(task, owner, over.conclude())
-        item = self.store.update(task.pk, TASK, change)
+                item = self.store.update(task.pk, TASK, change)
+            case Done() | Failed():
+                self.store.update(task.pk, TASK, self._ended(task, owner, over.conclude()))
+                return
+        if item is None and run is not None:  # time is up; or an answer came that this pass did not know
+            change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
+            item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._go_on(Task.from_item(item))
 
-    def _wake_later(self, pk: str) -> None:
-        item = self.store.get(pk, TASK)
-        if item is not None and item["rn"] == Running.SLEEPING.value:
-            self._go_on(Task.from_item(item))
-
     def _go_on(self, task: Task) -> None:
-        """Send for the next worker, if the task needs one."""
-        if task.running is Running.READY:
-            self.dispatcher.kick(task.worker, task.pk)
+        """Send for the next worker, for when the task can have one; what waits for answers alone needs none.
+
+        A dispatcher that can wait does so for less time than a task may sleep, and a message that comes while
+        another worker has the lease may be the last one there is: so both are sent on.
+        """
+        delay_ms = 0
+        if task.running is Running.LEASED and task.lease_until_ms is not None:
+            delay_ms = task.lease_until_ms + 1 - self.clock_ms()
         elif task.wake_at_ms is not None:
-            delay_ms = max(task.wake_at_ms - self.clock_ms(), 0)
-            self.dispatcher.kick(task.worker, task.pk, delay_ms=delay_ms)
+            delay_ms = task.wake_at_ms - self.clock_ms()
+        elif task.running is Running.PARKED:
+            return
+        self.dispatcher.kick(task.worker, task.pk, delay_ms=max(delay_ms, 0))
 
     def _ended(self, task: Task, owner: str, conclusion: Completed | Broken) -> Change:
         if isinstance(conclusion, Broken):
@@ -183,7 +237,12 @@ def _failed(owner: str, now_ms: int, broken: Broken) -> Change:
 
 def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
     issued, requests = dict(task.issued), {}
+    outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, pending) in enumerate(run.pending.items(), recorder.next_order):
+        present = outstanding.get(key)
+        if present is not None and task.requests[present].fingerprint == pending.fingerprint:
+            requests[present] = task.requests[present]
+            continue
         issued[key] = issued.get(key, 0) + 1
         # A key on the wire means one request for the task's whole life; "~" is in no key of an author's.
         wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
@@ -195,6 +254,7 @@ def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: in
         issued=issued,
         accepted=_accepted(task, past, run),
         now_ms=now_ms,
+        wake_at_ms=run.wake_at_ms,
     )
 
 

@@ -119,7 +119,7 @@ class TaskTable:
         task = self.task(task_id)
         if task is None:
             return True
-        if task.running is Running.SLEEPING and task.wake_at_ms is not None:
+        if task.wake_at_ms is not None:
             return task.wake_at_ms > self.clock() * 1000
         return task.running in (Running.PARKED, Running.DONE)
 
