@@ -95,7 +95,11 @@ def test_a_message_comes_to_the_queues_reader_once(sqs: SQSClient, reader: Reade
     assert record["eventSourceARN"].endswith(":Jobs")
 
 
-@pytest.mark.parametrize("answers", [failed, crashed])
+def unreadable(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": ["what is this?"]}
+
+
+@pytest.mark.parametrize("answers", [failed, crashed, unreadable])
 def test_a_message_its_reader_fails_comes_again_until_it_is_given_up(
     sqs: SQSClient, reader: Reader, answers: Callable[[dict[str, Any]], Any]
 ) -> None:

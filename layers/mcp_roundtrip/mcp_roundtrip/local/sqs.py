@@ -109,7 +109,7 @@ class Queues:
         sent_ms = int(time.time() * 1000)
         delivered = record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
         outcome = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
-        if not outcome.failed and message.id not in _failed(outcome):
+        if _is_done(outcome, message.id):
             return
         if receives < queue.max_receives:
             self._later(queue.visibility_timeout_s, message, receives + 1)
@@ -117,10 +117,15 @@ class Queues:
             self._log(f"[{queue.name}] given up after {receives} deliveries: {message.body}")
 
 
-def _failed(outcome: Outcome) -> set[str]:
-    """The ids of the messages that have to come again."""
-    answer = json.loads(outcome.payload)
-    return {failure["itemIdentifier"] for failure in (answer or {}).get("batchItemFailures", ())}
+def _is_done(outcome: Outcome, message_id: str) -> bool:
+    """Whether the reader has dealt with a message. An answer that cannot be read fails the whole batch."""
+    if outcome.failed:
+        return False
+    try:
+        failures = (json.loads(outcome.payload) or {}).get("batchItemFailures") or ()
+        return message_id not in {failure["itemIdentifier"] for failure in failures}
+    except (ValueError, AttributeError, LookupError, TypeError):
+        return False
 
 
 def _digest(text: str) -> str:
