@@ -1,4 +1,4 @@
-"""One pass of an `async def` tool, on an event loop that outlives the request.
+"""One pass of an `async def` feature, on an event loop that outlives the request.
 
 The loop is kept because authors keep clients in module globals, and those belong to the loop they were
 first used on.
@@ -16,7 +16,7 @@ from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.server.registry import Feature
 
 
 @cache
@@ -24,13 +24,13 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-def async_pass(tool: Tool, arguments: Mapping[str, Any], run: Run, info: CallInfo) -> Outcome:
-    """Run the tool's coroutine to the end of the pass."""
+def async_pass(feature: Feature, arguments: Mapping[str, Any], run: Run, info: CallInfo) -> Outcome:
+    """Run the feature's coroutine to the end of the pass."""
 
     def body(branches: Branches) -> Coroutine[Any, Any, Any]:
-        context = tool.parameters.context_parameter
+        context = feature.parameters.context_parameter
         given = {} if context is None else {context: AsyncContext(run, info, branches)}
-        coroutine: Coroutine[Any, Any, Any] = tool.function(**arguments, **given)
+        coroutine: Coroutine[Any, Any, Any] = feature.function(**arguments, **given)
         return coroutine
 
     try:

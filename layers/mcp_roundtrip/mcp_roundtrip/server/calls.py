@@ -31,10 +31,9 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
-from mcp_roundtrip.schema.output import MISSING
 from mcp_roundtrip.server.causes import as_one
 from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.server.registry import Feature
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 INVALID_STATE: Final = "Invalid or expired requestState"
@@ -78,9 +77,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One round of one tool."""
+    """One round of one feature. `name` is what the request calls it: a resource's is the URI."""
 
-    tool: Tool
+    feature: Feature
+    name: str
     inputs: Inputs
     route: Route
     principal: Principal | None
@@ -91,14 +91,14 @@ class Call:
 
     def answer(self) -> Reply:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
-        required = missing(self.route.meta.capabilities, self.tool.requires)
+        required = missing(self.route.meta.capabilities, self.feature.requires)
         if required:
             raise MissingClientCapability(required)
         opened = self._open()
         try:
-            arguments = self.tool.parameters.validate(self.inputs.arguments)
+            arguments = self.feature.parameters.validate(self.inputs.arguments)
         except ArgumentsError as error:
-            return self.reply(results.tool_error(self.server_info, str(error)), "arguments_refused")
+            return self._told(error, "arguments_refused")
         run = self._run(opened)
         outcome = self.replay(arguments, run)
         reply = self._conclude(outcome, opened)
@@ -113,7 +113,7 @@ class Call:
             audience=self.ports.policy.audience(),
             principal=bound_to(self.principal),
             method=self.route.method,
-            name=self.tool.name,
+            name=self.name,
             arguments=self.inputs.arguments,
         )
 
@@ -128,7 +128,7 @@ class Call:
             raise self._internal(error) from error
 
     def _may_start_task(self) -> bool:
-        return self.tool.task is not None and not missing(self.route.meta.capabilities, [TASKS])
+        return self.feature.task is not None and not missing(self.route.meta.capabilities, [TASKS])
 
     def _run(self, opened: OpenState | None) -> Run:
         if opened is None:
@@ -145,7 +145,7 @@ class Call:
             capabilities=meta.capabilities,
             environment=self.environment(),
             reports=Reports(meta.progress_token, meta.log_level),
-            tasks=TaskOptions(may_start=self._may_start_task(), is_offered=self.tool.task is not None),
+            tasks=TaskOptions(may_start=self._may_start_task(), is_offered=self.feature.task is not None),
         )
 
     def _journal(self, opened: OpenState) -> Journal:
@@ -167,7 +167,7 @@ class Call:
         )
 
     def _step_failed(self, step: str, error: Exception, runs_again: bool) -> None:
-        observer, fields = self.ports.observer, {"tool": self.tool.name, "step": step}
+        observer, fields = self.ports.observer, {**self._named, "step": step}
         if runs_again:
             observer.record("step_retried", **fields, error=type(error).__name__)
         else:
@@ -180,15 +180,15 @@ class Call:
         info = CallInfo(
             self.principal, self.route.meta.info, self.invocation.lambda_context, self.namespaced_requests
         )
-        if self.tool.parameters.is_async:
+        if self.feature.parameters.is_async:
             from mcp_roundtrip.server.async_calls import (
                 async_pass,  # asyncio costs 40 ms that synchronous tools do not owe
             )
 
-            return async_pass(self.tool, arguments, run, info)
-        if self.tool.parameters.context_parameter is not None:
-            arguments = {**arguments, self.tool.parameters.context_parameter: Context(run, info)}
-        return replay(self.tool.function, arguments, run)
+            return async_pass(self.feature, arguments, run, info)
+        if self.feature.parameters.context_parameter is not None:
+            arguments = {**arguments, self.feature.parameters.context_parameter: Context(run, info)}
+        return replay(self.feature.function, arguments, run)
 
     # -- after the pass -----------------------------------------------------------------------------
 
@@ -216,11 +216,14 @@ class Call:
 
     def _done(self, value: Any) -> Reply:
         try:
-            content, structured = self.tool.output.dump(value)
+            result = self.feature.completed(self.server_info, value, is_retry=self._is_retry)
         except Exception as error:
             return self._failed(error)
-        members = {} if structured is MISSING else {"structuredContent": structured}
-        return self.reply(results.tool_result(self.server_info, content, members), "complete")
+        return self.reply(result, "complete")
+
+    @property
+    def _is_retry(self) -> bool:
+        return self.inputs.state is not None or bool(self.inputs.responses)
 
     def _input_required(
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
@@ -237,14 +240,14 @@ class Call:
                 first_issued_at=None if opened is None else opened.first_issued_at,
             )
         except StateRejected:  # opened in time, and the flow ended while the tool ran
-            text = "The call took too long for another round. Call the tool again."
-            return self.reply(results.tool_error(self.server_info, text), "flow_expired", round=this_round)
+            text = f"The call took too long for another round. Call the {self.feature.kind} again."
+            return self._told(ToolError(text), "flow_expired", round=this_round)
         except KeyServiceError as error:
             raise self._internal(error) from error
         except StateTooLarge as error:
             return self._too_large(error, journal)
         if len(state) > LARGE_STATE:
-            self.ports.observer.record("state_large", tool=self.tool.name, characters=len(state))
+            self.ports.observer.record("state_large", **self._named, characters=len(state))
         return self.reply(
             results.input_required(self.server_info, requests, state),
             "input_required" if requests else "checkpoint",
@@ -257,38 +260,49 @@ class Call:
         steps = {entry.key: len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect}
         if sum(steps.values()) > error.size // 4:
             largest = max(steps, key=lambda key: steps[key])
-            self.ports.observer.failure("state_too_large", error, tool=self.tool.name, largest_step=largest)
+            self.ports.observer.failure("state_too_large", error, **self._named, largest_step=largest)
             raise internal_error(self.invocation.correlation_id)
         text = "The answers of this call are too large to be carried to the next round."
-        return self.reply(results.tool_error(self.server_info, text), "answers_too_large")
+        return self._told(ToolError(text), "answers_too_large")
 
     def _failed(self, error: BaseException) -> Reply:
         error = as_one(error)
         if isinstance(error, ToolError):
-            return self.reply(results.tool_error(self.server_info, str(error)), "tool_error")
+            return self._told(error, "tool_error")
         if isinstance(error, (ProtocolError, SettingsError)):
             raise error
         if isinstance(error, KeyServiceError):
             raise self._internal(error)
         if isinstance(error, Drift):
-            self.ports.observer.failure("drift", error, tool=self.tool.name)
+            self.ports.observer.failure("drift", error, **self._named)
             raise ProtocolError(
-                INTERNAL_ERROR, f"The tool changed while this call was under way ({error}). Call it again."
+                INTERNAL_ERROR,
+                f"The {self.feature.kind} changed while this call was under way ({error}). Call it again.",
             )
-        self.ports.observer.failure("tool_raised", error, tool=self.tool.name)
-        text = f"The tool failed. Quote {self.invocation.correlation_id} to its operator."
-        return self.reply(results.tool_error(self.server_info, text), "tool_raised")
+        raised = f"{self.feature.kind}_raised"
+        self.ports.observer.failure(raised, error, **self._named)
+        text = f"The {self.feature.kind} failed. Quote {self.invocation.correlation_id} to its operator."
+        return self._told(ToolError(text), raised)
+
+    def _told(self, error: ToolError, outcome: str, **fields: Any) -> Reply:
+        """Tell of an error in a result, where the feature's results can."""
+        return self.reply(self.feature.refused(self.server_info, error), outcome, **fields)
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """What it is called in the log: not by the URI, which may hold what no log should."""
+        return {self.feature.kind: self.feature.name}
 
     def reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
         """A result, and what to say about it in the log."""
-        return Reply(result, fields={"tool": self.tool.name, "outcome": outcome, **fields})
+        return Reply(result, fields={**self._named, "outcome": outcome, **fields})
 
     def _refused(self, rejected: StateRejected) -> ProtocolError:
-        self.ports.observer.record("state_refused", tool=self.tool.name, reason=rejected.reason)
+        self.ports.observer.record("state_refused", **self._named, reason=rejected.reason)
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
     def _internal(self, error: Exception) -> ProtocolError:
-        self.ports.observer.failure("state_unavailable", error, tool=self.tool.name)
+        self.ports.observer.failure("state_unavailable", error, **self._named)
         return internal_error(self.invocation.correlation_id)
 
 

@@ -208,6 +208,7 @@ class ToolServer:
         self._compare_with_catalog(tool, exchange)
         return Call(
             tool,
+            tool.name,
             inputs,
             exchange.route,
             exchange.principal,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, overload
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
-from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.errors import DefinitionError, ToolError
+from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, Path, path
-from mcp_roundtrip.schema.output import Output
+from mcp_roundtrip.schema.output import MISSING, Output
 from mcp_roundtrip.schema.signature import Arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,9 +36,35 @@ class Parameters(Protocol):
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
+class Feature(Protocol):
+    """What a client can call: a tool, a prompt or a resource.
+
+    `kind` says which, `requires` are the client capabilities without which a call is refused at once.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def requires(self) -> tuple[Path, ...]: ...
+    @property
+    def task(self) -> TaskSupport | None: ...
+
+    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """The result that a returned value is. Raises UsageError for a value that is none."""
+
+    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
+        """The result that says what went wrong. Raises ProtocolError where there is no such result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A registered tool. `requires` are the client capabilities without which a call is refused at once."""
+    """A registered tool: a `Feature`."""
 
     name: str
     function: Callable[..., Any]
@@ -46,6 +73,18 @@ class Tool:
     requires: tuple[Path, ...] = ()
     task: TaskSupport | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "tool"
+
+    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """CallToolResult."""
+        content, structured = self.output.dump(value)
+        members = {} if structured is MISSING else {"structuredContent": structured}
+        return results.tool_result(server_info, content, members)
+
+    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
+        """A CallToolResult for the model."""
+        return results.tool_error(server_info, str(error))
 
     def definition(self) -> dict[str, Any]:
         """The Tool object of `tools/list`."""

@@ -21,6 +21,7 @@ from mcp_roundtrip.errors import (
     ResultTooLarge,
     SettingsError,
     StoreError,
+    ToolError,
 )
 from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.protocol import results
@@ -89,11 +90,11 @@ def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
     try:
         task = members(_created(call, journal, ttl_ms))
     except ItemTooLarge as error:
-        call.ports.observer.failure("task_too_large", error, tool=call.tool.name)
+        call.ports.observer.failure("task_too_large", error, tool=call.feature.name)
         if len(compact(call.inputs.arguments)) < error.size // 2:
             raise internal_error(call.invocation.correlation_id) from error
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
-        return call.reply(results.tool_error(call.server_info, text), "arguments_too_large")
+        return call.reply(call.feature.refused(call.server_info, ToolError(text)), "arguments_too_large")
     except StoreError as error:
         raise unavailable(error, call.ports, call.invocation) from error
     return call.reply(results.task(call.server_info, task), "task", task=task["taskId"])
@@ -103,7 +104,7 @@ def _created(call: Call, journal: Journal, ttl_ms: int) -> Task:
     meta, principal, port = call.route.meta, call.principal, call.ports.tasks()
     frozen = TaskCall(
         call.route.method,
-        call.tool.name,
+        call.feature.name,
         call.inputs.arguments,
         None if principal is None else astuple(principal),
         meta.info,
@@ -218,6 +219,7 @@ class TaskBody:
         meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, made.client)
         return Call(
             tool,
+            tool.name,
             Inputs(made.arguments, {}, None),
             Route(task.task_id, made.method, {}, meta),
             None if made.principal is None else Principal(*made.principal),
@@ -242,15 +244,15 @@ class TaskBody:
 def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
     assert isinstance(outcome, Done | Failed), outcome
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
-        call.ports.observer.failure("task_too_large", outcome.error, tool=call.tool.name)
+        call.ports.observer.failure("task_too_large", outcome.error, tool=call.feature.name)
         return as_broken(outcome.error)
     try:
         result = call.ended(outcome).result
         if payload_size(compact(result)) <= MAX_RESPONSE - ENVELOPE:
             return Completed(result)
         error = ResultTooLarge(MAX_RESPONSE)
-        call.ports.observer.failure("result_too_large", error, tool=call.tool.name)
-        return Completed(results.tool_error(call.server_info, str(error)))
+        call.ports.observer.failure("result_too_large", error, tool=call.feature.name)
+        return Completed(call.feature.refused(call.server_info, ToolError(str(error))))
     except ProtocolError as refusal:
         failure = refusal
     except SettingsError as wrong:
