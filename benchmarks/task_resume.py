@@ -52,7 +52,7 @@ def resume(ours: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[
 
     def again() -> None:
         past = Past.read(task, store.query(pk))
-        over = body(task, past, TaskRecorder(store, task, "bench", past.next_order))
+        over = body(task, past, TaskRecorder(store, task, "bench", past.next_order, ours.tasks.clock_ms))
         assert over.outcome == Done(steps), over
 
     return again

@@ -116,10 +116,11 @@ def test_a_plain_call_imports_nothing_slow() -> None:
 
 
 PUBLIC = """
-AsyncContext Audio Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
-ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpRoundtripError
-MissingClientCapability NamespacedRequest Principal ProtocolError ResourceLink Retry Root Sample Sampled
-Server StepFailed StepInterrupted Suspend Text ToolError UsageError one_of
+AsyncContext Audio Completion Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
+ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpHeader McpRoundtripError
+MissingClientCapability NamespacedRequest Principal PromptMessage ProtocolError ResourceContents ResourceLink
+ResourceNotFound Retry Root Sample Sampled Server StepFailed StepInterrupted Suspend Text ToolError
+TraceContext UsageError one_of
 """
 
 

@@ -54,7 +54,7 @@ def builds() -> tuple[Player, Player]:
 def on(player: Player, asked: Round, **names: str) -> Round:
     """The client's retry with these logins, answered by `player`."""
     responses = {key: {"action": "accept", "content": {"name": name}} for key, name in names.items()}
-    return player.send(asked.name, asked.arguments, responses, asked.state)
+    return player.send_round(asked.method, asked.params, responses, asked.state)
 
 
 def test_an_answer_given_to_the_old_build_counts_in_the_new_one(builds: tuple[Player, Player]) -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.local.catalog import rows
+from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
@@ -647,7 +647,7 @@ def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
     owner = Server("owner", legacy_tasks="sep-2322", ports=lambda: plain)
     owner.tool(task="required")(echo)
     owner.tool(several)
-    (tmp_path / "catalog.json").write_text(json.dumps({"tools": list(rows({"owner": owner}))}))
+    (tmp_path / "catalog.json").write_text(json.dumps(contents({"owner": owner})))
     forwarding = replace(plain, forward=lambda name, event, custom: owner.lambda_handler(event, None))
     door = FrontDoor("door", tmp_path / "catalog.json", legacy_tasks="sep-2322", ports=lambda: forwarding)
 

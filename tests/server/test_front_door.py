@@ -12,9 +12,9 @@ import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.local.catalog import rows
+from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
-from mcp_roundtrip.server.dispatch import Endpoint, ToolServer
+from mcp_roundtrip.server.dispatch import Endpoint, ServerFacts, ToolServer
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
@@ -40,7 +40,7 @@ def last(ctx: Context) -> str:
 
 def front_door(folder: Path, **servers: Server) -> FrontDoor:
     path = folder / "catalog.json"
-    path.write_text(json.dumps({"tools": list(rows(servers))}))
+    path.write_text(json.dumps(contents(servers)))
     return FrontDoor("one", path)
 
 
@@ -77,7 +77,7 @@ def test_a_forwarded_calls_task_comes_to_a_result_under_the_front_doors_name() -
         Invocation("id", 1e18, forwarded=forwarded),
     )
     [(_, pk)] = table.kicks.sent
-    work(ToolServer(lasting.info, None, lasting.tools), {"task": pk}, None, lambda: ports)
+    work(ToolServer(ServerFacts(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
     task = table.task(pk.partition("#")[2])
     assert task is not None
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"

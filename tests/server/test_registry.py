@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
+from mcp_roundtrip.schema.mirroring import McpHeader
 from mcp_roundtrip.testing import Player
 
 
@@ -91,19 +91,32 @@ def test_a_schema_that_points_elsewhere_is_refused() -> None:
         def raw(arguments: dict[str, Any]) -> None: ...
 
 
-def test_a_parameter_that_headers_would_mirror_is_refused() -> None:
+def test_parameters_that_headers_mirror_are_listed_as_declared() -> None:
     server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
+
+    @server.tool(input_schema=mirrored)
+    def raw(arguments: dict[str, Any]) -> None: ...
+
+    @server.tool
+    def typed(a: Annotated[str, McpHeader("A")]) -> None: ...
+
+    for tool in server.tools.values():
+        assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
+
+
+def test_a_declaration_that_clients_would_refuse_is_refused_at_once() -> None:
+    server = Server("x")
+    mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
     with pytest.raises(DefinitionError, match="x-mcp-header"):
 
         @server.tool(input_schema=mirrored)
         def raw(arguments: dict[str, Any]) -> None: ...
 
-    @server.tool
-    def typed(a: Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})]) -> None: ...
-
     with pytest.raises(DefinitionError, match="x-mcp-header"):
-        server.tools["typed"].definition()
+
+        @server.tool
+        def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
 
 
 def test_the_output_schema_comes_from_the_return_type() -> None:

@@ -167,12 +167,18 @@ def test_related_tasks_are_no_wish_for_a_task(world: World) -> None:
     assert json.loads(world.send(call).body)["result"]["resultType"] == "complete"
 
 
-def test_subscriptions_to_tasks_do_not_exist_whoever_asks_for_them(world: World) -> None:
-    for capabilities in (DECLARED, UNDECLARED):
-        listen = world.body(
-            "subscriptions/listen", notifications={"taskIds": ["A" * 32]}, capabilities=capabilities
+def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(world: World) -> None:
+    def listen(capabilities: Mapping[str, Any]) -> Any:
+        filters = {"taskIds": ["A" * 32]}
+        return world.send(
+            world.body("subscriptions/listen", notifications=filters, capabilities=capabilities)
         )
-        assert world.send(listen).status == 404
+
+    refused = json.loads(listen(UNDECLARED).body)["error"]
+    assert refused["code"] == -32021
+    assert TASKS_EXTENSION in refused["data"]["requiredCapabilities"]["extensions"]
+    acknowledged = json.loads(listen(DECLARED).body.splitlines()[0].removeprefix("data: "))
+    assert acknowledged["params"]["notifications"] == {}
 
 
 # -- the creation

@@ -1,5 +1,8 @@
 """MCP tools on AWS Lambda that can stop and ask, with no server-side state."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.namespaced import NamespacedRequest
@@ -22,6 +25,7 @@ from mcp_roundtrip.errors import (
     McpRoundtripError,
     MissingClientCapability,
     ProtocolError,
+    ResourceNotFound,
     StepFailed,
     StepInterrupted,
     Suspend,
@@ -31,12 +35,20 @@ from mcp_roundtrip.errors import (
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.schema.choices import one_of
 from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
+from mcp_roundtrip.schema.mirroring import McpHeader
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.front_door import FrontDoor
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.protocol.trace import TraceContext
+    from mcp_roundtrip.schema.contents import ResourceContents
+    from mcp_roundtrip.schema.messages import PromptMessage
+    from mcp_roundtrip.server.completions import Completion
 
 __all__ = [
     "AsyncContext",
     "Audio",
+    "Completion",
     "Context",
     "DefinitionError",
     "Drift",
@@ -50,12 +62,16 @@ __all__ = [
     "Image",
     "InvalidKey",
     "ListRoots",
+    "McpHeader",
     "McpRoundtripError",
     "MissingClientCapability",
     "NamespacedRequest",
     "Principal",
+    "PromptMessage",
     "ProtocolError",
+    "ResourceContents",
     "ResourceLink",
+    "ResourceNotFound",
     "Retry",
     "Root",
     "Sample",
@@ -66,6 +82,21 @@ __all__ = [
     "Suspend",
     "Text",
     "ToolError",
+    "TraceContext",
     "UsageError",
     "one_of",
 ]
+
+# Imported at first use: servers with tools alone do without these modules.
+_LATER = {
+    "Completion": "mcp_roundtrip.server.completions",
+    "PromptMessage": "mcp_roundtrip.schema.messages",
+    "ResourceContents": "mcp_roundtrip.schema.contents",
+    "TraceContext": "mcp_roundtrip.protocol.trace",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

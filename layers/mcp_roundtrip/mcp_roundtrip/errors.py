@@ -10,6 +10,7 @@
             │   ├── ArgumentsError       the arguments do not fit the tool's inputSchema
             │   ├── ElicitationDeclined  the user said no (.key)
             │   ├── ElicitationCancelled the user dismissed the question (.key)
+            │   ├── ResourceNotFound     there is no resource of the URI that is read: -32602
             │   ├── StepFailed           a step has used up the attempts of its Retry (.key)
             │   └── StepInterrupted      a step that may run once did not come to its end (.key)
             ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
@@ -73,6 +74,13 @@ class ElicitationCancelled(_Answered):
     """The user dismissed the question `key` without a choice."""
 
     verb = "dismissed the question"
+
+
+class ResourceNotFound(ToolError):
+    """Raise it in a resource's function where there is no such resource; the client learns the URI."""
+
+    def __init__(self, message: str = "Resource not found") -> None:
+        super().__init__(message)
 
 
 class StepFailed(ToolError):

@@ -21,6 +21,8 @@ class HttpRequest:
     body: str | bytes | None
     authorizer: Mapping[str, Any] = field(default_factory=dict)
     source_limit_ms: int | None = None
+    is_direct: bool = False
+    """There was no HTTP: the headers are made from the body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class LogObserver:
     """Writes through Powertools, which reads the level and the service's name from POWERTOOLS_*."""
 
     def __init__(self) -> None:
+        self._tags: dict[str, str] = {}
         try:
             self._logger = _logger()
         except ValueError as error:  # POWERTOOLS_LOG_LEVEL is no level: rather too many lines than no answer
@@ -43,8 +44,15 @@ class LogObserver:
             self.failure("misconfigured", error)
 
     def begin(self, correlation_id: str) -> None:
-        """Put the invocation's id on every line that follows."""
-        self._logger.append_keys(correlation_id=correlation_id)
+        """Put the invocation's id on every line and metric that follows, and nothing of the one before."""
+        self._logger.remove_keys(list(self._tags))
+        self._tags = {}
+        self.tag(correlation_id=correlation_id)
+
+    def tag(self, **fields: str) -> None:
+        """Put these on every line and metric that follows as well."""
+        self._tags |= fields
+        self._logger.append_keys(**fields)
 
     def record(self, event: str, **fields: Any) -> None:
         """INFO; WARNING and a metric for the events that deserve it."""
@@ -66,5 +74,7 @@ class LogObserver:
         """One count in CloudWatch's embedded metric format, by service and reason."""
         with single_metric(event, MetricUnit.Count, 1, namespace=NAMESPACE) as metric:
             metric.add_dimension("service", self._logger.service)
+            for name, value in self._tags.items():
+                metric.add_metadata(name, value)
             if reason is not None:
                 metric.add_dimension("reason", reason)

@@ -32,9 +32,9 @@ def request(event: Mapping[str, Any]) -> HttpRequest:
     Its body is None for what neither JSON nor a header can carry: NaN, and a lone surrogate in a name.
     """
     try:
-        return HttpRequest(method="POST", headers=_mirror(event), body=compact(event))
+        return HttpRequest(method="POST", headers=_mirror(event), body=compact(event), is_direct=True)
     except (ValueError, RecursionError):
-        return HttpRequest(method="POST", headers={}, body=None)
+        return HttpRequest(method="POST", headers={}, body=None, is_direct=True)
 
 
 def _mirror(event: Mapping[str, Any]) -> dict[str, str]:

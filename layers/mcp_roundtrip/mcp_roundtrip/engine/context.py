@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
@@ -30,6 +30,9 @@ from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
+if TYPE_CHECKING:
+    from mcp_roundtrip.protocol.trace import TraceContext
+
 P = ParamSpec("P")
 T = TypeVar("T")
 T1 = TypeVar("T1")
@@ -46,6 +49,7 @@ class CallInfo:
     client: Mapping[str, Any] | None = None
     lambda_context: Any = None
     namespaced_requests: bool = False
+    trace: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ContextBase:
@@ -65,6 +69,13 @@ class ContextBase:
     def client(self) -> Mapping[str, Any] | None:
         """The client's name and version as it reports them itself: for display and logs, not decisions."""
         return self._info.client
+
+    @property
+    def trace(self) -> TraceContext:
+        """The trace this request belongs to, as its client says: to be sent on to the services you call."""
+        from mcp_roundtrip.protocol.trace import TraceContext  # few tools ask
+
+        return TraceContext.read(self._info.trace)
 
     @property
     def lambda_context(self) -> Any:

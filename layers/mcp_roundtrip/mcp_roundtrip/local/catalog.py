@@ -1,4 +1,4 @@
-"""Writes the front door's catalog: the tools of every function, as their modules register them.
+"""Writes the front door's catalog: what every function offers, as its module registers it.
 
 ``python -m mcp_roundtrip.local.catalog`` writes it, ``--check`` only says whether it is up to date.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.server.registry import Feature
 from mcp_roundtrip.testing.modules import load_module, servers_in
 
 FUNCTIONS = Path("functions")
@@ -44,24 +45,46 @@ def _server(path: Path) -> Server | None:
     return held[0] if held else None
 
 
-def rows(servers: Mapping[str, Server]) -> Iterable[dict[str, Any]]:
-    """The catalog's rows. Raises CatalogError when two owners have a tool of the same name."""
+def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
+    """The catalog's lists. Raises CatalogError when two owners have a feature of the same name."""
+    return {
+        "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
+        "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
+        "resources": list(_rows(_resources(servers, is_static=True))),
+        "templates": list(_rows(_resources(servers, is_static=False))),
+    }
+
+
+def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Feature]]:
+    return {
+        owner: {
+            name: resource
+            for name, resource in server.resources.items()
+            if resource.template.is_static is is_static
+        }
+        for owner, server in servers.items()
+    }
+
+
+def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:
     owners: dict[str, str] = {}
-    for owner, server in servers.items():
-        for name, tool in server.tools.items():
+    for owner, owned in features.items():
+        for name, feature in owned.items():
             if name in owners:
                 raise CatalogError(
-                    f"tool {name!r} is registered by {owners[name]!r} and by {owner!r}: "
+                    f"{feature.kind} {name!r} is registered by {owners[name]!r} and by {owner!r}: "
                     "behind one front door a name belongs to one function"
                 )
             owners[name] = owner
-            task = {"task": tool.task} if tool.task else {}
-            yield {"owner": owner, **task, "definition": tool.definition()}
+            task = {"task": feature.task} if feature.task else {}
+            yield {"owner": owner, **task, "definition": feature.definition()}
 
 
 def render(functions: Path) -> str:
     """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
-    catalog = {"tools": list(rows(servers(functions)))}
+    catalog = {
+        member: rows for member, rows in contents(servers(functions)).items() if rows or member == "tools"
+    }
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -36,21 +36,21 @@ def check(request: Request, headers: Mapping[str, str]) -> None:
 def _check_name(request: Request, header: str | None) -> None:
     if header is None:
         if request.method in NAME_HEADER_REQUIRED:
-            raise _mismatch("the Mcp-Name header is missing")
+            raise mismatch("the Mcp-Name header is missing")
         return
     name = request.params.get(NAME_PARAMETER[request.method])
     decoded = decode(header)
     if decoded is None:
-        raise _mismatch("the Mcp-Name header is not valid: its characters or its Base64 form")
+        raise mismatch("the Mcp-Name header is not valid: its characters or its Base64 form")
     if isinstance(name, str) and decoded != name:  # a name of another type is refused with -32602 later
-        raise _mismatch("the Mcp-Name header does not match the body")
+        raise mismatch("the Mcp-Name header does not match the body")
 
 
 def _compare(header: str, value: str | None, expected: str | None) -> None:
     if value is None:
-        raise _mismatch(f"the {header} header is missing")
+        raise mismatch(f"the {header} header is missing")
     if expected is not None and value.strip(" \t") != expected:
-        raise _mismatch(f"the {header} header does not match the body")
+        raise mismatch(f"the {header} header does not match the body")
 
 
 def _body_version(request: Request) -> str | None:
@@ -59,7 +59,8 @@ def _body_version(request: Request) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _mismatch(problem: str) -> ProtocolError:
+def mismatch(problem: str) -> ProtocolError:
+    """-32020 with what is wrong; it must quote no value."""
     return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {problem}")
 
 

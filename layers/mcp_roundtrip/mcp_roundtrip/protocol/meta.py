@@ -10,7 +10,7 @@ era is served at all. Rungs that need to know the server (method, name, a tool's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -33,6 +33,7 @@ from mcp_roundtrip.protocol.methods import (
     META_CLIENT_INFO,
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
+    META_TRACE,
     SUPPORTED_VERSIONS,
 )
 
@@ -49,6 +50,8 @@ class ClientMeta:
     info: Mapping[str, Any] | None = None
     progress_token: str | int | None = None
     log_level: str | None = None
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    """Trace context as it was sent (`protocol.trace` reads it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
         info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
         progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
         log_level=_log_level(meta),
+        trace=_trace(meta),
     )
 
 
@@ -158,7 +162,12 @@ def _legacy_meta(params: Mapping[str, Any], version: str) -> ClientMeta:
         protocol_version=version,
         capabilities=_optional(meta, META_CLIENT_CAPABILITIES, dict, "an object") or {},
         progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
+        trace=_trace(meta),
     )
+
+
+def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: meta[name] for name in META_TRACE if name in meta}
 
 
 def _member(meta: dict[str, Any], name: str, kind: Any, said: str) -> Any:

@@ -21,6 +21,14 @@ META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 META_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 """2025-11-25, basic/utilities/tasks "Related Task Metadata"."""
 
+META_TRACEPARENT: Final = "traceparent"
+META_TRACESTATE: Final = "tracestate"
+META_BAGGAGE: Final = "baggage"
+META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
+"""No part of the specification: a client's convention for the later rounds of a call (panyam/mcpkit)."""
+META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
+"""The members of `_meta` that are about traces (SEP-414)."""
+
 HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
 HEADER_METHOD: Final = "mcp-method"
 HEADER_NAME: Final = "mcp-name"
@@ -28,6 +36,13 @@ HEADER_NAME: Final = "mcp-name"
 DISCOVER: Final = "server/discover"
 TOOLS_LIST: Final = "tools/list"
 TOOLS_CALL: Final = "tools/call"
+PROMPTS_LIST: Final = "prompts/list"
+PROMPTS_GET: Final = "prompts/get"
+RESOURCES_LIST: Final = "resources/list"
+RESOURCES_TEMPLATES_LIST: Final = "resources/templates/list"
+RESOURCES_READ: Final = "resources/read"
+COMPLETION_COMPLETE: Final = "completion/complete"
+SUBSCRIPTIONS_LISTEN: Final = "subscriptions/listen"
 TASKS_GET: Final = "tasks/get"
 TASKS_UPDATE: Final = "tasks/update"
 TASKS_CANCEL: Final = "tasks/cancel"
@@ -43,8 +58,8 @@ TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
     {
         TOOLS_CALL: "name",
-        "prompts/get": "name",
-        "resources/read": "uri",
+        PROMPTS_GET: "name",
+        RESOURCES_READ: "uri",
         TASKS_GET: "taskId",
         TASKS_UPDATE: "taskId",
         TASKS_CANCEL: "taskId",
@@ -52,7 +67,7 @@ NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Method -> the parameter that `Mcp-Name` mirrors (SEP-2243; for tasks SEP-2663)."""
 
-NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, "prompts/get", "resources/read"})
+NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ})
 """Methods whose request must carry `Mcp-Name`."""
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

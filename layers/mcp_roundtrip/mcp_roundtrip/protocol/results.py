@@ -16,18 +16,21 @@ def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
     return {"resultType": "complete", **members, "_meta": {META_SERVER_INFO: server_info}}
 
 
-def cacheable(server_info: Mapping[str, Any], *, scope: str = "public", **members: Any) -> dict[str, Any]:
-    """A complete result with caching hints; `scope` is "public" or "private"."""
-    return complete(server_info, **members, ttlMs=LIST_TTL_MS, cacheScope=scope)
+def cacheable(server_info: Mapping[str, Any], ttl_ms: int = LIST_TTL_MS, **members: Any) -> dict[str, Any]:
+    """A complete result with caching hints, the same for every caller."""
+    return complete(server_info, **members, ttlMs=ttl_ms, cacheScope="public")
 
 
 def discover(
-    server_info: Mapping[str, Any], capabilities: Mapping[str, Any], instructions: str | None
+    server_info: Mapping[str, Any],
+    capabilities: Mapping[str, Any],
+    instructions: str | None,
+    ttl_ms: int = LIST_TTL_MS,
 ) -> dict[str, Any]:
     """DiscoverResult."""
     extra = {} if instructions is None else {"instructions": instructions}
     return cacheable(
-        server_info, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
+        server_info, ttl_ms, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
     )
 
 

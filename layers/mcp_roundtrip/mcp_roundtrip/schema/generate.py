@@ -37,7 +37,8 @@ class Untitled(GenerateJsonSchema):
         self._enums: set[str] = set()
         made = super().generate(schema, mode)
         # pydantic adds an enumeration's title after enum_schema() has returned.
-        for found in (made, *made.get("$defs", {}).values()):
+        # It is a property's own where McpHeader put the enumeration in place of its $ref.
+        for found in (made, *made.get("$defs", {}).values(), *made.get("properties", {}).values()):
             if found.get("title") in self._enums and ("enum" in found or "const" in found):
                 del found["title"]
         return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
 from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.walk import refuse_mirroring, subschemas
+from mcp_roundtrip.schema.mirroring import Mirrored, in_schema
+from mcp_roundtrip.schema.walk import subschemas
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -38,6 +39,7 @@ class RawArguments(Described):
     """The same face as `signature.Arguments`; the function takes the whole object as one parameter."""
 
     input_schema: dict[str, Any]
+    mirrored: Mirrored = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -49,8 +51,8 @@ class RawArguments(Described):
         """Check `input_schema` without importing jsonschema, and find the parameter that takes the object.
 
         Raises DefinitionError for a root that is no object schema, an unknown dialect, a `$ref` that leaves
-        the document, a schema past the bounds, a function without exactly one parameter besides the
-        context, and where jsonschema is not installed.
+        the document, a schema past the bounds, an `x-mcp-header` that clients would refuse, a function
+        without exactly one parameter besides the context, and where jsonschema is not installed.
         """
         signature = Signature.of(function, context_types)
         if len(signature.parameters) != 1:
@@ -61,13 +63,14 @@ class RawArguments(Described):
         schema = dict(input_schema)
         try:
             _check(schema)
+            mirrored = in_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
         if find_spec("jsonschema") is None:
             raise DefinitionError(
                 f"{signature.name}: input_schema= needs jsonschema: pip install mcp-roundtrip[schema]"
             )
-        return cls(signature, schema)
+        return cls(signature, schema, mirrored)
 
     def json_schema(self) -> dict[str, Any]:
         """The schema as it was given."""
@@ -116,7 +119,6 @@ def _check(schema: dict[str, Any]) -> None:
         raise DefinitionError(
             f"$schema {schema['$schema']!r} is not supported; supported are {', '.join(DIALECTS)}"
         )
-    refuse_mirroring(schema)
     for node in subschemas(schema):
         for keyword in _REFERENCES:
             # basic/index "$ref Resolution": never dereference what may be a network URI.

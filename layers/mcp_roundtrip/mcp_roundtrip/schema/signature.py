@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter
 from typing import Annotated, Any, NotRequired, get_args, get_origin
@@ -16,7 +16,7 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import UNUSABLE, problems
 from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.walk import refuse_mirroring
+from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
@@ -24,19 +24,26 @@ class Arguments(Described):
     """What a function takes from a client, as JSON Schema and as a validator.
 
     Registration reads the signature; pydantic is only asked when the first call or list needs it.
+    `mirrored` are the arguments that HTTP headers repeat.
     """
+
+    mirrored: Mirrored = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
         """Read `function`, whose parameter annotated with one of `context_types` is not an argument.
 
-        Raises DefinitionError for a parameter without annotation, or one that cannot be passed by name.
+        Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
+        with a McpHeader that clients would refuse.
         """
         signature = Signature.of(function, context_types)
         for parameter in signature.parameters:
             if parameter.annotation is Parameter.empty:
                 raise DefinitionError(f"{signature.name}: parameter {parameter.name!r} has no annotation")
-        return cls(signature)
+        try:
+            return cls(signature, in_signature(signature.parameters))
+        except DefinitionError as error:
+            raise DefinitionError(f"{signature.name}: {error}") from None
 
     def json_schema(self) -> dict[str, Any]:
         """The tool's `inputSchema`: built once, not to be changed by the caller.
@@ -79,7 +86,8 @@ class Arguments(Described):
 
         try:
             schema = json_schema(self._adapter)
-            refuse_mirroring(schema)
+            if in_schema(schema) != self.mirrored:  # no call would be checked against such a declaration
+                raise DefinitionError("declare x-mcp-header with McpHeader, on a parameter of the tool")
         except (*UNUSABLE, DefinitionError) as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         return schema

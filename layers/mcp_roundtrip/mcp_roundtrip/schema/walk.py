@@ -43,13 +43,3 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 # The members of `properties` are names: one called "$ref" is no reference.
                 named = keyword in _MAPS and isinstance(value, dict)
                 waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
-
-
-def refuse_mirroring(schema: Mapping[str, Any]) -> None:
-    """Raise DefinitionError for `x-mcp-header`.
-
-    A server that lists it has to compare the Mcp-Param headers with the body (SEP-2243), and this one does
-    not: better no such parameter than one that an intermediary trusts in vain.
-    """
-    if any("x-mcp-header" in node for node in subschemas(schema)):
-        raise DefinitionError("x-mcp-header is not supported")

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcp_roundtrip import wiring
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.principal import Principal, bound_to
-from mcp_roundtrip.server.dispatch import Endpoint, Handler, ToolServer
+from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.server.dispatch import (
+    PAGE_SIZE,
+    Endpoint,
+    Handler,
+    ServerFacts,
+    ToolServer,
+    capabilities,
+    discovery,
+)
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import Registry
@@ -26,7 +35,8 @@ class Server(Registry):
     """A complete MCP server on one Lambda function.
 
     `name`, `version` and `title` are what it calls itself; `instructions` tell models how to use it.
-    `namespaced_requests` lets its tools use `ctx.request`. With `legacy_tasks="sep-2322"`, clients of
+    `namespaced_requests` lets its tools use `ctx.request`. Lists come in pages of `page_size`, and clients
+    may keep them for `list_ttl_ms`. With `legacy_tasks="sep-2322"`, clients of
     2025-11-25 are served too, and ask for tasks in the dialect that SEP-2322 describes. `ports` replaces what
     the environment provides, in tests. Raises DefinitionError for a dialect that does not exist.
     """
@@ -40,23 +50,50 @@ class Server(Registry):
         instructions: str | None = None,
         namespaced_requests: bool = False,
         legacy_tasks: LegacyTasks | None = None,
+        page_size: int = PAGE_SIZE,
+        list_ttl_ms: int = LIST_TTL_MS,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         super().__init__()
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self._ports = ports
         self._legacy_tasks = known_dialect(legacy_tasks)
-        self._tool_server = ToolServer(self.info, instructions, self.tools, namespaced_requests)
+        self._facts = ServerFacts(self.info, instructions, namespaced_requests, page_size, list_ttl_ms)
+        self._tool_server = ToolServer(self._facts, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The server's methods, for whoever brings requests that are no Lambda events."""
-        handlers = self._tool_server.handlers()
-        if self._tool_server.has_tasks:
+        features = {"tools": self._tool_server.handlers(), **self._further_features()}
+        has_tasks = self._tool_server.has_tasks
+        handlers = discovery(self._facts, capabilities(*features, has_tasks=has_tasks))
+        for methods in features.values():
+            handlers |= methods
+        if has_tasks:
             from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
         return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
+
+    def _further_features(self) -> dict[str, dict[str, Handler]]:
+        """The methods of each capability besides tools, for those that are used."""
+        found: dict[str, dict[str, Handler]] = {}
+        if self.prompts:
+            from mcp_roundtrip.server.prompts import PromptServer
+
+            found["prompts"] = PromptServer(self._facts, self.prompts).handlers()
+        if self.resources:
+            from mcp_roundtrip.server.resources import ResourceServer
+
+            found["resources"] = ResourceServer(self._facts, self.resources).handlers()
+        if self.prompts or self.resources:
+            from mcp_roundtrip.server.completions import CompletionServer
+
+            parameters = {("prompt", name): each.parameters for name, each in self.prompts.items()} | {
+                ("resource", uri): each.parameters for uri, each in self.resources.items()
+            }
+            found["completions"] = CompletionServer(self._facts, parameters, self.completers).handlers()
+        return found
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy import LegacyServer  # off by default
@@ -64,8 +101,7 @@ class Server(Registry):
 
         server = self._tool_server
         return LegacyServer(
-            self.info,
-            server.instructions,
+            self._facts,
             lambda: [(tool.definition(), tool.task) for tool in self.tools.values()],
             ToolCalls(server).answer,
             task_methods() if server.has_tasks else {},

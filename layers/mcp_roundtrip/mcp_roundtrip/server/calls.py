@@ -100,10 +100,10 @@ class Call:
         except ArgumentsError as error:
             return self._told(error, "arguments_refused")
         run = self._run(opened)
+        self.ports.observer.tag(flow=run.journal.run_id)
         outcome = self.replay(arguments, run)
         reply = self._conclude(outcome, opened)
-        fields = {**reply.fields, "flow": run.journal.run_id}
-        return Reply(reply.result, tuple(run.reports.notifications), fields)
+        return Reply(reply.result, tuple(run.reports.notifications), reply.fields)
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -178,7 +178,11 @@ class Call:
     def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
         """One pass over the tool's body."""
         info = CallInfo(
-            self.principal, self.route.meta.info, self.invocation.lambda_context, self.namespaced_requests
+            self.principal,
+            self.route.meta.info,
+            self.invocation.lambda_context,
+            self.namespaced_requests,
+            self.route.meta.trace,
         )
         if self.feature.parameters.is_async:
             from mcp_roundtrip.server.async_calls import (

@@ -7,9 +7,9 @@ know what it serves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip.auth import Unauthorized
 from mcp_roundtrip.canonical import compact
@@ -22,6 +22,7 @@ from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_meth
 from mcp_roundtrip.protocol.methods import (
     DISCOVER,
     META_SERVER_INFO,
+    SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
     TOOLS_CALL,
     TOOLS_LIST,
@@ -29,13 +30,17 @@ from mcp_roundtrip.protocol.methods import (
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.forwarded import definition_digest
 from mcp_roundtrip.server.ports import Invocation, Observer, Ports
-from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.server.registry import Feature, Tool
 
 MAX_BODY: Final = 4 * 1024 * 1024
 """Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
 
 MAX_RESPONSE: Final = 6_000_000
 """Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
+
+
+PAGE_SIZE: Final = 1_000
+"""Items of a list that are sent at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class Exchange:
     principal: Principal | None
     ports: Ports
     invocation: Invocation
+    headers: Mapping[str, str] | None = None
+    """None where there was no HTTP."""
 
 
 Handler = Callable[[Exchange], Reply | HttpResponse]
@@ -70,7 +77,10 @@ class Endpoint:
             request_id, is_legacy = routed.id, routed.is_legacy
             if isinstance(routed, Rejection):
                 raise routed.failure
-            return self._handle(Exchange(routed, principal, ports, invocation), request.headers)
+            if routed.meta.trace:
+                _tag_trace(routed, ports.observer)
+            headers = None if request.is_direct else request.headers
+            return self._handle(Exchange(routed, principal, ports, invocation, headers), request.headers)
         except Unauthorized as refused:
             ports.observer.record("unauthorized", reason=refused.reason)
             failure = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=401)
@@ -104,6 +114,14 @@ class Endpoint:
             raise internal_error(exchange.invocation.correlation_id)
         server_info = reply.result["_meta"][META_SERVER_INFO]
         return _success(exchange.route.id, Reply(results.tool_error(server_info, str(error))), {})
+
+
+def _tag_trace(route: Route, observer: Observer) -> None:
+    from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
+
+    trace = TraceContext.read(route.meta.trace)
+    ids = {"trace_id": trace.trace_id, "span_id": trace.span_id, "tracelink": trace.tracelink}
+    observer.tag(**{name: value for name, value in ids.items() if value is not None})
 
 
 def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | bytes]:
@@ -168,29 +186,104 @@ def _success(request_id: RequestId, reply: Reply, headers: Mapping[str, str]) ->
     return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
 
 
+# -- what the methods of all features have in common ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says of itself. Lists come in pages of `page_size`, and are fresh for `list_ttl_ms`."""
+
+    server_info: Mapping[str, Any]
+    instructions: str | None = None
+    namespaced_requests: bool = False
+    page_size: int = PAGE_SIZE
+    list_ttl_ms: int = results.LIST_TTL_MS
+    digests: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def compare_with_catalog(self, feature: Feature, exchange: Exchange) -> None:
+        """Say so when the front door lists another definition than this function has: one of them is old."""
+        listed = exchange.invocation.forwarded.definition
+        if listed is not None and listed != self._digest(feature):
+            exchange.ports.observer.record("catalog_drift", **{feature.kind: feature.name})
+
+    def _digest(self, feature: Feature) -> str:
+        key = (feature.kind, feature.name)
+        if key not in self.digests:  # the JSON Schemas behind it cost milliseconds
+            self.digests[key] = definition_digest(feature.definition())
+        return self.digests[key]
+
+
+def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str, inputs: Inputs) -> Call:
+    """The call of a feature that a request asks for by this name."""
+    facts.compare_with_catalog(feature, exchange)
+    return Call(
+        feature,
+        name,
+        inputs,
+        exchange.route,
+        exchange.principal,
+        exchange.ports,
+        exchange.invocation,
+        exchange.invocation.forwarded.server_info or facts.server_info,
+        facts.namespaced_requests,
+    )
+
+
+def known_name(route: Route, names: Iterable[str], kind: str = "tool") -> str:
+    """`params.name`, if it is one of `names`. Raises -32602."""
+    name = route.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
+    if name not in names:
+        raise ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
+    return name
+
+
+class Definable(Protocol):
+    """What stands in a list."""
+
+    def definition(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """What stands in a list, as it stands there."""
+
+    members: Mapping[str, Any]
+
+    def definition(self) -> Mapping[str, Any]:
+        return self.members
+
+
+def listed(facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange) -> Reply:
+    """A page of the list that the result's `member` is; `items` are by the names that order them."""
+    cursor, names = exchange.route.params.get("cursor"), list(items)
+    following: dict[str, str] = {}
+    if cursor is not None or len(names) > facts.page_size:
+        from mcp_roundtrip.server.pages import page  # most lists are one page
+
+        part, next_cursor = page(member, names, cursor, facts.page_size)
+        names = names[part]
+        following = {} if next_cursor is None else {"nextCursor": next_cursor}
+    definitions = [items[name].definition() for name in names]
+    return Reply(
+        results.cacheable(facts.server_info, facts.list_ttl_ms, **{member: definitions}, **following)
+    )
+
+
 # -- the methods of a server with tools -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServer:
-    """Discovery, `tools/list` and `tools/call` over a set of tools."""
+    """`tools/list` and `tools/call` over a set of tools."""
 
-    server_info: Mapping[str, Any]
-    instructions: str | None
+    facts: ServerFacts
     tools: Mapping[str, Tool]
-    namespaced_requests: bool = False
-    digests: dict[str, str] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
-        return {
-            DISCOVER: self._discover,
-            TOOLS_LIST: self._list,
-            TOOLS_CALL: lambda exchange: self.call(exchange).answer(),
-        }
-
-    def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.server_info, capabilities(self.has_tasks), self.instructions))
+        return {TOOLS_LIST: self._list, TOOLS_CALL: lambda exchange: self.call(exchange).answer()}
 
     @property
     def has_tasks(self) -> bool:
@@ -198,58 +291,32 @@ class ToolServer:
         return any(tool.task for tool in self.tools.values())
 
     def _list(self, exchange: Exchange) -> Reply:
-        definitions = [tool.definition() for tool in self.tools.values()]
-        return list_tools(self.server_info, definitions, exchange)
+        return listed(self.facts, "tools", self.tools, exchange)
 
     def call(self, exchange: Exchange) -> Call:
         """The call that a `tools/call` asks for. Raises ProtocolError."""
         inputs = Inputs.read(exchange.route.params)
         tool = self.tools[known_name(exchange.route, self.tools)]
-        self._compare_with_catalog(tool, exchange)
-        return Call(
-            tool,
-            tool.name,
-            inputs,
-            exchange.route,
-            exchange.principal,
-            exchange.ports,
-            exchange.invocation,
-            exchange.invocation.forwarded.server_info or self.server_info,
-            self.namespaced_requests,
-        )
+        if tool.parameters.mirrored and exchange.headers is not None and not exchange.route.is_legacy:
+            from mcp_roundtrip.protocol.parameter_headers import check_parameters  # few tools mirror any
 
-    def _compare_with_catalog(self, tool: Tool, exchange: Exchange) -> None:
-        """Say so when the front door lists another definition than this function has: one of them is old."""
-        listed = exchange.invocation.forwarded.definition
-        if listed is not None and listed != self._digest(tool):
-            exchange.ports.observer.record("catalog_drift", tool=tool.name)
-
-    def _digest(self, tool: Tool) -> str:
-        if tool.name not in self.digests:  # the JSON Schemas behind it cost milliseconds
-            self.digests[tool.name] = definition_digest(tool.definition())
-        return self.digests[tool.name]
+            check_parameters(tool.parameters.mirrored, inputs.arguments, exchange.headers)
+        return call_of(self.facts, exchange, tool, tool.name, inputs)
 
 
-def capabilities(has_tasks: bool) -> dict[str, Any]:
-    """ServerCapabilities. `logging`, because any tool may emit log messages when asked for them."""
-    always: dict[str, Any] = {"tools": {}, "logging": {}}
+def discovery(facts: ServerFacts, capabilities: Mapping[str, Any]) -> dict[str, Handler]:
+    """The handlers of what every server answers: `server/discover`, and `subscriptions/listen`."""
+    result = results.discover(facts.server_info, capabilities, facts.instructions, facts.list_ttl_ms)
+
+    def listen(exchange: Exchange) -> Reply | HttpResponse:
+        from mcp_roundtrip.server.subscriptions import Subscriptions  # most clients never do
+
+        return Subscriptions(facts.server_info).handlers()[SUBSCRIPTIONS_LISTEN](exchange)
+
+    return {DISCOVER: lambda exchange: Reply(result), SUBSCRIPTIONS_LISTEN: listen}
+
+
+def capabilities(*features: str, has_tasks: bool = False) -> dict[str, Any]:
+    """ServerCapabilities. `logging`, because any feature may emit log messages when asked for them."""
+    always: dict[str, Any] = {**{feature: {} for feature in features}, "logging": {}}
     return {**always, "extensions": {TASKS_EXTENSION: {}}} if has_tasks else always
-
-
-def known_name(route: Route, names: Iterable[str]) -> str:
-    """`params.name`, if it is one of `names`. Raises -32602."""
-    name = route.params.get("name")
-    if not isinstance(name, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
-    if name not in names:
-        raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
-    return name
-
-
-def list_tools(
-    server_info: Mapping[str, Any], definitions: Sequence[Mapping[str, Any]], exchange: Exchange
-) -> Reply:
-    """ListToolsResult: one page, so any cursor is one this server never gave out."""
-    if exchange.route.params.get("cursor") is not None:
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
-    return Reply(results.cacheable(server_info, tools=definitions))

@@ -10,38 +10,83 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import parse
-from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.errors import INVALID_PARAMS, OwnerFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.methods import DISCOVER, TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.protocol.methods import (
+    COMPLETION_COMPLETE,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.app import LegacyTasks, known_dialect, server_info
-from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.dispatch import Endpoint, Exchange, Handler, capabilities, known_name, list_tools
+from mcp_roundtrip.server.calls import internal_error
+from mcp_roundtrip.server.dispatch import (
+    PAGE_SIZE,
+    Endpoint,
+    Exchange,
+    Handler,
+    ServerFacts,
+    capabilities,
+    discovery,
+    known_name,
+    listed,
+)
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import TaskSupport
 
+if TYPE_CHECKING:
+    from mcp_roundtrip.protocol.uri_template import UriTemplate
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A tool in the catalog: who owns it, its Tool object, and whether its calls may or must become tasks."""
+    """A feature in the catalog: who owns it, how it is listed, and whether calls may or must become tasks."""
 
     owner: str
-    definition: Mapping[str, Any]
+    members: Mapping[str, Any]
     task: TaskSupport | None = None
 
+    def definition(self) -> Mapping[str, Any]:
+        return self.members
 
-def read_catalog(text: str) -> dict[str, Listed]:
-    """The catalog by tool name, in its order. Raises ValueError when it is not one."""
-    rows = parse(text)["tools"]
-    return {
-        row["definition"]["name"]: Listed(row["owner"], row["definition"], row.get("task")) for row in rows
-    }
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What all owners offer, by name, URI or template."""
+
+    tools: Mapping[str, Listed]
+    prompts: Mapping[str, Listed]
+    resources: Mapping[str, Listed]
+    templates: Mapping[str, Listed]
+
+    @classmethod
+    def read(cls, text: str) -> Catalog:
+        """A catalog file, every list in its order. Raises ValueError when it is none."""
+        content = parse(text)
+        return cls(
+            *(
+                {
+                    row["definition"][key]: Listed(row["owner"], row["definition"], row.get("task"))
+                    for row in content.get(member, ())
+                }
+                for member, key in CATALOG_KEYS.items()
+            )
+        )
+
+
+CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
+"""The lists of a catalog file, and what identifies a definition in each."""
 
 
 class FrontDoor:
@@ -59,65 +104,124 @@ class FrontDoor:
         title: str | None = None,
         instructions: str | None = None,
         legacy_tasks: LegacyTasks | None = None,
+        page_size: int = PAGE_SIZE,
+        list_ttl_ms: int = LIST_TTL_MS,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         self.info: Mapping[str, Any] = server_info(name, version, title)
-        self.catalog = read_catalog(catalog.read_text(encoding="utf-8"))
-        self._instructions = instructions
+        self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
+        self._facts = ServerFacts(self.info, instructions, page_size=page_size, list_ttl_ms=list_ttl_ms)
         self._legacy_tasks = known_dialect(legacy_tasks)
         self._ports = ports
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The front door's methods."""
-        handlers: dict[str, Handler] = {
-            DISCOVER: self._discover,
-            TOOLS_LIST: self._list,
-            TOOLS_CALL: self._forward,
-        }
+        features = {"tools": self._tool_methods(), **self._further_features()}
+        handlers = discovery(self._facts, capabilities(*features, has_tasks=self._has_tasks))
+        for methods in features.values():
+            handlers |= methods
         if self._has_tasks:
             from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
         return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
 
+    def _tool_methods(self) -> dict[str, Handler]:
+        return {TOOLS_LIST: self._lists("tools", self.catalog.tools), TOOLS_CALL: self._call}
+
+    def _further_features(self) -> dict[str, dict[str, Handler]]:
+        found: dict[str, dict[str, Handler]] = {}
+        prompts, resources, templates = self.catalog.prompts, self.catalog.resources, self.catalog.templates
+        if prompts:
+            found["prompts"] = {
+                PROMPTS_LIST: self._lists("prompts", prompts),
+                PROMPTS_GET: lambda exchange: self._forward(
+                    prompts[known_name(exchange.route, prompts, "prompt")], exchange
+                ),
+            }
+        if resources or templates:
+            from mcp_roundtrip.server.resources import uri_of
+
+            found["resources"] = {
+                RESOURCES_LIST: self._lists("resources", resources),
+                RESOURCES_TEMPLATES_LIST: self._lists("resourceTemplates", templates),
+                RESOURCES_READ: lambda exchange: self._forward(
+                    self._resource(uri_of(exchange.route.params)), exchange
+                ),
+            }
+        if found:
+            from mcp_roundtrip.server.completions import reference_of
+
+            found["completions"] = {
+                COMPLETION_COMPLETE: lambda exchange: self._forward(
+                    self._referred(*reference_of(exchange.route.params)), exchange
+                )
+            }
+        return found
+
+    def _resource(self, uri: str) -> Listed:
+        from mcp_roundtrip.server.resources import not_found
+
+        for template, resource in self._templates:
+            if template.match(uri) is not None:
+                return self.catalog.resources.get(uri) or resource
+        if uri not in self.catalog.resources:
+            raise not_found(uri)
+        return self.catalog.resources[uri]
+
+    @cached_property
+    def _templates(self) -> list[tuple[UriTemplate, Listed]]:
+        from mcp_roundtrip.protocol.uri_template import UriTemplate
+
+        return [(UriTemplate.parse(text), listed) for text, listed in self.catalog.templates.items()]
+
+    def _referred(self, kind: str, name: str) -> Listed:
+        listed = (
+            self.catalog.prompts.get(name)
+            if kind == "prompt"
+            else self.catalog.templates.get(name) or self.catalog.resources.get(name)
+        )
+        if listed is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
+        return listed
+
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy import LegacyServer  # off by default
         from mcp_roundtrip.server.sep_2322 import task_methods
 
         return LegacyServer(
-            self.info,
-            self._instructions,
-            lambda: [(listed.definition, listed.task) for listed in self.catalog.values()],
-            self._forward,
+            self._facts,
+            lambda: [(each.members, each.task) for each in self.catalog.tools.values()],
+            self._call,
             task_methods() if self._has_tasks else {},
         ).handlers()
 
     @property
     def _has_tasks(self) -> bool:
-        return any(listed.task for listed in self.catalog.values())
+        return any(each.task for each in self.catalog.tools.values())
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = front_door.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
 
-    def _discover(self, exchange: Exchange) -> Reply:
-        return Reply(results.discover(self.info, capabilities(self._has_tasks), self._instructions))
+    def _lists(self, member: str, items: Mapping[str, Listed]) -> Handler:
+        return lambda exchange: listed(self._facts, member, items, exchange)
 
-    def _list(self, exchange: Exchange) -> Reply:
-        return list_tools(self.info, [listed.definition for listed in self.catalog.values()], exchange)
+    def _call(self, exchange: Exchange) -> HttpResponse:
+        return self._forward(self.catalog.tools[known_name(exchange.route, self.catalog.tools)], exchange)
 
-    def _forward(self, exchange: Exchange) -> HttpResponse:
-        listed = self.catalog[known_name(exchange.route, self.catalog)]
+    def _forward(self, owned: Listed, exchange: Exchange) -> HttpResponse:
         ports, invocation = exchange.ports, exchange.invocation
         remaining_ms = min(invocation.deadline_ms - ports.clock_ms(), FORWARD_MS)
         deadline_ms = int(ports.clock() * 1000 + remaining_ms)
-        definition = definition_digest(listed.definition)
+        definition = definition_digest(owned.members)
         custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info).custom()
         try:
-            raw = ports.forward(listed.owner, invocation.event or {}, custom)
+            raw = ports.forward(owned.owner, invocation.event or {}, custom)
         except OwnerFailed as error:
-            ports.observer.failure("owner_failed", error, owner=listed.owner)
+            ports.observer.failure("owner_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None
-        ports.observer.record("forwarded", tool=listed.definition["name"], owner=listed.owner)
+        name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
+        ports.observer.record("forwarded", method=exchange.route.method, name=name, owner=owned.owner)
         return HttpResponse(200, raw=raw)

@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler, list_tools
+from mcp_roundtrip.server.dispatch import Defined, Exchange, Handler, ServerFacts, listed
 from mcp_roundtrip.server.registry import TaskSupport
 
 
@@ -29,8 +29,7 @@ class LegacyServer:
     `tasks` are those of the methods for tasks: none, if no call can become a task.
     """
 
-    server_info: Mapping[str, Any]
-    instructions: str | None
+    facts: ServerFacts
     tools: Callable[[], Iterable[tuple[Mapping[str, Any], TaskSupport | None]]]
     call: Handler
     tasks: Mapping[str, Handler]
@@ -48,12 +47,13 @@ class LegacyServer:
     def _initialize(self, exchange: Exchange) -> Reply:
         requested = exchange.route.params.get("protocolVersion")
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
-        instructions = {} if self.instructions is None else {"instructions": self.instructions}
+        told = self.facts.instructions
+        instructions = {} if told is None else {"instructions": told}
         return Reply(
             {
                 "protocolVersion": version,
                 "capabilities": self._capabilities(version),
-                "serverInfo": self.server_info,
+                "serverInfo": self.facts.server_info,
                 **instructions,
             }
         )
@@ -65,10 +65,12 @@ class LegacyServer:
 
     def _list(self, exchange: Exchange) -> Reply:
         knows_tasks = has_tasks(exchange.route.meta.protocol_version)
-        definitions = [
-            _tool(definition, support if knows_tasks else None) for definition, support in self.tools()
-        ]
-        return Reply({"tools": list_tools(self.server_info, definitions, exchange).result["tools"]})
+        tools = {
+            definition["name"]: Defined(_tool(definition, support if knows_tasks else None))
+            for definition, support in self.tools()
+        }
+        page = listed(self.facts, "tools", tools, exchange).result
+        return Reply({name: page[name] for name in ("tools", "nextCursor") if name in page})
 
 
 def has_tasks(version: str) -> bool:

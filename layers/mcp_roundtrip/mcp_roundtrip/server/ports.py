@@ -33,6 +33,9 @@ class Observer(Protocol):
     def begin(self, correlation_id: str) -> None:
         """What follows belongs to this invocation."""
 
+    def tag(self, **fields: str) -> None:
+        """And to these: a flow, a trace."""
+
     def record(self, event: str, **fields: Any) -> None:
         """Something expected happened."""
 

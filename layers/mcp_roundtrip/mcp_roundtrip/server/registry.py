@@ -1,11 +1,11 @@
-"""What a server offers: tools, as their authors declare them."""
+"""What a server offers: tools, prompts and resources, as their authors declare them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar, overload
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
@@ -14,6 +14,12 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, Path, path
 from mcp_roundtrip.schema.output import MISSING, Output
 from mcp_roundtrip.schema.signature import Arguments
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.texts import Texts
+    from mcp_roundtrip.server.completions import Completer, Reference
+    from mcp_roundtrip.server.prompts import Prompt
+    from mcp_roundtrip.server.resources import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +38,10 @@ class Parameters(Protocol):
     def is_async(self) -> bool: ...
     @property
     def description(self) -> str: ...
+    @property
+    def mirrored(self) -> Mapping[tuple[str, ...], str]:
+        """Arguments that are sent as `Mcp-Param-*` headers, too (SEP-2243)."""
+
     def json_schema(self) -> Mapping[str, Any]: ...
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]: ...
 
@@ -54,6 +64,9 @@ class Feature(Protocol):
     def requires(self) -> tuple[Path, ...]: ...
     @property
     def task(self) -> TaskSupport | None: ...
+
+    def definition(self) -> dict[str, Any]:
+        """What stands in the list."""
 
     def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """The result that a returned value is. Raises UsageError for a value that is none."""
@@ -99,10 +112,13 @@ class Tool:
 
 
 class Registry:
-    """Collects tools in the order of their declaration, which is the order of `tools/list`."""
+    """Collects tools, prompts and resources in the order of their declaration, which is that of the lists."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Tool] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.resources: dict[str, Resource] = {}
+        self.completers: dict[tuple[Reference, str], Completer] = {}
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -145,13 +161,9 @@ class Registry:
         "optional" the call goes on without becoming a task. `input_schema` replaces the schema of the
         signature: the function then takes the arguments as one dict. Raises DefinitionError.
         """
-        extra = {
-            "title": title,
-            "description": description,
-            "annotations": annotations,
-            "icons": icons,
-            "_meta": meta,
-        }
+        extra = _present(
+            title=title, description=description, annotations=annotations, icons=icons, _meta=meta
+        )
 
         def register(function: F) -> F:
             self._add(
@@ -163,7 +175,7 @@ class Registry:
                     tuple(path(capability) for capability in requires)
                     + ((TASKS,) if task == "required" else ()),
                     task,
-                    {member: value for member, value in extra.items() if value is not None},
+                    extra,
                 )
             )
             return function
@@ -171,11 +183,130 @@ class Registry:
         return register if function is None else register(function)
 
     def _add(self, tool: Tool) -> None:
-        if not _NAME.fullmatch(tool.name):
-            raise DefinitionError(f"tool name {tool.name!r}: use 1 to 128 of A-Z a-z 0-9 _ - .")
-        if tool.name in self.tools:
-            raise DefinitionError(f"tool {tool.name!r} is registered twice")
+        _check_name("tool", tool.name, self.tools)
         self.tools[tool.name] = tool
+
+    def prompt(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+    ) -> Callable[[F], F]:
+        """Register a function as a prompt, which it returns as text, content blocks or `PromptMessage`s.
+
+        The name defaults to the function's, the description to its docstring, the arguments to its
+        parameters: they arrive as text, and are what their annotations say. Raises DefinitionError.
+        """
+        extra = _present(title=title, description=description, icons=icons, _meta=meta)
+
+        def register(function: F) -> F:
+            from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
+
+            prompt = Prompt(
+                name or function.__name__, function, _texts(function), tuple(map(path, requires)), extra
+            )
+            _check_name("prompt", prompt.name, self.prompts)
+            self.prompts[prompt.name] = prompt
+            return function
+
+        return register
+
+    def resource(
+        self,
+        uri: str,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+        ttl_ms: int = 0,
+        cache_scope: Literal["public", "private"] = "private",
+    ) -> Callable[[F], F]:
+        """Register a function as the resource of a URI, or as those of a URI template (RFC 6570).
+
+        It takes the template's variables as parameters, and returns text, bytes, `ResourceContents` or a
+        list of them, or any other value as JSON. `ttl_ms` and `cache_scope` say how long a client may keep
+        what it has read, and whether others may share it. Raises DefinitionError.
+        """
+        extra = _present(
+            title=title, description=description, size=size, annotations=annotations, icons=icons, _meta=meta
+        )
+
+        def register(function: F) -> F:
+            from mcp_roundtrip.protocol.uri_template import UriTemplate
+            from mcp_roundtrip.server.resources import Resource  # servers without resources do without it
+
+            resource = Resource(
+                UriTemplate.parse(uri),
+                name or function.__name__,
+                function,
+                _texts(function),
+                tuple(map(path, requires)),
+                mime_type,
+                ttl_ms,
+                cache_scope,
+                extra,
+            )
+            if uri in self.resources:
+                raise DefinitionError(f"resource {uri!r} is registered twice")
+            self.resources[uri] = resource
+            return function
+
+        return register
+
+    def completion(self, reference: str, argument: str, /) -> Callable[[F], F]:
+        """Register a function that suggests values for an argument of a prompt or a variable of a template.
+
+        `reference` is the prompt's name or the template. The function takes what has been typed and, if it
+        has a second parameter, the other arguments so far; it returns texts, best first, or a `Completion`.
+        Raises DefinitionError.
+        """
+
+        def register(function: F) -> F:
+            from mcp_roundtrip.server.completions import Completer  # servers without do without it
+
+            kind = "resource" if reference in self.resources else "prompt"
+            feature = self.resources.get(reference) or self.prompts.get(reference)
+            if feature is None or argument not in feature.parameters.names:
+                raise DefinitionError(
+                    f"completion of {reference!r}, {argument!r}: register it after a prompt or a resource "
+                    "with that argument"
+                )
+            self.completers[(kind, reference), argument] = Completer.of(function)
+            return function
+
+        return register
+
+
+def _present(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _check_name(kind: str, name: str, present: Mapping[str, Any]) -> None:
+    if not _NAME.fullmatch(name):
+        raise DefinitionError(f"{kind} name {name!r}: use 1 to 128 of A-Z a-z 0-9 _ - .")
+    if name in present:
+        raise DefinitionError(f"{kind} {name!r} is registered twice")
+
+
+def _texts(function: Callable[..., Any]) -> Texts:
+    from mcp_roundtrip.schema.texts import Texts  # tools have arguments of every kind
+
+    parameters = Texts.of(function, (Context, AsyncContext))
+    if parameters.context_parameter is not None:
+        _check_context(function, AsyncContext if parameters.is_async else Context)
+    return parameters
 
 
 def _parameters(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:

@@ -109,6 +109,7 @@ def _created(call: Call, journal: Journal, ttl_ms: int) -> Task:
         None if principal is None else astuple(principal),
         meta.info,
         call.server_info,
+        meta.trace,
     )
     return port.tasks.create(
         frozen,
@@ -207,6 +208,7 @@ class TaskBody:
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
         call = self._call(tool, task, past.call)
+        self.ports.observer.tag(flow=task.run_id)
         run = self._run(call, task, past, recorder)
         outcome: Outcome
         try:
@@ -216,7 +218,7 @@ class TaskBody:
         return Pass(run, outcome, lambda: _conclusion(call, outcome))
 
     def _call(self, tool: Tool, task: Task, made: TaskCall) -> Call:
-        meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, made.client)
+        meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, made.client, trace=made.trace)
         return Call(
             tool,
             tool.name,
@@ -226,7 +228,7 @@ class TaskBody:
             self.ports,
             self.invocation,
             made.server_info,
-            self.server.namespaced_requests,
+            self.server.facts.namespaced_requests,
         )
 
     def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from mcp_roundtrip.canonical import compact
@@ -24,7 +24,7 @@ class TaskCall:
     """The request that became a task, and who made it: frozen when the task is created. No token is kept.
 
     `principal` are the members of a Principal, `client` is the client's own name for itself, `server_info` is
-    the name under which the result answers.
+    the name under which the result answers, `trace` the trace context that came with the call.
     """
 
     method: str
@@ -33,9 +33,10 @@ class TaskCall:
     principal: Sequence[Any] | None
     client: Mapping[str, Any] | None
     server_info: Mapping[str, Any] = field(default_factory=dict)
+    trace: Mapping[str, Any] = field(default_factory=dict)
 
     def to_item(self, task: Task) -> dict[str, Value]:
-        members = [self.method, self.name, self.arguments, self.principal, self.client, self.server_info]
+        members = [getattr(self, each.name) for each in fields(self)]
         return _item(task, CALL, v=compact(members))
 
     @classmethod

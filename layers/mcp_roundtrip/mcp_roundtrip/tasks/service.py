@@ -99,7 +99,7 @@ class Tasks:
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire(self.store, task, now_ms) or self._find(principal, task_id)
+            return expire(self.store, task, now_ms) or self._with_result(self._find(principal, task_id))
         ended = give_up(self.store, task, now_ms)
         if ended is not None:
             self.gone(task.task_id)

@@ -31,9 +31,14 @@ class Remembered:
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
 
     def begin(self, correlation_id: str) -> None:
-        """Nothing to remember: there is one invocation after the other."""
+        """Forget what the invocation before was tagged with."""
+        self.tags.clear()
+
+    def tag(self, **fields: str) -> None:
+        self.tags |= fields
 
     def record(self, event: str, **fields: Any) -> None:
         self.events.append((event, fields))

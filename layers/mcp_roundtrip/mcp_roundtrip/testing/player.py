@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
@@ -17,9 +17,14 @@ from mcp_roundtrip.protocol.methods import (
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
     NAME_PARAMETER,
+    PROMPTS_GET,
     PROTOCOL_VERSION,
+    RESOURCES_READ,
     TASKS_EXTENSION,
+    TOOLS_CALL,
 )
+from mcp_roundtrip.protocol.parameter_headers import parameter_headers
+from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.testing.answers import response
@@ -47,8 +52,8 @@ class Round(Played):
     """What one request came to."""
 
     player: Player
-    name: str
-    arguments: Mapping[str, Any]
+    method: str
+    params: Mapping[str, Any]
     message: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
     journal: Journal | None = None
@@ -107,7 +112,19 @@ class Round(Played):
 
     def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
         """Retry with `inputResponses` as they are, and look at whatever comes."""
-        return self.player.send(self.name, self.arguments, responses, self.state)
+        return self.player.send_round(self.method, self.params, responses, self.state)
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """The messages of a prompt."""
+        messages: Sequence[Mapping[str, Any]] = self.result["messages"]
+        return messages
+
+    @property
+    def contents(self) -> Sequence[Mapping[str, Any]]:
+        """The contents of a resource."""
+        contents: Sequence[Mapping[str, Any]] = self.result["contents"]
+        return contents
 
 
 @dataclass(slots=True)
@@ -145,7 +162,18 @@ class Player:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
         """Call a tool; `answers` by key are given to whatever round asks for them."""
-        played = self.send(name, arguments or {}, None, None).followed()
+        return self._play(TOOLS_CALL, {"name": name, "arguments": arguments or {}}, answers)
+
+    def prompt(self, name: str, arguments: Mapping[str, str] | None = None, /, **answers: Any) -> Round:
+        """Get a prompt, in the same way."""
+        return self._play(PROMPTS_GET, {"name": name, "arguments": arguments or {}}, answers)
+
+    def read(self, uri: str, /, **answers: Any) -> Round:
+        """Read a resource, in the same way."""
+        return self._play(RESOURCES_READ, {"uri": uri}, answers)
+
+    def _play(self, method: str, params: Mapping[str, Any], answers: dict[str, Any]) -> Round:
+        played = self.send_round(method, params, None, None).followed()
         while "error" not in played.message and (ready := answers.keys() & played.asked.keys()):
             played = played.answer(**{key: answers.pop(key) for key in ready})
         return played
@@ -158,14 +186,24 @@ class Player:
         state: str | None,
     ) -> Round:
         """One `tools/call` request."""
-        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        return self.send_round(TOOLS_CALL, {"name": name, "arguments": arguments}, responses, state)
+
+    def send_round(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        responses: Mapping[str, Any] | None,
+        state: str | None,
+    ) -> Round:
+        """One request of a round: `params` are those of every round."""
+        sent = dict(params)
         if responses is not None:
-            params["inputResponses"] = responses
+            sent["inputResponses"] = responses
         if state is not None:
-            params["requestState"] = state
-        played = self._round(name, arguments, params)
+            sent["requestState"] = state
+        played = self._round(method, params, sent)
         if self.always_replay and "result" in played.message and played.state is not None and played.asked:
-            self._replay(played, params)
+            self._replay(played, sent)
         return played
 
     def request(self, method: str, **params: Any) -> Mapping[str, Any]:
@@ -178,16 +216,16 @@ class Player:
 
     def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
         kept = {name: value for name, value in params.items() if name != "inputResponses"}
-        again = self._round(played.name, played.arguments, {**kept, "requestState": played.state})
+        again = self._round(played.method, played.params, {**kept, "requestState": played.state})
         same = "result" in again.message and again.asked.keys() == played.asked.keys()
         if not same or again.journal is None or played.journal is None:
-            raise NotReplayable(f"{played.name}: a replay ended in {again.message}")
+            raise NotReplayable(f"{played.method}: a replay ended in {again.message}")
         if again.journal.entries != played.journal.entries or again.journal.asked != played.journal.asked:
-            raise NotReplayable(f"{played.name}: a replay asked or did something else")
+            raise NotReplayable(f"{played.method}: a replay asked or did something else")
 
-    def _round(self, name: str, arguments: Mapping[str, Any], params: Mapping[str, Any]) -> Round:
-        message, notifications, journal, status = self._post("tools/call", params)
-        return Round(self, name, arguments, message, notifications, journal, status)
+    def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
+        message, notifications, journal, status = self._post(method, sent)
+        return Round(self, method, params, message, notifications, journal, status)
 
     def _post(
         self, method: str, params: Mapping[str, Any]
@@ -205,19 +243,19 @@ class Player:
             {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
         )
         sealed = Sealed(make_codec(self.key, self.clock))
-        response = self._environment(
-            sealed, HttpRequest("POST", _headers(method, params), body, self.authorizer)
-        )
+        server = load_server(self.source)
+        headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
+        response = self._environment(server, sealed, HttpRequest("POST", headers, body, self.authorizer))
         *notifications, answer = _messages(response)
         journal = sealed.journals[-1] if sealed.journals else None
         return answer, tuple(notifications), journal, response.status
 
-    def _environment(self, sealed: Sealed, request: HttpRequest) -> HttpResponse:
+    def _environment(self, server: Server, sealed: Sealed, request: HttpRequest) -> HttpResponse:
         ports = replace(self._ports(), states=lambda: sealed)
         # With no time left, every step after the first gives its state back before it runs.
         remaining_ms = 0 if self.always_replay else self.remaining_ms
         invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
-        return load_server(self.source).endpoint.respond(request, ports, invocation)
+        return server.endpoint.respond(request, ports, invocation)
 
     def _ports(self) -> Ports:
         given = {"max_rounds": 1_000} if self.always_replay else {}
@@ -239,6 +277,13 @@ def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
     if name is not None:
         headers["mcp-name"] = mirrored.encode(name)
     return headers
+
+
+def _parameter_headers(server: Server, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    tool = server.tools.get(str(params.get("name"))) if method == TOOLS_CALL else None
+    if tool is None or not isinstance(params.get("arguments"), Mapping):
+        return {}
+    return parameter_headers(tool.parameters.mirrored, params["arguments"])
 
 
 def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:

@@ -1,0 +1,69 @@
+"""Contents of a resource (server/resources, "Resource Contents")."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from mcp_roundtrip.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceContents:
+    """One of the contents of a resource: exactly one of `text` and `blob`, else UsageError.
+
+    `uri` and `mime_type` default to those of the resource that is read.
+    """
+
+    text: str | None = None
+    blob: bytes | None = None
+    uri: str | None = None
+    mime_type: str | None = None
+    meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.blob is None):
+            raise UsageError("ResourceContents takes exactly one of text and blob")
+
+    def to_wire(self, uri: str, mime_type: str | None) -> dict[str, Any]:
+        """`TextResourceContents` or `BlobResourceContents`."""
+        members = {
+            "uri": self.uri or uri,
+            "mimeType": self.mime_type or mime_type,
+            "text": self.text,
+            "blob": None if self.blob is None else b64encode(self.blob).decode("ascii"),
+            "_meta": None if self.meta is None else dict(self.meta),
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
+    """What a resource's function returned: text, bytes, ResourceContents or a list of them, or any JSON.
+
+    Raises UsageError for a value that JSON cannot hold, and for None: what is not there is said to be missing
+    by ResourceNotFound.
+    """
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, ResourceContents) for v in value):
+        return [each.to_wire(uri, mime_type) for each in value]
+    return [_one(name, value, mime_type).to_wire(uri, mime_type)]
+
+
+def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
+    if isinstance(value, ResourceContents):
+        return value
+    if isinstance(value, str):
+        return ResourceContents(text=value, mime_type=mime_type or "text/plain")
+    if isinstance(value, (bytes, bytearray)):
+        return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
+    if value is None:
+        raise UsageError(f"{name} returned None: raise ResourceNotFound where there is no such resource")
+    try:
+        text = json.dumps(to_jsonable_python(value, by_alias=True), ensure_ascii=False, allow_nan=False)
+    except (PydanticSerializationError, ValueError):
+        raise UsageError(f"{name} returned a value that JSON cannot hold") from None
+    return ResourceContents(text=text, mime_type=mime_type or "application/json")

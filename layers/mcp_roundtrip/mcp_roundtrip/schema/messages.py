@@ -1,0 +1,49 @@
+"""Messages of a prompt (server/prompts, "PromptMessage")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.content import BLOCKS, Audio, EmbeddedResource, Image, ResourceLink, Text
+
+Block = Text | Image | Audio | ResourceLink | EmbeddedResource
+Role = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """What `role` says; text may be given as a string. Raises UsageError for any other role or content."""
+
+    content: str | Block
+    role: Role = "user"
+
+    def __post_init__(self) -> None:
+        if self.role not in get_args(Role) or not isinstance(self.content, (str, *BLOCKS)):
+            raise UsageError(
+                'a PromptMessage is of "user" or "assistant", and holds text or one content block'
+            )
+
+    def to_wire(self) -> dict[str, Any]:
+        """`PromptMessage`."""
+        content = Text(self.content) if isinstance(self.content, str) else self.content
+        return {"role": self.role, "content": content.to_wire()}
+
+
+def messages(name: str, value: Any) -> list[dict[str, Any]]:
+    """What a prompt's function returned: text, a content block or a PromptMessage, or several of them.
+
+    What has no role is the user's. Raises UsageError for anything else.
+    """
+    items = value if isinstance(value, (list, tuple)) else [value]
+    told = [
+        item if isinstance(item, PromptMessage) else PromptMessage(item)
+        for item in items
+        if isinstance(item, (str, PromptMessage, *BLOCKS))
+    ]
+    if not items or len(told) != len(items):
+        raise UsageError(
+            f"{name} returned what is no text, content block or PromptMessage, nor a list of them"
+        )
+    return [message.to_wire() for message in told]

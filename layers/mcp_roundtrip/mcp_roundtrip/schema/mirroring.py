@@ -1,0 +1,165 @@
+"""Parameters that HTTP headers mirror: `x-mcp-header` (SEP-2243; server/tools "x-mcp-header").
+
+Clients leave a tool out whose declaration breaks a rule, so its author has to hear of it first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.adapters import UNUSABLE, adapter
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+Path = tuple[str, ...]
+"""The chain of `properties` members that leads from the inputSchema's root to a property."""
+
+Mirrored = Mapping[Path, str]
+"""Where the value is in the arguments -> what follows `Mcp-Param-` in the name of its header."""
+
+KEYWORD: Final = "x-mcp-header"
+TYPES: Final = ("string", "integer", "boolean")
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, 5.6.2
+
+
+@dataclass(frozen=True, slots=True)
+class McpHeader:
+    """`region: Annotated[str, McpHeader("Region")]`: clients send it as the header `Mcp-Param-Region`, too.
+
+    What stands between client and server routes by such headers without reading bodies, and calls whose
+    headers disagree with their arguments are refused. Every intermediary sees and may log the value:
+    no secrets, no personal data. Raises DefinitionError for a name that is no token (RFC 9110, 5.6.2).
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        schema = handler(core_schema)
+        if "$ref" in schema:  # an enumeration; clients do not look behind a $ref
+            beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+            schema = {**handler.resolve_ref_schema(schema), **beside}
+        return {**schema, KEYWORD: self.name}
+
+
+def in_signature(parameters: Iterable[Parameter]) -> Mirrored:
+    """What the parameters' own annotations declare; the JSON Schema of `str`, `int` and `bool` is not built.
+
+    Raises DefinitionError for what clients would refuse, and for a McpHeader that is not the parameter's own.
+    """
+    found: dict[Path, str] = {}
+    for parameter in parameters:
+        header = _own_header(parameter)
+        if header is not None:
+            path = (_member(parameter),)
+            _check_annotation(path, parameter.annotation)
+            found[path] = header.name
+    _check_unique(found)
+    return found
+
+
+def in_schema(schema: Mapping[str, Any]) -> Mirrored:
+    """What an inputSchema declares. Raises DefinitionError for what clients would refuse."""
+    from mcp_roundtrip.schema.walk import subschemas  # calls of typed tools do not need it
+
+    declarations = sum(KEYWORD in node for node in subschemas(schema))
+    properties = dict(_reachable(schema)) if declarations else {}
+    if declarations > len(properties):
+        raise DefinitionError(
+            f"{KEYWORD} stands where clients must not look for it: behind items, a composition, a condition "
+            "or a $ref (as the fields of a model do); put it on a parameter of the tool itself"
+        )
+    for path, declared in properties.items():
+        _check_name(declared[KEYWORD])
+        _check_type(path, declared)
+    found = {path: declared[KEYWORD] for path, declared in properties.items()}
+    _check_unique(found)
+    return found
+
+
+def _own_header(parameter: Parameter) -> McpHeader | None:
+    metadata = getattr(parameter.annotation, "__metadata__", ())
+    own = [item for item in metadata if isinstance(item, McpHeader)]
+    everywhere = [*_headers(parameter.annotation), *_headers(parameter.default)]
+    if len(everywhere) > 1 or len(own) < len(everywhere):
+        raise DefinitionError(
+            f"parameter {parameter.name!r}: write one McpHeader, as Annotated[str, McpHeader(...)] "
+            "around the whole type"
+        )
+    return own[0] if own else None
+
+
+def _headers(annotation: Any) -> Iterator[McpHeader]:
+    if isinstance(annotation, McpHeader):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _headers(part)
+
+
+def _member(parameter: Parameter) -> str:
+    """What the argument is called in JSON: the parameter's alias, or its name."""
+    member = parameter.name
+    for item in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default):
+        member = getattr(item, "validation_alias", None) or member
+    if not isinstance(member, str):  # the value could come under a name that no header mirrors
+        raise DefinitionError(f"parameter {parameter.name!r}: with McpHeader it can have one alias only")
+    return member
+
+
+def _check_annotation(path: Path, annotation: Any) -> None:
+    if get_args(annotation)[0] in (str, int, bool):
+        return
+    from mcp_roundtrip.schema.generate import json_schema  # slow to import, and few parameters come here
+
+    try:
+        _check_type(path, json_schema(adapter(annotation)))
+    except UNUSABLE as error:
+        raise DefinitionError(f"parameter {'.'.join(path)!r}: {error}") from None
+
+
+def _check_name(name: Any) -> None:
+    if not (isinstance(name, str) and _TOKEN.fullmatch(name)):
+        raise DefinitionError(
+            f"{KEYWORD} {name!r}: use letters, digits and any of !#$%&'*+-.^_`|~ for the name of a header"
+        )
+
+
+def _check_type(path: Path, schema: Mapping[str, Any]) -> None:
+    if schema.get("type") not in TYPES:
+        raise DefinitionError(
+            f"parameter {'.'.join(path)!r}: what {KEYWORD} mirrors is a string, an integer or a boolean, and "
+            "never null; one that may be left out has a default of its type"
+        )
+
+
+def _check_unique(found: Mirrored) -> None:
+    seen: dict[str, Path] = {}
+    for path, name in found.items():
+        other = seen.setdefault(name.lower(), path)
+        if other != path:
+            raise DefinitionError(
+                f"parameters {'.'.join(other)!r} and {'.'.join(path)!r} have the same {KEYWORD} {name!r}; "
+                "names of headers do not differ by case"
+            )
+
+
+def _reachable(schema: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The annotated properties with nothing but `properties` on the way from the root."""
+    properties = schema.get("properties")
+    for name, member in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(member, dict):
+            if KEYWORD in member:
+                yield (*path, name), member
+            yield from _reachable(member, (*path, name))

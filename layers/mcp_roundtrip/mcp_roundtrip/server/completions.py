@@ -1,0 +1,129 @@
+"""Completion of the arguments of prompts and of the variables of resource templates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
+from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.server.calls import Reply, internal_error
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts
+
+MAX_VALUES: Final = 100
+"""Of one response (schema, CompleteResult)."""
+
+Reference = tuple[str, str]
+"""Kind and name: ("prompt", its name) or ("resource", its URI template)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Suggestions, best first: at most 100 are sent. `total` is how many there are in all, if known."""
+
+    values: Sequence[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completer:
+    """A function of what has been typed and, if it has a second parameter, of the other arguments."""
+
+    function: Callable[..., Any]
+    takes_arguments: bool
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Completer:
+        """Raises DefinitionError for a function that does not take one parameter, or two."""
+        count = len(inspect.signature(function).parameters)
+        if count not in (1, 2) or inspect.iscoroutinefunction(function):
+            raise DefinitionError(
+                f"{getattr(function, '__name__', function)!s}: a completion is a plain function of the value "
+                "and, if it wants them, of the other arguments"
+            )
+        return cls(function, count == 2)
+
+    def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
+        """The suggestions. Raises UsageError for what is none."""
+        found = self.function(value, arguments) if self.takes_arguments else self.function(value)
+        completion = found if isinstance(found, Completion) else Completion(tuple(found))
+        if not all(isinstance(each, str) for each in completion.values):
+            raise UsageError("a completion returns text, several or a Completion")
+        return completion
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionServer:
+    """`completion/complete`. `parameters` are those of each prompt and template."""
+
+    facts: ServerFacts
+    parameters: Mapping[Reference, Texts]
+    completers: Mapping[tuple[Reference, str], Completer]
+
+    def handlers(self) -> dict[str, Handler]:
+        """The handler of each method."""
+        return {COMPLETION_COMPLETE: self._complete}
+
+    def _complete(self, exchange: Exchange) -> Reply:
+        params = exchange.route.params
+        reference, (argument, value) = reference_of(params), _argument(params)
+        parameters = self.parameters.get(reference)
+        if parameters is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")
+        if argument not in parameters.names:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
+        completer, others = self.completers.get((reference, argument)), _context(params)
+        try:
+            found = (
+                Completion([choice for choice in parameters.choices(argument) if choice.startswith(value)])
+                if completer is None
+                else completer(value, others)
+            )
+        except Exception as error:
+            exchange.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
+            raise internal_error(exchange.invocation.correlation_id) from error
+        return Reply(results.complete(self.facts.server_info, completion=_wire(found)))
+
+
+def _wire(found: Completion) -> dict[str, Any]:
+    values = list(found.values[:MAX_VALUES])
+    left_out = len(found.values) > MAX_VALUES
+    total = len(found.values) if found.total is None and not left_out and not found.has_more else found.total
+    has_more = left_out or (
+        found.has_more if found.has_more is not None else bool(total and total > len(values))
+    )
+    counted = {} if total is None else {"total": total}
+    return {"values": values, **counted, "hasMore": has_more}
+
+
+def reference_of(params: Mapping[str, Any]) -> Reference:
+    """`params.ref`. Raises -32602."""
+    match params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)}:
+            return ("prompt", name)
+        case {"type": "ref/resource", "uri": str(uri)}:
+            return ("resource", uri)
+    raise ProtocolError(
+        INVALID_PARAMS, "Invalid params: ref must be a ref/prompt with a name or a ref/resource with a uri"
+    )
+
+
+def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
+    match params.get("argument"):
+        case {"name": str(name), "value": str(value)}:
+            return name, value
+    raise ProtocolError(INVALID_PARAMS, "Invalid params: argument must have a name and a value, both strings")
+
+
+def _context(params: Mapping[str, Any]) -> dict[str, str]:
+    match params.get("context", {}):
+        case {"arguments": dict(arguments)} if all(isinstance(v, str) for v in arguments.values()):
+            return arguments
+        case dict(context) if "arguments" not in context:
+            return {}
+    raise ProtocolError(INVALID_PARAMS, "Invalid params: context.arguments must be an object of strings")

@@ -1,0 +1,76 @@
+"""Prompts: messages that a user can ask for by name (server/prompts)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
+
+from mcp_roundtrip.errors import INVALID_PARAMS, ArgumentsError, ProtocolError, ToolError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
+from mcp_roundtrip.schema.messages import messages
+from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.server.calls import Inputs, Reply
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, call_of, known_name, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A registered prompt: a `Feature`."""
+
+    name: str
+    function: Callable[..., Any]
+    parameters: Texts
+    requires: tuple[Path, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "prompt"
+    task: ClassVar[None] = None
+
+    def definition(self) -> dict[str, Any]:
+        """The Prompt object of `prompts/list`."""
+        members: dict[str, Any] = {"name": self.name}
+        if self.parameters.description:
+            members["description"] = self.parameters.description
+        if self.parameters.names:
+            members["arguments"] = [self._argument(name) for name in self.parameters.names]
+        return {**members, **self.extra}
+
+    def _argument(self, name: str) -> dict[str, Any]:
+        schema = self.parameters.json_schema()["properties"][name]
+        described = {key: schema[key] for key in ("title", "description") if key in schema}
+        return {"name": name, **described, "required": name in self.parameters.required}
+
+    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """GetPromptResult."""
+        description = self.extra.get("description") or self.parameters.description
+        described = {"description": description} if description else {}
+        return results.complete(server_info, **described, messages=messages(self.name, value))
+
+    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> NoReturn:
+        """Raises ProtocolError: a prompt has no other way to say that it failed."""
+        code = INVALID_PARAMS if isinstance(error, ArgumentsError) else INTERNAL_ERROR
+        raise ProtocolError(code, str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptServer:
+    """`prompts/list` and `prompts/get` over a set of prompts."""
+
+    facts: ServerFacts
+    prompts: Mapping[str, Prompt]
+
+    def handlers(self) -> dict[str, Handler]:
+        """The handler of each method."""
+        return {PROMPTS_LIST: self._list, PROMPTS_GET: self._get}
+
+    def _list(self, exchange: Exchange) -> Reply:
+        return listed(self.facts, "prompts", self.prompts, exchange)
+
+    def _get(self, exchange: Exchange) -> Reply:
+        inputs = Inputs.read(exchange.route.params)
+        prompt = self.prompts[known_name(exchange.route, self.prompts, "prompt")]
+        return call_of(self.facts, exchange, prompt, prompt.name, inputs).answer()

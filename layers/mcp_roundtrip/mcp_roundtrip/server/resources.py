@@ -1,0 +1,161 @@
+"""Resources: contents by URI, one or a template's worth of them (server/resources)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Literal, NoReturn
+
+from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
+    ArgumentsError,
+    DefinitionError,
+    ProtocolError,
+    ResourceNotFound,
+    ToolError,
+)
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
+from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.schema.contents import contents
+from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.server.calls import Inputs, Reply
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, call_of, listed
+
+CacheScope = Literal["public", "private"]
+
+NOT_FOUND: Final = "Resource not found"
+
+MAX_URI: Final = 8_192
+"""Characters of a URI: matching takes time in proportion to it."""
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A registered resource: a `Feature`. `name` is its URI or template, `label` what lists call it.
+
+    `uri` is the URI that is being read.
+    """
+
+    template: UriTemplate
+    label: str
+    function: Callable[..., Any]
+    parameters: Texts
+    requires: tuple[Path, ...] = ()
+    mime_type: str | None = None
+    ttl_ms: int = 0
+    cache_scope: CacheScope = "private"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    uri: str = ""
+
+    kind: ClassVar[str] = "resource"
+    task: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        variables, names = set(self.template.variables), set(self.parameters.names)
+        if variables != names:
+            differing = ", ".join(sorted(variables ^ names))
+            raise DefinitionError(
+                f"resource {self.name}: its variables and the function's parameters differ: {differing}"
+            )
+        if not _SCHEME.match(self.name):
+            raise DefinitionError(f"resource {self.name!r}: a URI begins with its scheme")
+        if self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
+            raise DefinitionError(
+                f'resource {self.name}: ttl_ms is at least 0, cache_scope "public" or "private"'
+            )
+
+    @property
+    def name(self) -> str:
+        """The URI or the template."""
+        return self.template.text
+
+    def definition(self) -> dict[str, Any]:
+        """The Resource or ResourceTemplate object of the lists."""
+        at = "uri" if self.template.is_static else "uriTemplate"
+        members: dict[str, Any] = {at: self.name, "name": self.label}
+        if self.parameters.description:
+            members["description"] = self.parameters.description
+        if self.mime_type is not None:
+            members["mimeType"] = self.mime_type
+        return {**members, **self.extra}
+
+    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """ReadResourceResult. What rests on a client's answers is its alone, and stale at once."""
+        read = results.complete(server_info, contents=contents(self.name, value, self.uri, self.mime_type))
+        ttl_ms, scope = (0, "private") if is_retry else (self.ttl_ms, self.cache_scope)
+        return {**read, "ttlMs": ttl_ms, "cacheScope": scope}
+
+    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> NoReturn:
+        """Raises ProtocolError: the contents of a resource cannot say that it failed."""
+        if isinstance(error, (ArgumentsError, ResourceNotFound)):
+            raise not_found(self.uri)
+        raise ProtocolError(INTERNAL_ERROR, str(error))
+
+
+def not_found(uri: str) -> ProtocolError:
+    """-32602 with the URI."""
+    return ProtocolError(INVALID_PARAMS, NOT_FOUND, {"uri": uri})
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceServer:
+    """The lists of resources and templates, and `resources/read`, over resources by URI or template."""
+
+    facts: ServerFacts
+    resources: Mapping[str, Resource]
+
+    def handlers(self) -> dict[str, Handler]:
+        """The handler of each method."""
+        return {
+            RESOURCES_LIST: self._list,
+            RESOURCES_TEMPLATES_LIST: self._list_templates,
+            RESOURCES_READ: self._read,
+        }
+
+    def _list(self, exchange: Exchange) -> Reply:
+        return listed(self.facts, "resources", self._of_kind(is_static=True), exchange)
+
+    def _list_templates(self, exchange: Exchange) -> Reply:
+        return listed(self.facts, "resourceTemplates", self._of_kind(is_static=False), exchange)
+
+    def _of_kind(self, *, is_static: bool) -> dict[str, Resource]:
+        return {
+            name: resource
+            for name, resource in self.resources.items()
+            if resource.template.is_static is is_static
+        }
+
+    def _read(self, exchange: Exchange) -> Reply:
+        params = exchange.route.params
+        inputs = Inputs.read({name: value for name, value in params.items() if name != "arguments"})
+        uri = uri_of(params)
+        resource, variables = found(self.resources, uri)
+        inputs = replace(inputs, arguments=variables)
+        return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
+
+
+def uri_of(params: Mapping[str, Any]) -> str:
+    """`params.uri`. Raises -32602."""
+    uri = params.get("uri")
+    if not isinstance(uri, str) or len(uri) > MAX_URI:
+        text = f"Invalid params: uri must be a string of at most {MAX_URI} characters"
+        raise ProtocolError(INVALID_PARAMS, text)
+    return uri
+
+
+def found(resources: Mapping[str, Resource], uri: str) -> tuple[Resource, dict[str, str]]:
+    """The resource of this URI, or the first template that has it, and its variables. Raises -32602."""
+    exact = resources.get(uri)
+    if exact is not None and exact.template.is_static:
+        return exact, {}
+    for resource in resources.values():
+        variables = None if resource.template.is_static else resource.template.match(uri)
+        if variables is not None:
+            return resource, variables
+    raise not_found(uri)

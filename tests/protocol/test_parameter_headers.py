@@ -1,0 +1,252 @@
+"""Headers that mirror arguments: they say what the body says, or the call is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from mcp.shared.inbound import mcp_param_headers
+
+from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.protocol.headers import encode
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
+from mcp_roundtrip.protocol.parameter_headers import MAX_INTEGER, check_parameters, parameter_headers
+
+MIRRORED = {("a",): "Value"}
+HEADER = "mcp-param-value"
+
+text = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
+integers = st.integers(-MAX_INTEGER, MAX_INTEGER)
+values = text | integers | st.booleans()
+
+
+def accepts(value: Any, header: str | None) -> bool:
+    headers = {} if header is None else {HEADER: header}
+    try:
+        check_parameters(MIRRORED, {"a": value}, headers)
+    except ProtocolError as refused:
+        if refused.code != HEADER_MISMATCH:
+            raise
+        return False
+    return True
+
+
+# Laws
+
+
+@given(values)
+def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
+    headers = parameter_headers(MIRRORED, {"a": value})
+    assert headers.keys() == {HEADER}
+    assert headers[HEADER].isascii()
+    assert headers[HEADER].isprintable()
+    check_parameters(MIRRORED, {"a": value}, headers)
+
+
+@given(values, values)
+@example("1", 1)
+@example("true", True)
+@example(True, 1)
+@example(MAX_INTEGER, MAX_INTEGER - 1)
+@example("Value", "value")
+@example(" a", "a")
+def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) -> None:
+    sent = parameter_headers(MIRRORED, {"a": other})
+    same_text = (value if isinstance(value, str) else compact(value)) == (
+        other if isinstance(other, str) else compact(other)
+    )
+    assume(not same_text)  # a header has no types: 1 and "1" look the same
+    assert not accepts(value, sent[HEADER])
+
+
+@given(values)
+def test_the_official_clients_headers_pass(value: Any) -> None:
+    sent = mcp_param_headers(MIRRORED, {"a": value})
+    check_parameters(MIRRORED, {"a": value}, {name.lower(): header for name, header in sent.items()})
+
+
+@given(text)
+def test_a_value_may_always_come_as_base64(value: str) -> None:
+    assert accepts(value, encode("\n" + value)) == (value == "\n" + value)
+    assert accepts("\n" + value, encode("\n" + value))
+
+
+@given(st.recursive(values | st.none() | st.floats(), lambda inner: st.lists(inner)), st.text() | st.none())
+def test_whatever_comes_is_accepted_or_a_mismatch(value: Any, header: str | None) -> None:
+    accepts(value, header)
+
+
+# Tables
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("us-west1", "us-west1"),
+        ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (" padded ", "=?base64?IHBhZGRlZCA=?="),
+        ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+        ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        (42, "42"),
+        (-7, "-7"),
+        (True, "true"),
+        (False, "false"),
+    ],
+)
+def test_the_specifications_examples(value: Any, header: str) -> None:
+    assert parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
+    assert accepts(value, header)
+
+
+@pytest.mark.parametrize(
+    ("value", "header", "accepted"),
+    [
+        ("Hello", "=?base64?SGVsbG8=?=", True),
+        ("Hello", "=?base64?SGVsbG8?=", False),
+        ("Hello", "=?base64?SGVs!!!bG8=?=", False),
+        ("SGVsbG8=", "SGVsbG8=", True),
+        ("=?base64?SGVsbG8=", "=?base64?SGVsbG8=", True),
+        ("test-value", None, False),
+    ],
+)
+def test_the_official_suites_cases(value: str, header: str | None, accepted: bool) -> None:
+    assert accepts(value, header) is accepted
+
+
+@pytest.mark.parametrize(
+    ("value", "header", "accepted"),
+    [
+        ("us", "us", True),
+        ("us", "  us\t", True),
+        ("us", "US", False),
+        ("us", "us,us", False),
+        ("us", "eu", False),
+        ("us", "u\x00s", False),
+        ("Größe", "Größe", False),
+        (" us", " us", False),
+        ("", "", True),
+        ("", "=?base64??=", True),
+        ("", None, False),
+        ("1", "1.0", False),
+        ("true", "True", False),
+    ],
+)
+def test_strings_are_compared_as_they_are(value: str, header: str | None, accepted: bool) -> None:
+    assert accepts(value, header) is accepted
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "accepted"),
+    [
+        ("42", "42", True),
+        ("42", "42.0", True),
+        ("42.0", "42", True),
+        ("42", "4.2e1", True),
+        ("1000", "1e3", True),
+        ("1e3", "1000", True),
+        ("0", "-0", True),
+        ("42", "=?base64?NDI=?=", True),
+        ("42", "42.5", False),
+        ("42", "43", False),
+        ("42", "-42", False),
+        ("42", "042", False),
+        ("42", "+42", False),
+        ("42", "0x2a", False),
+        ("42", "4_2", False),
+        ("42", "٤٢", False),
+        ("42", "42 43", False),
+        ("42", "", False),
+        ("42", None, False),
+        ("1", "true", False),
+        ("1", "1e99999999999999999999", False),
+        ("1", "NaN", False),
+        ("9007199254740991", "9007199254740991", True),
+        ("9007199254740991", "9007199254740991.0", True),
+        ("9007199254740991", "9007199254740990.9", False),
+        ("9007199254740991", "9007199254740991.1", False),
+        ("9007199254740990", "9007199254740991", False),
+        ("-9007199254740991", "-9007199254740991", True),
+    ],
+)
+def test_integers_are_compared_as_numbers_and_exactly(body: str, header: str | None, accepted: bool) -> None:
+    assert accepts(parse(body), header) is accepted
+
+
+@pytest.mark.parametrize("value", [2**53, -(2**53), 2**53 + 1, 10**4000, 1e16])
+def test_integers_that_intermediaries_would_misread_are_refused(value: float) -> None:
+    assert not accepts(value, "9007199254740992")
+    assert not accepts(value, str(int(value)))
+    assert not accepts(value, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "header", "accepted"),
+    [
+        (True, "true", True),
+        (True, "True", False),
+        (True, "1", False),
+        (False, "", False),
+        (True, None, False),
+    ],
+)
+def test_booleans_are_true_and_false(value: bool, header: str | None, accepted: bool) -> None:
+    assert accepts(value, header) is accepted
+
+
+def test_a_mismatch_is_a_bad_request() -> None:
+    with pytest.raises(ProtocolError) as refused:
+        check_parameters(MIRRORED, {"a": "us"}, {HEADER: "eu"})
+    assert refused.value.code == HEADER_MISMATCH
+    assert http_status(refused.value) == 400
+
+
+def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> None:
+    for arguments in ({}, {"a": None}):
+        check_parameters(MIRRORED, arguments, {})
+        assert parameter_headers(MIRRORED, arguments) == {}
+        for header in ("us", "null", ""):
+            with pytest.raises(ProtocolError):
+                check_parameters(MIRRORED, arguments, {HEADER: header})
+
+
+@pytest.mark.parametrize("value", [[], ["us"], {}, {"us": 1}])
+def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value: Any) -> None:
+    check_parameters(MIRRORED, {"a": value}, {})
+    assert parameter_headers(MIRRORED, {"a": value}) == {}
+    assert not accepts(value, "us")
+    assert not accepts(value, compact(value))
+
+
+def test_headers_that_no_parameter_declares_are_ignored() -> None:
+    check_parameters(MIRRORED, {"a": "us"}, {HEADER: "us", "mcp-param-other": "\x00", "mcp-param-": "x"})
+    check_parameters({}, {"a": "us"}, {HEADER: "eu"})
+
+
+def test_a_value_is_found_where_its_property_is() -> None:
+    mirrored = {("limits", "rows"): "Rows", ("a.b",): "Dotted"}
+    arguments = {"limits": {"rows": 5}, "a.b": "x", "rows": 6, "a": {"b": "y"}}
+    headers = {"mcp-param-rows": "5", "mcp-param-dotted": "x"}
+    assert parameter_headers(mirrored, arguments) == headers
+    check_parameters(mirrored, arguments, headers)
+    with pytest.raises(ProtocolError):
+        check_parameters(mirrored, arguments, {**headers, "mcp-param-rows": "6"})
+
+
+@pytest.mark.parametrize("limits", [None, "rows", 5, [5], [["rows", 5]]])
+def test_what_is_no_object_has_no_properties(limits: Any) -> None:
+    mirrored = {("limits", "rows"): "Rows"}
+    check_parameters(mirrored, {"limits": limits}, {})
+    with pytest.raises(ProtocolError):
+        check_parameters(mirrored, {"limits": limits}, {"mcp-param-rows": "5"})
+
+
+@pytest.mark.parametrize("header", [None, "other-secret", "=?base64?!?="])
+def test_a_refusal_names_the_header_as_declared_and_quotes_no_value(header: str | None) -> None:
+    headers = {} if header is None else {HEADER: header}
+    with pytest.raises(ProtocolError) as refused:
+        check_parameters(MIRRORED, {"a": "secret"}, headers)
+    assert "Mcp-Param-Value" in refused.value.message
+    assert "secret" not in refused.value.message

@@ -1,0 +1,295 @@
+"""Trace context by the letter of W3C: what is well formed is passed on, the rest was never sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, META_TRACELINK, TraceContext
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+SPAN = "00f067aa0ba902b7"
+PARENT = f"00-{TRACE}-{SPAN}-01"
+OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-00"
+
+hexadecimal = st.sampled_from("0123456789abcdef")
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+def digits(count: int) -> st.SearchStrategy[str]:
+    return st.text(hexadecimal, min_size=count, max_size=count)
+
+
+def traceparent(value: Any) -> str | None:
+    return TraceContext.read({"traceparent": value}).traceparent
+
+
+def tracestate(value: Any) -> str | None:
+    return TraceContext.read({"traceparent": PARENT, "tracestate": value}).tracestate
+
+
+def baggage(value: Any) -> str | None:
+    return TraceContext.read({"baggage": value}).baggage
+
+
+# -- traceparent ----------------------------------------------------------------------------------------
+
+
+def test_the_specifications_example_is_read() -> None:
+    context = TraceContext.read({"traceparent": PARENT, "com.example/other": 1})
+    assert context == TraceContext(traceparent=PARENT)
+    assert (context.trace_id, context.span_id) == (TRACE, SPAN)
+
+
+def test_a_request_without_trace_context_has_none() -> None:
+    context = TraceContext.read({})
+    assert context == TraceContext()
+    assert (context.trace_id, context.span_id) == (None, None)
+
+
+@given(digits(32), digits(16), digits(2))
+def test_every_traceparent_of_version_00_is_kept_as_it_is(trace: str, span: str, flags: str) -> None:
+    whole = f"00-{trace}-{span}-{flags}"
+    context = TraceContext.read({"traceparent": whole})
+    if set(trace) == {"0"} or set(span) == {"0"}:
+        assert context == TraceContext()
+    else:
+        assert (context.traceparent, context.trace_id, context.span_id) == (whole, trace, span)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"ff-{TRACE}-{SPAN}-01-more",
+        PARENT.upper(),
+        f"0A-{TRACE}-{SPAN}-01",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}-0A",
+        f"00-{TRACE}-{SPAN}-01-",
+        f"00-{TRACE}-{SPAN}-01-more",
+        f"00-{TRACE}-{SPAN}-01.",
+        f"00-{TRACE}-{SPAN}-1",
+        f"00-{TRACE}-{SPAN}-001",
+        f"00-{TRACE}-{SPAN}",
+        f"00-{TRACE[1:]}-{SPAN}-01",
+        f"00-{TRACE}0-{SPAN}-01",
+        f"00-{TRACE}-{SPAN[1:]}-01",
+        f"00-{TRACE}-{SPAN}0-01",
+        f"00-{TRACE[:-1]}.-{SPAN}-01",
+        f"00_{TRACE}_{SPAN}_01",
+        f"0-{TRACE}-{SPAN}-01",
+        f"000-{TRACE}-{SPAN}-01",
+        f"cc-{TRACE}-{SPAN}-01.more",
+        f"cc-{TRACE}-{SPAN}-0",
+        f" {PARENT}",
+        f"{PARENT}\n",
+        f"{PARENT},{PARENT}",
+        f"00-{TRACE[:-1]}٣-{SPAN}-01",
+        "",
+        "-" * 55,
+    ],
+)
+def test_a_malformed_traceparent_was_never_sent(value: str) -> None:
+    assert traceparent(value) is None
+
+
+@pytest.mark.parametrize(
+    ("received", "kept"),
+    [
+        (f"cc-{TRACE}-{SPAN}-01", PARENT),
+        (f"01-{TRACE}-{SPAN}-01-what-the-future-will-be-like", PARENT),
+        (f"fe-{TRACE}-{SPAN}-01-", PARENT),
+        (f"cc-{TRACE}-{SPAN}-ff-\n", PARENT),
+        (f"cc-{TRACE}-{SPAN}-fe", f"00-{TRACE}-{SPAN}-00"),
+    ],
+)
+def test_a_later_version_is_read_by_its_first_four_fields(received: str, kept: str) -> None:
+    assert traceparent(received) == kept
+
+
+# -- tracestate -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "rojo=00f067aa0ba902b7",
+        "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+        "a=1",
+        f"{'z' * 256}=1",
+        f"{'0' * 241}@{'v' * 14}=1",
+        "0t@v=1",
+        "a-_*/0=!~ x",
+        f"foo={'v' * 256}",
+        "foo= leading",
+        "foo=bar;baz",
+        "foo=1,foo=2",
+        ",".join(f"k{number}=1" for number in range(32)),
+    ],
+)
+def test_a_well_formed_tracestate_is_kept(value: str) -> None:
+    assert tracestate(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [("a=1 , b=2", "a=1,b=2"), ("\ta=1\t,,b=2,", "a=1,b=2"), ("a=1 ", "a=1"), ("", None), (" ,\t, ", None)],
+)
+def test_blanks_around_members_and_empty_members_are_left_out(value: str, kept: str | None) -> None:
+    assert tracestate(value) == kept
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "rojo",
+        "rojo=",
+        "=1",
+        "Rojo=1",
+        "0rojo=1",
+        "foo =1",
+        "foo@=1",
+        "@foo=1",
+        "foo@@bar=1",
+        "foo@0bar=1",
+        "foo.bar=1",
+        f"{'z' * 257}=1",
+        f"{'t' * 242}@v=1",
+        f"t@{'v' * 15}=1",
+        f"foo={'v' * 257}",
+        "foo=a=b",
+        "foo=\x7f",
+        "foo=é",
+        "foo=a\nb",
+        "foo=1,Rojo=1",
+        ",".join(f"k{number}=1" for number in range(33)),
+        "," * 32,
+    ],
+)
+def test_a_malformed_tracestate_was_never_sent_and_leaves_the_traceparent(value: str) -> None:
+    context = TraceContext.read({"traceparent": PARENT, "tracestate": value})
+    assert context == TraceContext(traceparent=PARENT)
+
+
+@pytest.mark.parametrize("parent", [None, PARENT.upper(), 1])
+def test_a_tracestate_without_a_valid_traceparent_was_never_sent(parent: Any) -> None:
+    assert TraceContext.read({"traceparent": parent, "tracestate": "rojo=1"}) == TraceContext()
+
+
+def test_too_long_a_tracestate_loses_its_largest_entries_then_its_last() -> None:
+    large = f"large={'v' * 123}"
+    small = [f"k{number:02}={'v' * 24}" for number in range(20)]
+    assert len(large) == 129
+    assert tracestate(",".join([large, *small[:12]])) == ",".join([large, *small[:12]])
+    assert tracestate(",".join([large, *small[:16]])) == ",".join(small[:16])
+    assert tracestate(",".join([large, *small])) == ",".join(small[:17])
+    assert len(",".join(small[:17])) <= MAX_TRACESTATE < len(",".join(small[:18]))
+
+
+def test_a_tracestate_of_large_entries_alone_may_lose_them_all() -> None:
+    assert tracestate(",".join(f"{name}={'v' * 200}" for name in "abc")) is None
+
+
+# -- baggage --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "userId=alice",
+        "userId=alice,serverNode=DF%2028,isProduction=false",
+        "key1=value1;property1;property2,key2 = value2,key3=value3; propertyKey=propertyValue",
+        "k=",
+        "k=a=b",
+        "k= v\t;\tp ; q = 1",
+        "a=1,a=2",
+        ",".join(f"k{number}=1" for number in range(64)),
+        f"k={'v' * (MAX_BAGGAGE - 2)}",
+    ],
+)
+def test_well_formed_baggage_is_kept_and_needs_no_traceparent(value: str) -> None:
+    assert baggage(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("a=1 , b=2\t", "a=1,b=2"),
+        ("a=1,,b=2,", "a=1,b=2"),
+        ("a=1,b,c=3", "a=1,c=3"),
+        ("a=1,=2", "a=1"),
+        ('a=1,b="2"', "a=1"),
+        ("a=1,b=x y", "a=1"),
+        ("a=1,b=\\", "a=1"),
+        ("a=1,b=é", "a=1"),
+        ("a=1,b=2;", "a=1"),
+        ("a=1,b=2;;c", "a=1"),
+        ("a=1,b c=2", "a=1"),
+        ("a=1,b=\n", "a=1"),
+        ("", None),
+        (" , ", None),
+        ("alice", None),
+    ],
+)
+def test_a_malformed_member_of_the_baggage_is_left_out(value: str, kept: str | None) -> None:
+    assert baggage(value) == kept
+
+
+def test_baggage_over_the_limits_loses_its_last_members() -> None:
+    many = [f"k{number}=1" for number in range(100)]
+    assert baggage(",".join(many)) == ",".join(many[:64])
+    long = [f"k{number}={'v' * 1_000}" for number in range(10)]
+    assert baggage(",".join(long)) == ",".join(long[:8])
+    assert baggage(f"k={'v' * MAX_BAGGAGE}") is None
+
+
+@pytest.mark.parametrize(
+    "attack", [("k=" + " " * 30_000 + ";") * 30 + '"', "," * 900_000, " " * 900_000, "a" * 900_000]
+)
+def test_what_is_made_to_be_hard_to_read_is_refused_quickly(attack: str) -> None:
+    meta = {"traceparent": PARENT, "tracestate": attack, "baggage": attack, META_TRACELINK: attack}
+    assert TraceContext.read(meta) == TraceContext(traceparent=PARENT)
+
+
+# -- tracelink ------------------------------------------------------------------------------------------
+
+
+def test_a_link_to_another_trace_stands_beside_the_requests_own() -> None:
+    context = TraceContext.read({"traceparent": PARENT, META_TRACELINK: OTHER})
+    assert context == TraceContext(traceparent=PARENT, tracelink=OTHER)
+    assert context.trace_id == TRACE
+
+
+def test_a_link_needs_no_traceparent_and_a_malformed_one_was_never_sent() -> None:
+    assert TraceContext.read({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
+    assert TraceContext.read({META_TRACELINK: OTHER[:-1]}) == TraceContext()
+
+
+# -- laws -----------------------------------------------------------------------------------------------
+
+MEMBERS = ["traceparent", "tracestate", "baggage", META_TRACELINK]
+bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1", "@", "\n", "0" * 32, "é"])
+
+
+@given(st.dictionaries(st.sampled_from(MEMBERS), json_values | st.lists(bits).map("".join)))
+def test_whatever_is_sent_is_read_to_something_that_reads_as_itself(meta: dict[str, Any]) -> None:
+    context = TraceContext.read(meta)
+    again = {
+        "traceparent": context.traceparent,
+        "tracestate": context.tracestate,
+        "baggage": context.baggage,
+        META_TRACELINK: context.tracelink,
+    }
+    assert TraceContext.read(again) == context
+    for value in again.values():
+        assert value is None or (value.isascii() and "\n" not in value)

@@ -1,0 +1,300 @@
+"""Parameters that headers mirror: what may be declared, and that the official client agrees."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from pydantic import AliasChoices, BaseModel, Field, WithJsonSchema
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.raw import RawArguments
+from mcp_roundtrip.schema.signature import Arguments
+
+
+class Context: ...
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Place(BaseModel):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Unknown: ...
+
+
+def arguments(function: Callable[..., Any]) -> Arguments:
+    return Arguments.of(function, (Context,))
+
+
+def raw(schema: dict[str, Any]) -> RawArguments:
+    return RawArguments.of(lambda arguments: None, (Context,), schema)
+
+
+def one(annotation: Any) -> Arguments:
+    def tool(a): ...
+
+    tool.__annotations__ = {"a": annotation}
+    return arguments(tool)
+
+
+def of_properties(properties: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **beside}
+
+
+# What may be declared
+
+
+def test_an_annotated_parameter_says_its_header_in_the_schema() -> None:
+    def execute_sql(ctx: Context, region: Annotated[str, McpHeader("Region")], query: str): ...
+
+    found = arguments(execute_sql)
+    assert found.json_schema()["properties"] == {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "query": {"type": "string"},
+    }
+    assert found.mirrored == {("region",): "Region"}
+
+
+def test_a_tool_without_such_parameters_mirrors_nothing() -> None:
+    def tool(a: str, b: list[int] | None = None): ...
+
+    assert arguments(tool).mirrored == {}
+    assert raw(of_properties({"a": {"type": "string"}})).mirrored == {}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (Annotated[str, McpHeader("H")], {"type": "string"}),
+        (Annotated[int, McpHeader("H")], {"type": "integer"}),
+        (Annotated[bool, McpHeader("H")], {"type": "boolean"}),
+        (Annotated[int, Field(ge=1), McpHeader("H")], {"type": "integer", "minimum": 1}),
+        (Annotated[str, McpHeader("H"), Field(description="Where")],
+         {"type": "string", "description": "Where"}),
+        (Annotated[Literal["eu", "us"], McpHeader("H")], {"type": "string", "enum": ["eu", "us"]}),
+        (Annotated[Color, McpHeader("H")], {"type": "string", "enum": ["red", "blue"]}),
+        (Annotated[Color, Field(description="Hue"), McpHeader("H")],
+         {"type": "string", "enum": ["red", "blue"], "description": "Hue"}),
+        (Annotated[Level, McpHeader("H")], {"type": "integer", "enum": [1, 2]}),
+        (Annotated[date, McpHeader("H")], {"type": "string", "format": "date"}),
+    ],
+)  # fmt: skip
+def test_strings_integers_and_booleans_may_be_mirrored(annotation: Any, schema: dict[str, Any]) -> None:
+    found = one(annotation)
+    assert found.json_schema()["properties"]["a"] == {**schema, "x-mcp-header": "H"}
+    assert found.mirrored == {("a",): "H"}
+
+
+def test_a_default_is_no_obstacle_and_an_alias_is_the_arguments_name() -> None:
+    def tool(
+        a: Annotated[str, McpHeader("A")] = "x",
+        b: Annotated[int, Field(alias="Bee"), McpHeader("B")] = 1,
+        c: Annotated[bool, McpHeader("C")] = Field(True, alias="Sea"),
+    ): ...
+
+    found = arguments(tool)
+    assert found.mirrored == {("a",): "A", ("Bee",): "B", ("Sea",): "C"}
+    assert set(found.json_schema()["properties"]) == {"a", "Bee", "Sea"}
+
+
+def test_an_author_with_a_schema_writes_the_keyword_and_may_nest_objects() -> None:
+    schema = of_properties(
+        {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "limits": of_properties({"rows": {"type": "integer", "x-mcp-header": "Rows"}}),
+            "x-mcp-header": {"type": "string"},
+        }
+    )
+    found = raw(schema)
+    assert found.mirrored == {("region",): "Region", ("limits", "rows"): "Rows"}
+    assert found.json_schema() == schema
+
+
+@pytest.mark.parametrize("name", ["Region", "a", "X-1", "!#$%&'*+-.^_`|~", "0"])
+def test_any_token_is_a_name(name: str) -> None:
+    assert McpHeader(name).name == name
+
+
+# What may not
+
+
+NOT_TOKENS = ["", " ", "My Region", "Region:", "Größe", "a\r\nb", "a\n", "\x00", "(a)", "a/b", 'a"b', "a,b"]
+
+
+@pytest.mark.parametrize("name", [*NOT_TOKENS, 1, None, ["Region"]])
+def test_a_name_that_is_no_token_is_refused(name: Any) -> None:
+    with pytest.raises(DefinitionError):
+        McpHeader(name)
+    with pytest.raises(DefinitionError):
+        raw(of_properties({"a": {"type": "string", "x-mcp-header": name}}))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[float, McpHeader("H")],
+        Annotated[str | None, McpHeader("H")],
+        Annotated[bool | int, McpHeader("H")],
+        Annotated[list[str], McpHeader("H")],
+        Annotated[dict[str, str], McpHeader("H")],
+        Annotated[Literal["a", 1], McpHeader("H")],
+        Annotated[Place, McpHeader("H")],
+        Annotated[Any, McpHeader("H")],
+        Annotated[Unknown, McpHeader("H")],
+    ],
+)
+def test_a_parameter_of_another_type_is_refused_with_its_name_when_it_is_registered(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"tool: parameter 'a'"):
+        one(annotation)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, McpHeader("H")] | None,
+        list[Annotated[str, McpHeader("H")]],
+        dict[str, Annotated[str, McpHeader("H")]],
+        Annotated[list[Annotated[str, McpHeader("H")]], McpHeader("I")],
+        Annotated[str, McpHeader("H"), McpHeader("I")],
+    ],
+)
+def test_a_header_that_is_not_the_parameters_own_is_refused_when_it_is_registered(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"tool: parameter 'a'"):
+        one(annotation)
+
+
+def test_a_header_as_default_is_refused() -> None:
+    def tool(a: str = McpHeader("A")): ...  # type: ignore[assignment]  # the mistake in question
+
+    with pytest.raises(DefinitionError, match="'a'"):
+        arguments(tool)
+
+
+def test_two_parameters_of_one_header_are_refused_whatever_the_case() -> None:
+    def tool(a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("REGION")]): ...
+
+    with pytest.raises(DefinitionError, match="'a' and 'b'"):
+        arguments(tool)
+    region = {"type": "string", "x-mcp-header": "Region"}
+    with pytest.raises(DefinitionError, match=r"'a' and 'c\.b'"):
+        raw(of_properties({"a": region, "c": of_properties({"b": {**region, "x-mcp-header": "region"}})}))
+
+
+def test_an_argument_that_may_come_under_two_names_is_refused() -> None:
+    def tool(a: Annotated[str, Field(validation_alias=AliasChoices("b", "c")), McpHeader("A")]): ...
+
+    with pytest.raises(DefinitionError, match="'a'"):
+        arguments(tool)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Place,
+        list[Place],
+        Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})],
+        Annotated[str, McpHeader("A"), WithJsonSchema({"type": "string"})],
+        Annotated[str, WithJsonSchema({"type": "number"}), McpHeader("A")],
+    ],
+)
+def test_no_declaration_is_listed_that_calls_are_not_checked_against(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match="tool: "):
+        one(annotation).json_schema()
+
+
+MIRRORED = {"type": "string", "x-mcp-header": "A"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "x-mcp-header": "A"},
+        of_properties({"a": {"type": "array", "items": MIRRORED}}),
+        of_properties({"a": {"type": "array", "prefixItems": [MIRRORED]}}),
+        of_properties({"a": {"type": "array", "items": of_properties({"b": MIRRORED})}}),
+        of_properties({"a": {"anyOf": [MIRRORED, {"type": "null"}]}}),
+        of_properties({}, oneOf=[of_properties({"a": MIRRORED})]),
+        of_properties({}, allOf=[of_properties({"a": MIRRORED})]),
+        {"type": "object", "not": of_properties({"a": MIRRORED})},
+        {"type": "object", "if": of_properties({"a": MIRRORED})},
+        {"type": "object", "then": of_properties({"a": MIRRORED})},
+        {"type": "object", "else": of_properties({"a": MIRRORED})},
+        of_properties({"a": {"$ref": "#/$defs/a"}}, **{"$defs": {"a": MIRRORED}}),
+        {"type": "object", "additionalProperties": MIRRORED},
+        {"type": "object", "patternProperties": {"^a": MIRRORED}},
+        {"type": "object", "dependentSchemas": {"a": of_properties({"b": MIRRORED})}},
+        of_properties({"a": {"type": "number", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": "object", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": "null", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": ["string", "null"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": ["string"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"enum": ["x"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"x-mcp-header": "A"}}),
+    ],
+)
+def test_a_schema_that_clients_would_refuse_is_refused_when_it_is_registered(schema: dict[str, Any]) -> None:
+    assert find_invalid_x_mcp_header(schema) is not None
+    with pytest.raises(DefinitionError):
+        raw(schema)
+
+
+@pytest.mark.parametrize("values", ["const", "default"])
+def test_a_value_that_looks_like_a_declaration_is_none(values: str) -> None:
+    schema = of_properties({"a": {"type": "object", values: {"x-mcp-header": "A"}}})
+    assert raw(schema).mirrored == {}
+
+
+def test_properties_that_are_no_object_are_left_to_the_check_of_the_schema() -> None:
+    assert raw({"type": "object", "properties": ["a"], "$defs": {"b": True}}).mirrored == {}
+
+
+# Elsewhere
+
+
+def test_the_official_client_keeps_every_tool_and_finds_the_same_headers() -> None:
+    def tool(
+        a: Annotated[str, McpHeader("Region")],
+        b: Annotated[Color, McpHeader("Color")],
+        c: Color,
+        d: Annotated[int, Field(alias="Dee"), McpHeader("D")] = 1,
+    ): ...
+
+    found = arguments(tool)
+    assert find_invalid_x_mcp_header(found.json_schema()) is None
+    assert x_mcp_header_map(found.json_schema()) == found.mirrored
+
+
+PROGRAM = """
+import sys
+from typing import Annotated
+from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.signature import Arguments
+
+def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
+
+found = Arguments.of(tool, ())
+assert found.mirrored == {("a",): "A", ("b",): "B"}
+found.validate({"a": "x", "b": 1, "c": []})
+slow = {"mcp_roundtrip.schema.generate", "mcp_roundtrip.schema.walk"}
+print(sorted(slow & sys.modules.keys()))
+"""
+
+
+def test_a_call_builds_no_json_schema() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

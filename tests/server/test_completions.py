@@ -1,0 +1,143 @@
+"""Completion of arguments: suggestions, how many there are, and what cannot be completed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+
+from mcp_roundtrip import Completion, DefinitionError, Server
+from mcp_roundtrip.testing import Player
+from support.wire import assert_valid
+
+server = Server("completions")
+LANGUAGES = ["python", "pytorch", "pyside", "rust"]
+
+
+@server.prompt()
+def review(language: str, framework: str, tone: Literal["kind", "keen", "stern"] = "kind") -> str:
+    return "x"
+
+
+@server.resource("repo://{owner}/{name}")
+def repository(owner: str, name: str) -> str:
+    return "x"
+
+
+@server.resource("test://static")
+def static() -> str:
+    return "x"
+
+
+@server.completion("review", "language")
+def languages(value: str) -> list[str]:
+    return [language for language in LANGUAGES if language.startswith(value)]
+
+
+@server.completion("review", "framework")
+def frameworks(value: str, arguments: Mapping[str, str]) -> Completion:
+    return Completion([f"{arguments.get('language', 'any')}-{value}"], total=7, has_more=True)
+
+
+@server.completion("repo://{owner}/{name}", "owner")
+def owners(value: str) -> list[str]:
+    return [f"{value}{number}" for number in range(250)]
+
+
+@server.completion("repo://{owner}/{name}", "name")
+def names(value: str) -> list[str]:
+    raise RuntimeError("secret")
+
+
+def complete(ref: Any, argument: str, value: str, **more: Any) -> Any:
+    params = {"ref": ref, "argument": {"name": argument, "value": value}, **more}
+    response = Player(server).request("completion/complete", **params)
+    assert_valid("completion/complete", response)
+    return response
+
+
+PROMPT = {"type": "ref/prompt", "name": "review"}
+TEMPLATE = {"type": "ref/resource", "uri": "repo://{owner}/{name}"}
+
+
+def test_what_has_been_typed_is_completed() -> None:
+    assert complete(PROMPT, "language", "py")["result"]["completion"] == {
+        "values": ["python", "pytorch", "pyside"],
+        "total": 3,
+        "hasMore": False,
+    }
+
+
+def test_the_other_arguments_are_known() -> None:
+    found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
+    assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
+
+
+def test_a_hundred_suggestions_are_sent_at_most() -> None:
+    completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
+    assert (len(completion["values"]), completion["hasMore"]) == (100, True)
+
+
+def test_choices_complete_themselves() -> None:
+    assert complete(PROMPT, "tone", "ke")["result"]["completion"]["values"] == ["keen"]
+
+
+def test_an_argument_without_suggestions_has_none() -> None:
+    other = Server("other")
+    other.prompt("p")(review)
+    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": "x"}}
+    found = Player(other).request("completion/complete", **params)["result"]["completion"]
+    assert (found["values"], found["hasMore"]) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("ref", "argument"),
+    [
+        ({"type": "ref/prompt", "name": "nobody"}, "language"),
+        ({"type": "ref/resource", "uri": "repo://{x}"}, "owner"),
+        (PROMPT, "nothing"),
+        ({"type": "ref/resource", "uri": "test://static"}, "x"),
+        ({"type": "ref/tool", "name": "x"}, "x"),
+        ("review", "language"),
+        ({"type": "ref/prompt"}, "language"),
+    ],
+    ids=str,
+)
+def test_what_does_not_exist_is_invalid_params(ref: Any, argument: str) -> None:
+    assert complete(ref, argument, "x")["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"argument": {"name": "language"}},
+        {"argument": "language"},
+        {},
+        {"argument": {"name": "language", "value": 1}},
+        {"argument": {"name": "language", "value": ""}, "context": {"arguments": {"a": 1}}},
+        {"argument": {"name": "language", "value": ""}, "context": []},
+    ],
+    ids=str,
+)
+def test_malformed_params_are_refused(params: Any) -> None:
+    assert Player(server).request("completion/complete", ref=PROMPT, **params)["error"]["code"] == -32602
+
+
+def test_a_completion_that_raises_is_an_internal_error_and_in_the_log() -> None:
+    play = Player(server)
+    params = {"ref": TEMPLATE, "argument": {"name": "name", "value": "s"}}
+    failed = play.request("completion/complete", **params)["error"]
+    assert failed["code"] == -32603
+    assert "secret" not in failed["message"]
+    assert [event for event, _ in play.observer.failures] == ["completion_raised"]
+
+
+def test_a_completion_is_of_an_argument_that_is_there() -> None:
+    other = Server("other")
+    other.prompt("p")(lambda: "x")
+    for reference, argument in [("nobody", "x"), ("p", "x")]:
+        with pytest.raises(DefinitionError):
+            other.completion(reference, argument)(languages)
+    with pytest.raises(DefinitionError):
+        server.completion("review", "language")(lambda: [])

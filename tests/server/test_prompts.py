@@ -1,0 +1,244 @@
+"""Prompts: what is listed, what arrives as text, what a function may return, and what becomes of errors."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    DefinitionError,
+    EmbeddedResource,
+    Image,
+    PromptMessage,
+    ResourceLink,
+    Server,
+    ToolError,
+)
+from mcp_roundtrip.testing import DECLINE, Player
+from support.wire import assert_valid
+
+server = Server("prompts")
+
+
+class Tone(Enum):
+    KIND = "kind"
+    STERN = "stern"
+
+
+@server.prompt()
+def review(
+    code: Annotated[str, Field(description="What to look at")],
+    lines: int = 10,
+    tone: Tone = Tone.KIND,
+    since: date | None = None,
+) -> list[PromptMessage]:
+    """Review some code.
+
+    Args:
+        lines: How much to say.
+    """
+    said = f"{code}, {lines + 1} lines, {tone.value}, {since}"
+    return [PromptMessage(said), PromptMessage("Certainly.", role="assistant")]
+
+
+@server.prompt("with.title", title="A title", icons=[{"src": "https://a.example/i.png"}], meta={"a/b": 1})
+def titled() -> str:
+    return "Say something."
+
+
+@server.prompt(description="All kinds of content")
+def everything() -> list[Any]:
+    return [
+        "text",
+        Image(b"\x89PNG", "image/png"),
+        EmbeddedResource("test://a", text="a"),
+        ResourceLink("test://b", "b"),
+        PromptMessage(Image(b"x", "image/gif"), "assistant"),
+    ]
+
+
+@server.prompt()
+def asking(ctx: Context) -> str:
+    topic = ctx.elicit("topic", "About what?", str)
+    length = ctx.step("length", len, topic)
+    ctx.progress(1, 1)
+    return f"{topic} {length}"
+
+
+@server.prompt()
+async def asking_later(ctx: AsyncContext) -> str:
+    return await ctx.elicit("topic", "About what?", str)
+
+
+@server.prompt()
+def failing(how: Literal["tool error", "bug", "bad value"]) -> Any:
+    if how == "tool error":
+        raise ToolError("No prompt today.")
+    if how == "bug":
+        raise RuntimeError("secret")
+    return [1]
+
+
+@server.prompt(requires=["sampling"])
+def needy() -> str:
+    return "x"
+
+
+@pytest.fixture
+def play() -> Player:
+    return Player(server)
+
+
+def request(play: Player, method: str, **params: Any) -> Any:
+    response = play.request(method, **params)
+    assert_valid(method, response)
+    return response
+
+
+def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
+    listed = request(play, "prompts/list")["result"]
+    names = [prompt["name"] for prompt in listed["prompts"]]
+    assert names == [
+        "review", "with.title", "everything", "asking", "asking_later", "failing", "needy",
+    ]  # fmt: skip
+    assert listed["prompts"][0] == {
+        "name": "review",
+        "description": "Review some code.",
+        "arguments": [
+            {"name": "code", "description": "What to look at", "required": True},
+            {"name": "lines", "description": "How much to say.", "required": False},
+            {"name": "tone", "required": False},
+            {"name": "since", "required": False},
+        ],
+    }
+    assert listed["prompts"][1] == {
+        "name": "with.title",
+        "title": "A title",
+        "icons": [{"src": "https://a.example/i.png"}],
+        "_meta": {"a/b": 1},
+    }
+    assert (listed["cacheScope"], listed["ttlMs"]) == ("public", 300_000)
+
+
+def test_a_server_with_prompts_says_so(play: Player) -> None:
+    assert request(play, "server/discover")["result"]["capabilities"].keys() == {
+        "tools", "prompts", "completions", "logging",
+    }  # fmt: skip
+
+
+def test_arguments_arrive_as_text_and_are_what_their_annotations_say(play: Player) -> None:
+    given = {"code": "x = 1", "lines": "4", "tone": "stern", "since": "2026-07-28"}
+    played = play.prompt("review", given)
+    assert_valid("prompts/get", played.message)
+    assert played.messages == [
+        {"role": "user", "content": {"type": "text", "text": "x = 1, 5 lines, stern, 2026-07-28"}},
+        {"role": "assistant", "content": {"type": "text", "text": "Certainly."}},
+    ]
+    assert played.result["description"] == "Review some code."
+    assert "ttlMs" not in played.result
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"code": 1}, {"code": "x", "lines": "many"}, {"code": "x", "lines": 4}, {"code": "x", "other": "y"}],
+    ids=str,
+)
+def test_wrong_arguments_are_invalid_params_and_not_quoted(play: Player, arguments: Any) -> None:
+    refused = play.prompt("review", arguments)
+    assert (refused.status, refused.error["code"]) == (400, -32602)
+    assert "many" not in refused.error["message"]
+
+
+@pytest.mark.parametrize("name", ["nobody", ""])
+def test_an_unknown_prompt_is_invalid_params(play: Player, name: Any) -> None:
+    assert request(play, "prompts/get", name=name)["error"]["code"] == -32602
+
+
+def test_every_content_block_can_be_said(play: Player) -> None:
+    played = play.prompt("everything")
+    assert_valid("prompts/get", played.message)
+    kinds = [(message["role"], message["content"]["type"]) for message in played.messages]
+    assert kinds == [
+        ("user", "text"), ("user", "image"), ("user", "resource"), ("user", "resource_link"),
+        ("assistant", "image"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["asking", "asking_later"])
+def test_a_prompt_may_ask(name: str) -> None:
+    play = Player(server, always_replay=True)
+    asked = play.prompt(name)
+    assert_valid("prompts/get", asked.message)
+    assert asked.question("topic") == "About what?"
+    assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
+
+
+def test_the_state_of_one_prompt_is_no_state_of_another(play: Player) -> None:
+    asked = play.prompt("asking")
+    moved = play.request(
+        "prompts/get", name="asking_later", arguments={}, requestState=asked.state, inputResponses={}
+    )
+    assert moved["error"]["code"] == -32602
+
+
+def test_progress_of_a_prompt_precedes_its_messages(play: Player) -> None:
+    played = play.prompt("asking", topic="Whales")
+    assert [each["method"] for each in played.notifications] == ["notifications/progress"]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("tool error", "No prompt today."), ("bug", "Quote"), ("bad value", "Quote")]
+)
+def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
+    play: Player, how: str, said: str
+) -> None:
+    failed = play.prompt("failing", {"how": how})
+    assert failed.error["code"] == -32603
+    assert said in failed.error["message"]
+    assert "secret" not in failed.error["message"]
+    expected = [] if how == "tool error" else ["prompt_raised"]
+    assert [event for event, _ in play.observer.failures] == expected
+
+
+def test_a_question_that_is_declined_ends_the_request_in_an_error(play: Player) -> None:
+    assert play.prompt("asking").answer(topic=DECLINE).error["code"] == -32603
+
+
+def test_a_missing_capability_is_named() -> None:
+    refused = Player(server, capabilities={}).prompt("needy")
+    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+def test_a_name_is_taken_once_and_can_be_sent() -> None:
+    other = Server("other")
+    other.prompt("one")(lambda: "x")
+    with pytest.raises(DefinitionError):
+        other.prompt("one")(lambda: "y")
+    with pytest.raises(DefinitionError):
+        other.prompt("two words")(lambda: "y")
+
+
+class Size(BaseModel):
+    vcpus: int
+
+
+@pytest.mark.parametrize("annotation", [list[str], dict[str, int], Size, tuple[int, int]])
+def test_an_argument_that_no_text_can_be_is_refused_at_definition(annotation: Any) -> None:
+    def prompt(argument: Any) -> str:
+        return "x"
+
+    prompt.__annotations__["argument"] = annotation
+    with pytest.raises(DefinitionError, match="argument"):
+        Server("other").prompt()(prompt)
+
+
+def test_without_prompts_their_methods_do_not_exist() -> None:
+    play = Player(Server("none"))
+    for method in ("prompts/list", "prompts/get", "completion/complete", "resources/list"):
+        assert play.request(method)["error"]["code"] in (-32601, -32020)

@@ -1,0 +1,241 @@
+"""Resources by URI and by template: contents, caching, questions, and what is not there."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    DefinitionError,
+    ResourceContents,
+    ResourceNotFound,
+    Server,
+    ToolError,
+)
+from mcp_roundtrip.testing import Player
+from support.wire import assert_valid
+
+server = Server("resources")
+
+
+@server.resource(
+    "test://text", mime_type="text/plain", title="A text", size=5, annotations={"priority": 0.5},
+    ttl_ms=60_000, cache_scope="public",
+)  # fmt: skip
+def text() -> str:
+    """Some text."""
+    return "hello"
+
+
+@server.resource("test://bytes", mime_type="image/png")
+def some_bytes() -> bytes:
+    return b"\x89PNG"
+
+
+@server.resource("test://several", name="more")
+def several() -> list[ResourceContents]:
+    return [
+        ResourceContents(text="a", uri="test://several/a", meta={"a/b": 1}),
+        ResourceContents(blob=b"b", mime_type="image/gif"),
+    ]
+
+
+@server.resource("repo://{owner}/{number}{?state}")
+def issue(owner: str, number: int, state: str = "open") -> dict[str, Any]:
+    """An issue."""
+    if number > 100:
+        raise ResourceNotFound
+    return {"owner": owner, "next": number + 1, "state": state}
+
+
+@server.resource("file:///{+path}")
+def file(path: str) -> str:
+    return path
+
+
+@server.resource("ask://{topic}", ttl_ms=60_000, cache_scope="public")
+def asks(ctx: Context, topic: str) -> str:
+    return f"{topic}: {ctx.elicit('why', 'Why?', str)}"
+
+
+@server.resource("later://{topic}")
+async def asks_later(ctx: AsyncContext, topic: str) -> str:
+    return await ctx.elicit("why", "Why?", str)
+
+
+@server.resource("bad://{how}")
+def bad(how: str) -> Any:
+    if how == "tool error":
+        raise ToolError("Not today.")
+    if how == "bug":
+        raise RuntimeError("secret")
+    return None if how == "none" else object()
+
+
+@pytest.fixture
+def play() -> Player:
+    return Player(server)
+
+
+def request(play: Player, method: str, **params: Any) -> Any:
+    response = play.request(method, **params)
+    assert_valid(method, response)
+    return response
+
+
+def read(play: Player, uri: str) -> Any:
+    played = play.read(uri)
+    assert_valid("resources/read", played.message)
+    return played.result
+
+
+def test_resources_and_templates_are_listed_apart(play: Player) -> None:
+    listed = request(play, "resources/list")["result"]
+    assert [resource["uri"] for resource in listed["resources"]] == [
+        "test://text", "test://bytes", "test://several",
+    ]  # fmt: skip
+    assert listed["resources"][0] == {
+        "uri": "test://text",
+        "name": "text",
+        "description": "Some text.",
+        "mimeType": "text/plain",
+        "title": "A text",
+        "size": 5,
+        "annotations": {"priority": 0.5},
+    }
+    templates = request(play, "resources/templates/list")["result"]["resourceTemplates"]
+    assert templates[0] == {
+        "uriTemplate": "repo://{owner}/{number}{?state}",
+        "name": "issue",
+        "description": "An issue.",
+    }
+    assert len(templates) == 5
+
+
+def test_text_is_text_and_bytes_are_a_blob(play: Player) -> None:
+    assert read(play, "test://text")["contents"] == [
+        {"uri": "test://text", "mimeType": "text/plain", "text": "hello"}
+    ]
+    [blob] = read(play, "test://bytes")["contents"]
+    assert (blob["mimeType"], base64.b64decode(blob["blob"])) == ("image/png", b"\x89PNG")
+
+
+def test_one_resource_may_have_several_contents(play: Player) -> None:
+    first, second = read(play, "test://several")["contents"]
+    assert first == {"uri": "test://several/a", "text": "a", "_meta": {"a/b": 1}}
+    assert (second["uri"], second["mimeType"]) == ("test://several", "image/gif")
+
+
+@pytest.mark.parametrize(
+    ("uri", "contents"),
+    [
+        ("repo://ann/4", '{"owner": "ann", "next": 5, "state": "open"}'),
+        ("repo://a%2Fb/4?state=50%25", '{"owner": "a/b", "next": 5, "state": "50%"}'),
+    ],
+)
+def test_variables_are_decoded_and_are_what_their_annotations_say(
+    play: Player, uri: str, contents: str
+) -> None:
+    assert read(play, uri)["contents"] == [{"uri": uri, "mimeType": "application/json", "text": contents}]
+
+
+def test_a_path_keeps_its_slashes(play: Player) -> None:
+    assert read(play, "file:///a/b%20c.txt")["contents"][0]["text"] == "a/b c.txt"
+
+
+def test_a_resource_says_how_long_it_is_good_for_and_for_whom(play: Player) -> None:
+    result = read(play, "test://text")
+    assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
+    result = read(play, "test://bytes")
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+
+
+@pytest.mark.parametrize("uri", ["ask://whales", "later://whales"])
+def test_a_resource_may_ask_and_what_rests_on_answers_is_not_cached(uri: str) -> None:
+    play = Player(server, always_replay=True)
+    asked = play.read(uri)
+    assert_valid("resources/read", asked.message)
+    assert asked.result.keys().isdisjoint({"ttlMs", "cacheScope"})
+    answered = asked.answer(why="Because.")
+    assert_valid("resources/read", answered.message)
+    assert "Because." in answered.contents[0]["text"]
+    assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
+
+
+def test_the_state_of_one_uri_is_none_of_another(play: Player) -> None:
+    state = play.read("ask://whales").state
+    moved = play.request("resources/read", uri="ask://birds", requestState=state, inputResponses={})
+    assert moved["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "test://nothing",
+        "TEST://text",
+        "repo://ann/4/5",
+        "repo://ann/four",
+        "repo://ann/101",
+        "repo://%zz/4",
+        "",
+    ],
+)
+def test_what_is_not_there_is_named(play: Player, uri: str) -> None:
+    refused = request(play, "resources/read", uri=uri)["error"]
+    assert (refused["code"], refused["data"]) == (-32602, {"uri": uri})
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("tool error", -32603), ("bug", -32603), ("none", -32603), ("object", -32603)]
+)
+def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
+    play: Player, how: str, code: int
+) -> None:
+    failed = request(play, "resources/read", uri=f"bad://{how.replace(' ', '%20')}")["error"]
+    assert failed["code"] == code
+    assert "secret" not in failed["message"]
+    for _, fields in play.observer.events:
+        assert how not in str(fields), "the log has the template, not the URI"
+
+
+def test_a_uri_beyond_measure_is_refused_unread(play: Player) -> None:
+    assert request(play, "resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
+
+
+def test_resources_that_are_declared_wrong_are_refused_at_definition() -> None:
+    other = Server("other")
+    for uri, function in [
+        ("a://{x}", lambda: "x"),
+        ("a://x", lambda x: x),
+        ("a://{x", lambda: "x"),
+        ("a://{x}{x}", lambda x: x),
+        ("", lambda: "x"),
+        ("no-scheme", lambda: "x"),
+    ]:
+        with pytest.raises(DefinitionError):
+            other.resource(uri)(function)
+    other.resource("a://x")(lambda: "x")
+    with pytest.raises(DefinitionError):
+        other.resource("a://x")(lambda: "y")
+    with pytest.raises(DefinitionError):
+        other.resource("b://x", ttl_ms=-1)(lambda: "y")
+
+
+def test_lists_come_in_pages(play: Player) -> None:
+    small = Server("small", page_size=2)
+    for number in range(5):
+        small.resource(f"a://{number}", name=f"r{number}")(lambda: "x")
+    play, found, cursor = Player(small), [], {}
+    for _ in range(3):
+        result = request(play, "resources/list", **cursor)["result"]
+        found += [resource["name"] for resource in result["resources"]]
+        cursor = {"cursor": result.get("nextCursor")}
+    assert found == [f"r{number}" for number in range(5)]
+    assert cursor == {"cursor": None}
+    first = request(play, "resources/list")["result"]["nextCursor"]
+    for method in ("tools/list", "resources/templates/list"):
+        assert request(play, method, cursor=first)["error"]["code"] == -32602

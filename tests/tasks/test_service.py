@@ -1,0 +1,88 @@
+"""Large results between workers, polls and the end of the time to live."""
+
+import random
+import string
+from dataclasses import dataclass, field
+
+import pytest
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import TaskCall, result_items
+from mcp_roundtrip.tasks.model import TASK, Status
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.tasks import Kicks
+
+TTL_MS = 60_000
+LEASE_MS = 120_000
+LARGE = {"v": "".join(random.Random(1).choices(string.ascii_letters, k=600_000))}
+OTHER = {"v": "".join(random.Random(2).choices(string.ascii_letters, k=600_000))}
+
+
+class Interrupted(MemoryStore):
+    """Does `meanwhile` once, right before the next update."""
+
+    meanwhile = None
+
+    def update(self, pk, sk, change):
+        if self.meanwhile is not None:
+            first, self.meanwhile = self.meanwhile, None
+            first()
+        return super().update(pk, sk, change)
+
+
+@dataclass
+class Deployment:
+    clock: FakeClock = field(default_factory=FakeClock)
+    store: Interrupted = field(default_factory=Interrupted)
+
+    def __post_init__(self):
+        self.tasks = Tasks(self.store, Kicks(), self.now_ms)
+        call = TaskCall("tools/call", "x", {}, None, None)
+        self.task = self.tasks.create(call, None, Journal("run"), worker="w", capabilities={}, ttl_ms=TTL_MS)
+
+    def now_ms(self):
+        return int(self.clock() * 1000)
+
+    def update(self, change):
+        return self.store.update(self.task.pk, TASK, change)
+
+    def claim(self, owner):
+        return self.update(
+            transitions.claim(
+                owner=owner, until_ms=self.now_ms() + LEASE_MS, now_ms=self.now_ms(), max_attempts=9
+            )
+        )
+
+    def write_pieces(self, owner, result):
+        told, pieces = result_items(self.task, owner, result)
+        assert len(pieces) > 1
+        for piece in pieces:
+            self.store.put_new(piece)
+        return transitions.complete(owner=owner, now_ms=self.now_ms(), told=told)
+
+
+@pytest.fixture
+def deployment():
+    return Deployment()
+
+
+def test_a_result_that_comes_while_a_poll_finds_the_time_over_is_whole(deployment):
+    deployment.claim("worker")
+    deployment.clock.advance(TTL_MS / 1000)
+    deployment.store.meanwhile = lambda: deployment.update(deployment.write_pieces("worker", LARGE))
+    polled = deployment.tasks.get(None, deployment.task.task_id)
+    assert (polled.status, polled.result) == (Status.COMPLETED, LARGE)
+
+
+def test_pieces_of_a_worker_that_died_spoil_nothing_of_the_next(deployment):
+    deployment.claim("first")
+    completed_by_first = deployment.write_pieces("first", OTHER)
+    deployment.update(transitions.release(owner="first"))
+    deployment.claim("second")
+    completed_by_second = deployment.write_pieces("second", LARGE)
+    assert deployment.update(completed_by_first) is None, "it comes back to life, and is too late"
+    assert deployment.update(completed_by_second) is not None
+    assert deployment.tasks.get(None, deployment.task.task_id).result == LARGE
