@@ -223,5 +223,5 @@ class FrontDoor:
             ports.observer.failure("owner_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None
         name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
-        ports.observer.record("forwarded", method=exchange.route.method, name=name, owner=owned.owner)
+        ports.observer.record("forwarded", method=exchange.route.method, feature=name, owner=owned.owner)
         return HttpResponse(200, raw=raw)

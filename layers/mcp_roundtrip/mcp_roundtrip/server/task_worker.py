@@ -79,7 +79,7 @@ class Shift:
             message = parse(record["body"])
             self.work(str(message["task"]))
         except Exception as error:  # one message's: the others of the batch are nothing to it
-            self.ports.observer.failure("message_failed", error, message=record["messageId"])
+            self.ports.observer.failure("message_failed", error, message_id=record["messageId"])
             return False
         return True
 

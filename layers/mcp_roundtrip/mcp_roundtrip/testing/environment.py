@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ ISSUER = "urn:mcp-roundtrip:test"
 AUDIENCE = "https://mcp.test/mcp"
 
 
+_TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+
+
 @dataclass(slots=True)
 class Remembered:
     """An observer that keeps what it is told: (event, fields)."""
@@ -41,10 +45,11 @@ class Remembered:
         self.tags |= fields
 
     def record(self, event: str, **fields: Any) -> None:
+        assert fields.keys().isdisjoint(_TAKEN), "logging refuses these names"
         self.events.append((event, fields))
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        self.events.append((event, fields))
+        self.record(event, **fields)
         self.failures.append((event, error))
 
     def take_over(self, other: Remembered) -> None:
