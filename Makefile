@@ -13,15 +13,17 @@ FASTMCP   := .venv-bench-fastmcp
 SAM_CLI       := aws-sam-cli==1.170.0
 MINISTACK_KMS := ministack==1.5.33 cryptography
 DYNALITE_NPM  := dynalite@4.0.0
+INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
 PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,python$(version) \
             $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version)),$(call runs,$(python)))))
 
-# Its tests are skipped where there is no Node.js 20 or later, with npm.
-DYNALITE := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
-              command -v npm >/dev/null && echo .cache/dynalite/package-lock.json)
+# Their tests are skipped where there is no Node.js 20 or later, with npm. (The Inspector's package asks for 22.19;
+# its command line is content with 20.)
+NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
+                command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json)
 
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
@@ -42,7 +44,7 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter))
 
 .PHONY: test
-test: $(VENV)/.dev $(SAM) $(MINISTACK) $(DYNALITE)  ## ruff, mypy and all tests
+test: $(VENV)/.dev $(SAM) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy and all tests
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -104,9 +106,11 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_KMS)
 	touch $@
 
-.cache/dynalite/package-lock.json: Makefile
-	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts $(DYNALITE_NPM) \
-	    && touch $@ || echo "dynalite is not installed: its tests are skipped" >&2
+.cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
+.cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
+.cache/%/package-lock.json: Makefile
+	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts $(NPM) \
+	    && touch $@ || echo "$(NPM) is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' --requirement benchmarks/requirements.txt

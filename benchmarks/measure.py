@@ -5,8 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -39,11 +39,12 @@ class DidNotRun(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as the object it is: a dict has no hash
 class Contender:
-    """A module in `contenders/`, and the event its protocol wants."""
+    """A module in `contenders/`, the event its protocol wants, and variables it runs with."""
 
     module: str
     title: str
     event: Mapping[str, Any]
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 OURS = Contender("ours", "mcp-roundtrip", payloads.current("add", ARGUMENTS))
@@ -64,12 +65,14 @@ class Figures:
     peak_mib: float
 
 
-def figures(first_runs: int, warm_runs: int, warm_calls: int) -> dict[Contender, Figures]:
-    """Measure all contenders. Raises DidNotRun."""
-    for contender in CONTENDERS:
+def figures(
+    contenders: Sequence[Contender], first_runs: int, warm_runs: int, warm_calls: int
+) -> dict[Contender, Figures]:
+    """Measure the contenders. Raises DidNotRun."""
+    for contender in contenders:
         run(contender, 1)  # leaves bytecode behind
-    first = in_turns(first_runs, lambda contender: run(contender, 1))
-    warm = in_turns(warm_runs, lambda contender: run(contender, SETTLED + warm_calls))
+    first = in_turns(contenders, first_runs, lambda contender: run(contender, 1))
+    warm = in_turns(contenders, warm_runs, lambda contender: run(contender, SETTLED + warm_calls))
     return {
         contender: Figures(
             median(sample["first_ms"] for sample in first[contender]),
@@ -77,24 +80,26 @@ def figures(first_runs: int, warm_runs: int, warm_calls: int) -> dict[Contender,
             median(ms for sample in warm[contender] for ms in sample["warm_ms"][SETTLED - 1 :]),
             median(sample["peak_kib"] / 1024 for sample in warm[contender]),
         )
-        for contender in CONTENDERS
+        for contender in contenders
     }
 
 
 def in_turns(
-    runs: int, measured: Callable[[Contender], dict[str, Any]]
+    contenders: Sequence[Contender], runs: int, measured: Callable[[Contender], dict[str, Any]]
 ) -> dict[Contender, list[dict[str, Any]]]:
     """`runs` samples of each contender; every other turn in the opposite order."""
-    samples: dict[Contender, list[dict[str, Any]]] = {contender: [] for contender in CONTENDERS}
+    samples: dict[Contender, list[dict[str, Any]]] = {contender: [] for contender in contenders}
     for turn in range(runs):
-        for contender in CONTENDERS if turn % 2 else reversed(CONTENDERS):
+        for contender in contenders if turn % 2 else reversed(contenders):
             samples[contender].append(measured(contender))
     return samples
 
 
 def run(contender: Contender, calls: int) -> dict[str, Any]:
     """One fresh process that answers `calls` calls. Raises DidNotRun."""
-    found = process("probe.py", contender.module, str(calls), given=contender.event)
+    found = process(
+        "probe.py", contender.module, str(calls), given=contender.event, variables=contender.variables
+    )
     for body in found["bodies"]:
         if TOTAL not in body:
             raise DidNotRun(f"{contender.title} answered {body}")

@@ -34,6 +34,12 @@ def poll(task_id: str) -> dict[str, Any]:
     return _current("tasks/get", task_id, {"taskId": task_id, "_meta": TASKS_META})
 
 
+def listing(method: str) -> dict[str, Any]:
+    """A request for a list."""
+    headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method}
+    return _event(method, {"_meta": META}, headers)
+
+
 def _current(method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method, "mcp-name": name}
     return _event(method, params, headers)

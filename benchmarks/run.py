@@ -1,4 +1,6 @@
-"""`make bench`: speed and memory beside the peers, all measured in this run; about three minutes.
+"""`make bench`: speed and memory beside the peers, all measured in this run; about four minutes.
+
+An argument names the revision that a plain call is compared with, see before.py.
 
 Exit status 1 means that something could not be run. A target that is missed is printed as FAIL and changes
 nothing: timings are noisy, and the reader knows what else the computer is doing.
@@ -11,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 
+import before
 import layer
 import measure
 import states
 import tasks
+from before import Compared
 from measure import AWSLABS, MCP, OURS, Contender, Figures
 from states import PYJWT, SDK, SIZES, ByName, States
 from tables import Target, table, targets
@@ -28,6 +32,10 @@ STATE_COLD_RUNS = 3
 STATE_WARM_CALLS = 400
 TASK_RUNS = 5
 TASK_COUNT = 100
+TOOLS = 500
+NOTIFICATIONS = 1000
+BEFORE_FIRST_RUNS = 31
+BEFORE_WARM_RUNS = 15
 TWO_KB = list(SIZES).index("2 KB")
 
 DISTRIBUTIONS = (
@@ -44,12 +52,17 @@ DISTRIBUTIONS = (
 Measured = Mapping[Contender, Figures]
 Replays = Mapping[str, Mapping[str, list[float]]]
 """Kind of step -> view -> milliseconds for each of LENGTHS."""
+Comparison = Mapping[str, Compared]
+Surface = Mapping[str, Mapping[str, float]]
+"""Which request, "list" or "reports" -> "ms" and "kib"."""
 
 
-def main() -> int:
+def main(revision: str = before.REVISION) -> int:
     print(environment(), flush=True)
     try:
-        measured = measure.figures(FIRST_RUNS, WARM_RUNS, WARM_CALLS)
+        measured = measure.figures(measure.CONTENDERS, FIRST_RUNS, WARM_RUNS, WARM_CALLS)
+        compared_with = comparison(revision)
+        surface: Surface = measure.process("surface.py", str(TOOLS), str(NOTIFICATIONS))
         replays: Replays = measure.process("replay.py", *map(str, LENGTHS))["replays"]
         sealed = states.figures(STATE_COLD_RUNS, STATE_WARM_CALLS)
         durable = tasks.figures(LENGTHS, TASK_RUNS, TASK_COUNT)
@@ -57,10 +70,13 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     layers = layer.zipped_mib()
-    print(*compared(measured), replay_table(replays), state_table(sealed), sep="\n")
+    print(*compared(measured), before_table(compared_with, revision), surface_table(surface), sep="\n")
+    print(replay_table(replays), state_table(sealed), sep="\n")
     print(*task_tables(durable), layer_table(layers), sep="\n")
     judged = (
         peer_targets(measured),
+        before_targets(compared_with),
+        surface_targets(surface),
         replay_targets(replays, measured),
         state_targets(sealed),
         task_targets(durable),
@@ -120,6 +136,63 @@ def peer_targets(measured: Measured) -> list[Target]:
         Target("warm tools/call, of mcp + Mangum", ours.warm_ms / mcp.warm_ms, 0.03),
         Target("peak memory, of mcp + Mangum", ours.peak_mib / mcp.peak_mib, 0.6),
     ]
+
+
+# -- beside an earlier revision -------------------------------------------------------------------------
+
+
+def comparison(revision: str) -> Comparison | str:
+    """Or why there is none. Raises DidNotRun."""
+    try:
+        return before.figures(revision, BEFORE_FIRST_RUNS, BEFORE_WARM_RUNS, WARM_CALLS)
+    except before.NoRevision as error:
+        return str(error)
+
+
+def before_table(compared: Comparison | str, revision: str) -> str:
+    title = f"A plain call beside revision {revision[:12]}, in turns"
+    if isinstance(compared, str):
+        return table(title, ("", ""), [("skipped", compared)])
+    names = {
+        "first_ms": f"first response, ms, median of {BEFORE_FIRST_RUNS} turns",
+        "warm_ms": f"warm tools/call, ms, median of {BEFORE_WARM_RUNS} turns with {WARM_CALLS} calls each",
+        "peak_mib": f"peak resident memory, MiB, median of {BEFORE_WARM_RUNS} turns",
+    }
+    rows = [
+        (name, f"{found.before:.4g}", f"{found.today:.4g}", f"{found.ratio:.3f}")
+        for name, found in ((names[key], compared[key]) for key in names)
+    ]
+    return table(title, ("", "before", "today", "of before"), rows)
+
+
+def before_targets(compared: Comparison | str) -> list[Target]:
+    if isinstance(compared, str):
+        return []
+    return [
+        Target("first response, of the earlier revision's", compared["first_ms"].ratio, 1.1),
+        Target("warm tools/call, of the earlier revision's", compared["warm_ms"].ratio, 1.1),
+    ]
+
+
+# -- lists and notifications ----------------------------------------------------------------------------
+
+SURFACE = {
+    "list": f"list of {TOOLS} tools, warm, from the catalog",
+    "reports": f"SSE answer with {NOTIFICATIONS} progress notifications",
+}
+
+
+def surface_table(measured: Surface) -> str:
+    rows = [
+        (title, f"{measured[name]['ms']:.3f}", f"{measured[name]['kib']:.0f}")
+        for name, title in SURFACE.items()
+    ]
+    return table("Whole requests to a warm server", ("", "ms", "KiB"), rows)
+
+
+def surface_targets(measured: Surface) -> list[Target]:
+    limits = {"list": 2, "reports": 20}
+    return [Target(f"{SURFACE[name]}, ms", measured[name]["ms"], limits[name]) for name in limits]
 
 
 # -- replay ---------------------------------------------------------------------------------------------
@@ -291,4 +364,4 @@ def layer_targets(layers: Mapping[str, float]) -> list[Target]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))

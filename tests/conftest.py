@@ -6,3 +6,5 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+pytest_plugins = ["support.every_response"]

@@ -13,11 +13,21 @@ pytest_plugins = ["support.ministack"]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.mark.parametrize(
-    "command", [("replay.py", "1"), ("task_calls.py",), ("task_resume.py", "1", "2")], ids=lambda c: c[0]
-)
-def test_a_benchmark_runs(command, ministack, monkeypatch):
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Their modules can be imported, and are not found by other tests."""
     monkeypatch.syspath_prepend(BENCHMARKS)
+    yield
+    for path in BENCHMARKS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("replay.py", "1"), ("surface.py", "3", "2"), ("task_calls.py",), ("task_resume.py", "1", "2")],
+    ids=lambda c: c[0],
+)
+def test_a_benchmark_runs(command, ministack, benchmarks):
     import measure
 
     account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
@@ -31,5 +41,20 @@ def test_a_benchmark_runs(command, ministack, monkeypatch):
     }
     dynamodb.close()
     assert measure.process(*command, variables=variables)
-    for name in ("measure", "payloads", "probe"):
-        sys.modules.pop(name, None)
+
+
+def test_a_revision_that_is_not_there_is_not_compared_with(benchmarks):
+    import before
+
+    with pytest.raises(before.NoRevision):
+        before.figures("0" * 40, 1, 1, 1)
+
+
+def test_this_revision_is_compared_with_itself(benchmarks):
+    import before
+
+    try:
+        found = before.figures("HEAD", 1, 1, 1)
+    except before.NoRevision as reason:
+        pytest.skip(str(reason))
+    assert all(min(each.before, each.today, each.ratio) > 0 for each in found.values())

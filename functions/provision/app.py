@@ -1,9 +1,10 @@
 """Provision a database: two questions while the client waits, then a task that asks before it costs money.
 
-To a client without tasks the call is an ordinary one, which asks all three questions round by round.
+To a client without tasks the call is an ordinary one, which asks all three questions round by round. The
+price list is a resource.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -13,6 +14,9 @@ from mcp_roundtrip import Context, ElicitationCancelled, ElicitationDeclined, Se
 server = Server("provision")
 
 TTL_MS = 3_600_000
+
+PRICES_TTL_MS = 3_600_000
+"""How long clients may keep the price list."""
 
 
 class Provisioned(BaseModel):
@@ -54,6 +58,18 @@ def is_kept(ctx: Context, database: Database) -> bool:
         return ctx.elicit("keep", question, bool)
     except (ElicitationDeclined, ElicitationCancelled):
         return False
+
+
+@server.resource(
+    "provision://prices",
+    title="Price list",
+    mime_type="application/json",
+    ttl_ms=PRICES_TTL_MS,
+    cache_scope="public",
+)
+def prices() -> dict[str, Any]:
+    """What a database costs, by size and region; a size is offered in the regions it has a price for."""
+    return {"unit": "US cents a month", "prices": PRICES}
 
 
 handler = server.lambda_handler

@@ -38,3 +38,8 @@ def find(location: str) -> dict[str, Place]:
 def names() -> str:
     """Every name there are figures for."""
     return ", ".join(sorted({place.name for place in PLACES}))
+
+
+def labels(start: str) -> list[str]:
+    """The labels that begin with `start`, upper or lower case."""
+    return sorted(place.label for place in PLACES if place.label.casefold().startswith(start.casefold()))

@@ -1,14 +1,14 @@
 """Update a work item under Azure DevOps' custom rules, asking for the fields that a rule requires.
 
-The dialogue is SEP-2322's "Real-World Example for Ephemeral Workflow".
+The dialogue is SEP-2322's "Real-World Example for Ephemeral Workflow". A prompt has a work item triaged.
 """
 
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from mcp_roundtrip import Context, Server, ToolError
-from tracker import changes, check, find, find_bug
+from mcp_roundtrip import Context, Server, ToolError, one_of
+from tracker import WorkItem, changes, check, find, find_bug, unresolved
 
 server = Server("work_items")
 
@@ -50,6 +50,35 @@ def update_work_item(ctx: Context, workItemId: int, fields: dict[str, str]) -> s
     return (
         f"{item.label} resolved as Duplicate of {original.label}. {changes(fields, 'duplicate link created')}"
     )
+
+
+@server.prompt(title="Triage a work item")
+def triage(ctx: Context, workItemId: int | None = None) -> str:
+    """Find out what is to be done about a work item.
+
+    Args:
+        workItemId: ID of the work item; you are asked for it otherwise.
+    """
+    item = which(ctx) if workItemId is None else find(workItemId)
+    others = "\n".join(f"- {other.heading}" for other in unresolved() if other != item)
+    return (
+        f"Triage {item.heading} ({item.state}).\n\n"
+        f"These are the other work items that are not resolved:\n{others}\n\n"
+        "Say whether one of them has the same cause, and which of the two is then the duplicate; whether the "
+        "title tells what somebody would see who has the problem, or else a better one; and which state it "
+        "should have. Set nothing yet: propose calls of update_work_item, and wait for me to agree."
+    )
+
+
+def which(ctx: Context) -> WorkItem:
+    """The work item the user picks."""
+    items = {item.heading: item for item in unresolved()}
+    return items[ctx.elicit("work_item", "Which work item is to be triaged?", one_of(items))]
+
+
+@server.completion("triage", "workItemId")
+def complete_id(value: str) -> list[str]:
+    return [str(item.id) for item in unresolved() if str(item.id).startswith(value)]
 
 
 handler = server.lambda_handler

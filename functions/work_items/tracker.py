@@ -23,6 +23,10 @@ class WorkItem:
     def label(self) -> str:
         return f"{self.type} #{self.id}"
 
+    @property
+    def heading(self) -> str:
+        return f"{self.label}: {self.title}"
+
 
 WORK_ITEMS = {
     int(number): WorkItem(int(number), **row)
@@ -44,6 +48,11 @@ def find_bug(number: int) -> WorkItem:
     if item.type != "Bug":
         raise ToolError(f"{item.label} is no bug: only bugs are resolved, and only as duplicates of bugs.")
     return item
+
+
+def unresolved() -> list[WorkItem]:
+    """The work items that are neither resolved nor closed, by ID."""
+    return [item for _, item in sorted(WORK_ITEMS.items()) if item.state not in ("Resolved", "Closed")]
 
 
 def check(fields: dict[str, str]) -> None:

@@ -3,9 +3,10 @@
     python tests/conformance/run.py [--record] [SCENARIO ...]
 
 Four servers: the one in `tests/conformance_server`, the same with a new process for every request, the same
-through a front door, and the application of `template.yaml` behind its own. Fails on a check that fails or
-warns without an excuse, on a scenario without results, on fewer passes than `expected.json` says; `--record`
-rewrites that file.
+through a front door, and the application of `template.yaml` behind its own; all once more as clients of
+2025-11-25 see them. Fails on a check that fails or warns without an excuse, on a scenario without results, on
+fewer passes than `expected.json` says, on a scenario of the suite that `inventory.py` does not mention;
+`--record` rewrites `expected.json`.
 """
 
 from __future__ import annotations
@@ -16,110 +17,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from inventory import NOT_RUN, ROOT, TARGETS, Target, unaccounted
 from suite import Suite, install
 from verdict import Row, judge
 
 from mcp_roundtrip.local import serve
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = ROOT / ".cache" / "conformance"
 EXPECTED: Final = Path(__file__).with_name("expected.json")
-
-FIXTURE: Final = ROOT / "tests" / "conformance_server" / "template.yaml"
-EXAMPLES: Final = ROOT / "template.yaml"
-
-SCENARIOS: Final = (
-    "server-stateless",
-    "tools-list",
-    "tools-call-simple-text",
-    "tools-call-error",
-    "http-header-validation",
-    "dns-rebinding-protection",
-    "input-required-result-basic-elicitation",
-    "input-required-result-basic-sampling",
-    "input-required-result-basic-list-roots",
-    "input-required-result-request-state",
-    "input-required-result-multiple-input-requests",
-    "input-required-result-multi-round",
-    "input-required-result-missing-input-response",
-    "input-required-result-result-type",
-    "input-required-result-unsupported-methods",
-    "input-required-result-tampered-state",
-    "input-required-result-capability-check",
-    "input-required-result-ignore-extra-params",
-    "input-required-result-validate-input",
-    "tasks-lifecycle",
-    "tasks-capability-negotiation",
-    "tasks-wire-fields",
-    "tasks-request-state-removal",
-    "tasks-mrtr-input",
-    "tasks-request-headers",
-    "tasks-dispatch-and-envelope",
-    "tasks-required-task-error",
-    "tasks-mrtr-composition",
-)
-ANY_SERVER: Final = (
-    "server-stateless",
-    "tools-list",
-    "http-header-validation",
-    "dns-rebinding-protection",
-    "input-required-result-unsupported-methods",
-)
-
-_FIXTURE_TOOL: Final = "it calls a tool that only the conformance server has"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """A server the suite is run against. `record` names its figures in `expected.json`."""
-
-    title: str
-    record: str
-    template: Path
-    scenarios: Sequence[str]
-    path: str = "/mcp"
-    fresh: bool = False
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    excused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-TARGETS: Final = (
-    Target("conformance server", "conformance_server", FIXTURE, SCENARIOS),
-    Target(
-        "conformance server, a new process for every request",
-        "conformance_server",
-        FIXTURE,
-        SCENARIOS,
-        fresh=True,
-    ),
-    # Under the same record: a client cannot tell a front door from the server behind it.
-    Target(
-        "conformance server, through a front door",
-        "conformance_server",
-        FIXTURE,
-        SCENARIOS,
-        path="/front_door",
-    ),
-    Target(
-        "template.yaml, through its front door",
-        "examples",
-        EXAMPLES,
-        ANY_SERVER,
-        parameters={"AuthMode": "none"},
-        excused={
-            "server-stateless": {
-                "sep-2575-server-rejects-undeclared-capability": _FIXTURE_TOOL,
-                "sep-2575-missing-capability-http-400": _FIXTURE_TOOL,
-                "sep-2575-http-server-no-independent-requests-on-stream": _FIXTURE_TOOL,
-                "sep-2575-server-no-log-without-loglevel": _FIXTURE_TOOL,
-            }
-        },
-    ),
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="only these")
     parser.add_argument("--record", action="store_true", help="rewrite expected.json")
     options = parser.parse_args(arguments)
-    if unknown := set(options.scenarios) - set(SCENARIOS):
+    if unknown := set(options.scenarios) - {name for target in TARGETS for name in target.scenarios}:
         parser.error(f"no scenario of this project: {', '.join(sorted(unknown))}")
     if options.record and options.scenarios:
         parser.error("--record needs all scenarios")
@@ -137,8 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except subprocess.SubprocessError as error:
         print(f"error: the suite could not be installed: {error}", file=sys.stderr)
         return 2
+    if unmentioned := unaccounted(suite.scenarios()):
+        print(f"error: not in inventory.py: {', '.join(unmentioned)}", file=sys.stderr)
+        return 2
     expected = {} if options.record else json.loads(EXPECTED.read_bytes())
-    rows = {target: run(target, suite, options.scenarios, expected) for target in TARGETS}
+    chosen = {target: selected(target, options.scenarios) for target in TARGETS}
+    rows = {target: run(target, suite, names, expected) for target, names in chosen.items() if names}
     report(rows)
     if any(row.problems for row in _flat(rows)):
         print(f"\nWhat the suite and the functions said: {CACHE / 'results'}")
@@ -148,10 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def selected(target: Target, only: Sequence[str]) -> list[str]:
+    """The target's scenarios, or those of them that are asked for."""
+    return [scenario for scenario in target.scenarios if not only or scenario in only]
+
+
 def run(
-    target: Target, suite: Suite, only: Sequence[str], expected: Mapping[str, Mapping[str, int]]
+    target: Target, suite: Suite, scenarios: Sequence[str], expected: Mapping[str, Mapping[str, int]]
 ) -> list[Row]:
-    """Serve a target and run its scenarios."""
+    """Serve a target and run these scenarios."""
     results = CACHE / "results" / target.title.replace(" ", "_").replace(",", "")
     results.mkdir(parents=True, exist_ok=True)
     port = _free_port()
@@ -167,18 +84,16 @@ def run(
             log=lambda line: print(line, file=log, flush=True),
         ) as app,
     ):
-        for scenario in target.scenarios:
-            if only and scenario not in only:
-                continue
-            checks = suite.run(scenario, app.url(target.path), results / scenario)
+        for scenario in scenarios:
+            checks = suite.run(scenario, target.revision, app.url(target.path), results / scenario)
             at_least = expected.get(target.record, {}).get(scenario, 0)
             rows.append(judge(scenario, checks, excused=target.excused.get(scenario, {}), at_least=at_least))
     return rows
 
 
 def report(rows: Mapping[Target, Sequence[Row]]) -> None:
-    """Print the table, then what is excused and what is wrong."""
-    width = max(map(len, SCENARIOS))
+    """Print the table, then what is left out, what is excused and what is wrong."""
+    width = max(len(row.scenario) for row in _flat(rows))
     print(f"{'scenario':{width}}  passed  failed  warnings  skipped  excused")
     for target, of_target in rows.items():
         print(target.title)
@@ -186,6 +101,9 @@ def report(rows: Mapping[Target, Sequence[Row]]) -> None:
             counts = f"{row.passed:6}  {row.failed:6}  {row.warnings:8}  {row.skipped:7}  {row.excused:7}"
             print(f"{row.scenario:{width}}  {counts}")
     print(f"{'total':{width}}  {sum(row.passed for row in _flat(rows)):6}")
+    for revision, reasons in NOT_RUN.items():
+        for scenario, reason in reasons.items():
+            print(f"not run: {revision}: {scenario}: {reason}")
     for target in rows:
         for scenario, excuses in target.excused.items():
             for check, reason in excuses.items():

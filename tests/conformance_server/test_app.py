@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from mcp_roundtrip.local.catalog import render
 from mcp_roundtrip.testing import Player
+from mcp_roundtrip.testing.modules import load_module
 from mcp_roundtrip.testing.player import Round
 from support.wire import assert_valid
 
@@ -20,23 +21,38 @@ ANSWERS: dict[str, Any] = {
     "step1": {"name": "Ada"},
     "step2": {"color": "blue"},
     "confirm": {"ok": True},
+    "user_context": {"context": "a test"},
     "client_roots": {"roots": [{"uri": "file:///engine"}]},
     "capital_question": SAMPLED,
     "greeting": SAMPLED,
 }
 
 
-def rounds(player: Player, tool: str) -> list[Round]:
-    """A call of the tool, every question answered."""
-    played = [player.call(tool)]
+ARGUMENTS: dict[str, Any] = {
+    "greet": {"name": "Ada"},
+    "slow_compute": {"seconds": 0},
+    "json_schema_2020_12_tool": {"email": "ada@example.com"},
+    "test_x_mcp_header": {"region": "eu"},
+    "test_prompt_with_arguments": {"arg1": "a", "arg2": "b"},
+    "test_prompt_with_embedded_resource": {"resourceUri": "test://example-resource"},
+}
+
+
+def rounds(first: Round) -> list[Round]:
+    """A call, and every question answered."""
+    played = [first]
     while asked := played[-1].asked:
         played.append(played[-1].answer(**{key: ANSWERS[key] for key in asked}))
     return played
 
 
-TOOLS = [tool["name"] for tool in Player(APP).request("tools/list")["result"]["tools"]]
+def names(method: str, member: str, called: str = "name") -> list[str]:
+    """What the list of that method holds."""
+    return [each[called] for each in Player(APP).request(method)["result"][member]]
 
 
+TOOLS = names("tools/list", "tools")
+RESOURCES = [*names("resources/list", "resources", "uri"), "test://template/123/data", "test://nowhere"]
 TASKS = {"failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
 
 
@@ -49,11 +65,43 @@ def test_a_tool_that_needs_a_task_refuses_a_client_without_them(tool: str) -> No
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in TASKS])
 def test_every_round_of_a_tool_is_valid_on_the_wire(tool: str) -> None:
-    played = rounds(Player(APP, log_level="debug"), tool)
+    player = Player(APP, log_level="debug")
+    played = rounds(player.call(tool, ARGUMENTS.get(tool)))
     for answered in played:
         for message in (*answered.notifications, answered.message):
             assert_valid("tools/call", message)
     assert played[-1].result["resultType"] == "complete"
+    assert played[-1].failed is (tool == "test_error_handling")
+
+
+@pytest.mark.parametrize("prompt", names("prompts/list", "prompts"))
+def test_every_round_of_a_prompt_is_valid_on_the_wire(prompt: str) -> None:
+    played = rounds(Player(APP).prompt(prompt, ARGUMENTS.get(prompt)))
+    for answered in played:
+        assert_valid("prompts/get", answered.message)
+    assert played[-1].messages
+
+
+@pytest.mark.parametrize("uri", RESOURCES)
+def test_every_resource_is_valid_on_the_wire(uri: str) -> None:
+    read = Player(APP).read(uri)
+    assert_valid("resources/read", read.message)
+    assert ("error" in read.message) is (uri == "test://nowhere")
+
+
+def test_a_completion_is_valid_on_the_wire() -> None:
+    ref = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
+    completed = Player(APP).request(
+        "completion/complete", ref=ref, argument={"name": "arg1", "value": "test"}
+    )
+    assert_valid("completion/complete", completed)
+    assert completed["result"]["completion"]["values"] == ["test", "testing"]
+
+
+def test_a_schema_of_its_authors_own_reaches_the_client_as_it_is() -> None:
+    tools = Player(APP).request("tools/list")["result"]["tools"]
+    schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
+    assert schemas["json_schema_2020_12_tool"] == load_module(APP.with_name("samples.py")).CONTACT_SCHEMA
 
 
 def test_the_front_doors_catalog_is_fresh() -> None:
@@ -62,7 +110,16 @@ def test_the_front_doors_catalog_is_fresh() -> None:
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 
 
-@pytest.mark.parametrize("method", ["server/discover", "tools/list", "prompts/list"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    ],
+)
 def test_everything_but_a_call_is_valid_on_the_wire(method: str) -> None:
     assert_valid(method, Player(APP).request(method))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import mcp_types as types
 import pytest
@@ -20,6 +22,9 @@ TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
 FRONT_DOOR = "/mcp"
 WEATHER = "/tools/weather"
+WORK_ITEMS = "/tools/work_items"
+
+PASSED_ON = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 
 pytestmark = pytest.mark.anyio
 
@@ -58,8 +63,8 @@ def served(application: Served) -> Served:
 def a_process_of_its_own_for_every_request(served: Served) -> Iterator[None]:
     before = served.app.processes_started
     yield
-    # The front door passes a call on: that is a second function, and a second process.
-    invocations = served.requests() + served.requests("tools/call", FRONT_DOOR)
+    # What the front door passes on goes to a second function, and a second process.
+    invocations = served.requests() + sum(served.requests(method, FRONT_DOOR) for method in PASSED_ON)
     assert served.app.processes_started - before == invocations > 0
 
 
@@ -181,3 +186,27 @@ async def test_a_client_that_cannot_be_asked_is_told_which_capability_is_missing
             await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
     assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
     assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, WORK_ITEMS])
+async def test_a_prompt_asks_and_goes_on_in_another_process(served: Served, path: str) -> None:
+    picked = "Bug #4522: Endless redirect after the laptop was asleep"
+    person = Person([accept(value=picked)])
+    async with Client(served.app.url(path), elicitation_callback=person) as client:
+        [message] = (await client.get_prompt("triage")).messages
+    assert isinstance(message.content, types.TextContent)
+    assert picked in message.content.text
+    assert len(person.asked) == 1
+    assert served.requests("prompts/get", path) == 2
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
+async def test_resources_are_read_and_their_variables_completed(served: Served, path: str) -> None:
+    async with Client(served.app.url(path)) as client:
+        [template] = (await client.list_resource_templates()).resource_templates
+        ref = types.ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
+        found = await client.complete(ref, {"name": "place", "value": "Hyd"})
+        uri = f"weather://normals/{quote(found.completion.values[0], safe='')}/7"
+        [read] = (await client.read_resource(uri)).contents
+    assert isinstance(read, types.TextResourceContents)
+    assert (read.uri, json.loads(read.text)["place"]) == (uri, "Hyderabad, India")

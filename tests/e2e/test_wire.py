@@ -39,7 +39,41 @@ def test_every_round_is_valid(
     assert played.result["resultType"] == "complete"
 
 
-@pytest.mark.parametrize("function", ["weather", "work_items", "summarize"])
-@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
-def test_discovery_and_the_list_are_valid(function: str, method: str) -> None:
-    assert_valid(method, Player(FUNCTIONS / function / "app.py").request(method))
+READS = [
+    ("weather", "weather://places"),
+    ("weather", "weather://normals/Tokyo%2C%20Japan/7"),
+    ("weather", "weather://normals/Atlantis/7"),
+    ("provision", "provision://prices"),
+]
+
+
+@pytest.mark.parametrize(("function", "uri"), READS)
+def test_every_read_is_valid(function: str, uri: str) -> None:
+    assert_valid("resources/read", Player(FUNCTIONS / function / "app.py").read(uri).message)
+
+
+@pytest.mark.parametrize("given", [{"work_item": "Task #4410: Move the nightly build to the new agents"}, {}])
+def test_every_round_of_a_prompt_is_valid(given: dict[str, Any]) -> None:
+    played = Player(FUNCTIONS / "work_items/app.py").prompt("triage")
+    assert_valid("prompts/get", played.message)
+    answered = played.answer(**given) if given else played.answer(work_item=DECLINE)
+    assert_valid("prompts/get", answered.message)
+
+
+LISTS = {
+    "weather": ["tools/list", "resources/list", "resources/templates/list"],
+    "work_items": ["tools/list", "prompts/list"],
+    "provision": ["tools/list", "resources/list"],
+    "summarize": ["tools/list"],
+    "approval": ["tools/list"],
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "method"),
+    [(function, method) for function, lists in LISTS.items() for method in ["server/discover", *lists]],
+)
+def test_discovery_and_the_lists_are_valid(function: str, method: str) -> None:
+    message = Player(FUNCTIONS / function / "app.py").request(method)
+    assert "result" in message
+    assert_valid(method, message)

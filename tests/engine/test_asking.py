@@ -18,7 +18,8 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.outcome import Done
+from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.replay import replay
 from support.passes import Passes, accept, asked, error
 
 
@@ -82,6 +83,29 @@ def test_several_questions_share_a_round_and_come_back_in_order() -> None:
 
 def test_an_answer_without_state_is_taken_for_questions_before_the_first_effect() -> None:
     assert Passes(size_then_name)(size=accept(vcpus=3), name=accept("n")) == Done("n:3")
+
+
+def test_a_signed_link_is_no_effect_that_an_answer_without_state_could_come_too_late_for() -> None:
+    def body(ctx: Context) -> bool:
+        ctx.signed_link("link", "https://x.test")
+        return ctx.elicit("keep", "Keep it?", bool)
+
+    assert Passes(body)(keep=accept(True)) == Done(True)
+
+
+def test_a_run_may_be_kept_from_taking_defaults() -> None:
+    def body(ctx: Context) -> bool:
+        return ctx.elicit("keep", "Keep it?", bool, default=False)
+
+    passes = Passes(body, capabilities={})
+    assert passes() == Done(False)
+    run = passes.make_run()
+    run.takes_defaults = False
+    outcome = replay(body, {"ctx": Context(run, passes.info)}, run)
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, MissingClientCapability)
+    assert outcome.error.required == {"elicitation": {"form": {}}}
+    assert outcome.error.questions.keys() == {"keep"}
 
 
 def test_an_answer_without_state_is_not_taken_after_an_effect() -> None:

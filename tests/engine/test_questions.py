@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, DefinitionError, Elicit, ElicitationDeclined, Root, Sampled, UsageError
+from mcp_roundtrip import (
+    Context,
+    DefinitionError,
+    Elicit,
+    ElicitationDeclined,
+    NamespacedRequest,
+    Root,
+    Sampled,
+    UsageError,
+)
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from support.passes import Passes, accept
@@ -192,8 +201,13 @@ def test_a_namespaced_request_needs_the_clients_declaration() -> None:
     assert outcome.error.data == {"requiredCapabilities": EXTENDED}  # type: ignore[attr-defined]  # -32021
 
 
-def test_namespaced_requests_are_off_unless_the_server_turns_them_on() -> None:
-    outcome = Passes(approval, EXTENDED)()
+def approval_among_others(ctx: Context) -> Any:
+    return ctx.ask(NamespacedRequest("approve", "com.example/approval", {}))[0]
+
+
+@pytest.mark.parametrize("body", [approval, approval_among_others])
+def test_namespaced_requests_are_off_unless_the_server_turns_them_on(body: Any) -> None:
+    outcome = Passes(body, EXTENDED)()
     assert isinstance(outcome, Failed)
     assert isinstance(outcome.error, UsageError)
 

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,9 +8,10 @@ import pytest
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.model import Reply, Request
+from mcp_roundtrip.local.model import Reply
 from mcp_roundtrip.testing import CANCEL, DECLINE, Player
 from mcp_roundtrip.testing.environment import make_ports
+from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "approval/app.py"
@@ -24,23 +24,6 @@ ALICE, BOB = ({"jwt": {"claims": {"iss": "https://id", "sub": user}}} for user i
 @pytest.fixture
 def extended() -> Player:
     return Player(APP, {"extensions": {APPROVAL: {}}}, always_replay=True)
-
-
-class ApprovalSystem:
-    """A web service that keeps decisions, and says `broken` instead where a test wants it to."""
-
-    def __init__(self) -> None:
-        self.decisions: dict[str, bool] = {}
-        self.broken: Reply | None = None
-
-    def __call__(self, request: Request) -> Reply:
-        reference, wanted = request.target.split("/")[-2:]
-        assert (request.method, wanted) == ("GET", "decision")
-        if self.broken is not None:
-            return self.broken
-        if reference not in self.decisions:
-            return Reply(404)
-        return Reply(200, body=json.dumps({"approved": self.decisions[reference]}).encode())
 
 
 class Browser:

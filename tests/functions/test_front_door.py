@@ -7,7 +7,21 @@ import pytest
 
 from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.local.catalog import servers
-from mcp_roundtrip.local.samples import DUPLICATE, HYDERABAD, RESOLVE, call, message, post
+from mcp_roundtrip.local.samples import (
+    DUPLICATE,
+    HYDERABAD,
+    HYDERABAD_IN_JULY,
+    PLACE,
+    PRICES,
+    RESOLVE,
+    TRIAGE,
+    WORK_ITEM,
+    call,
+    message,
+    post,
+    prompt,
+    read,
+)
 from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
@@ -48,17 +62,27 @@ class Deployment:
         return handle(OWNERS[owner].endpoint, event, context, lambda: self.ports)
 
 
-def test_the_list_is_what_the_owners_list_themselves() -> None:
+@pytest.mark.parametrize(
+    ("method", "member", "key"),
+    [
+        ("tools/list", "tools", "name"),
+        ("prompts/list", "prompts", "name"),
+        ("resources/list", "resources", "uri"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+    ],
+)
+def test_a_list_is_what_the_owners_list_themselves(method: str, member: str, key: str) -> None:
     deployment = Deployment()
-    listed = {tool["name"]: tool for tool in deployment.result(message("tools/list"))["tools"]}
-    own = {
-        tool["name"]: tool
-        for server in OWNERS.values()
-        for tool in handle(server.endpoint, message("tools/list"), None, lambda: deployment.ports)["result"][
-            "tools"
-        ]
-    }
-    assert listed == own
+    listed = {each[key]: each for each in deployment.result(message(method))[member]}
+    answers = [
+        handle(server.endpoint, message(method), None, lambda: deployment.ports) for server in OWNERS.values()
+    ]
+    own = [each for answer in answers if "result" in answer for each in answer["result"][member]]
+    assert listed == {each[key]: each for each in own}
+    assert own
+
+
+def test_every_owner_is_behind_the_front_door() -> None:
     assert {*OWNERS, "front_door"} == {path.parent.name for path in FUNCTIONS.glob("*/app.py")}
 
 
@@ -67,6 +91,7 @@ def test_discovery_presents_one_server() -> None:
     result = deployment.result(message("server/discover"))
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"
     assert result["instructions"]
+    assert {"tools", "prompts", "resources", "completions"} <= result["capabilities"].keys()
     assert deployment.forwarded == []
 
 
@@ -143,12 +168,74 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alo
     assert isinstance(failure, OwnerFailed)
 
 
-@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "tasks/result"])
+@pytest.mark.parametrize("method", ["resources/subscribe", "tasks/result"])
 def test_methods_it_does_not_have_are_not_found(method: str) -> None:
-    params = {"taskId": "none"} if method == "tasks/result" else {}
+    params = {"taskId": "none"} if method == "tasks/result" else {"uri": PRICES}
     assert Deployment().send(message(method, **params))["error"]["code"] == -32601
 
 
-def test_a_call_is_answered_under_the_front_doors_name() -> None:
-    result = Deployment().result(call("get_weather", {"location": "Tokyo", "month": 1}))
+@pytest.mark.parametrize(
+    ("event", "owner"),
+    [
+        (read("weather://places"), "weather"),
+        (read(HYDERABAD_IN_JULY), "weather"),
+        (read(PRICES), "provision"),
+        (prompt(TRIAGE, {"workItemId": "4522"}), "work_items"),
+        (message("completion/complete", **PLACE), "weather"),
+        (message("completion/complete", **WORK_ITEM), "work_items"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value["method"],
+)
+def test_prompts_reads_and_completions_go_to_their_owner(event: Mapping[str, Any], owner: str) -> None:
+    deployment = Deployment()
+    result = deployment.result(event)
+    assert result["resultType"] == "complete"
+    assert [forwarded for forwarded, _, _ in deployment.forwarded] == [owner]
+    assert "catalog_drift" not in dict(deployment.observer.events)
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        (read("weather://nowhere"), {"uri": "weather://nowhere"}),
+        (read("weather://normals/Tokyo, Japan/7"), {"uri": "weather://normals/Tokyo, Japan/7"}),
+        (read("weather://normals/a/b/7"), {"uri": "weather://normals/a/b/7"}),
+        (prompt("nobody", {}), None),
+        (
+            message("completion/complete", **{**WORK_ITEM, "ref": {"type": "ref/prompt", "name": "nobody"}}),
+            None,
+        ),
+    ],
+    ids=str,
+)
+def test_what_no_owner_has_is_refused_and_not_forwarded(event: Mapping[str, Any], data: Any) -> None:
+    deployment = Deployment()
+    error = deployment.send(event)["error"]
+    assert (error["code"], error.get("data")) == (-32602, data)
+    assert deployment.forwarded == []
+
+
+def test_a_prompt_that_asks_passes_through_round_by_round() -> None:
+    deployment = Deployment()
+    asked = deployment.result(prompt(TRIAGE, {}))
+    [picked, *_] = asked["inputRequests"]["work_item"]["params"]["requestedSchema"]["properties"]["value"][
+        "enum"
+    ]
+    answers = {"work_item": {"action": "accept", "content": {"value": picked}}}
+    retried = prompt(TRIAGE, {}, inputResponses=answers, requestState=asked["requestState"])
+    assert picked in deployment.result(retried)["messages"][0]["content"]["text"]
+    assert [owner for owner, _, _ in deployment.forwarded] == ["work_items"] * 2
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        call("get_weather", {"location": "Tokyo", "month": 1}),
+        read(HYDERABAD_IN_JULY),
+        prompt(TRIAGE, {"workItemId": "4522"}),
+    ],
+    ids=lambda event: event["method"],
+)
+def test_what_is_passed_on_is_answered_under_the_front_doors_name(event: Mapping[str, Any]) -> None:
+    result = Deployment().result(event)
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"

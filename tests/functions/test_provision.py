@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -97,3 +98,11 @@ def test_a_user_who_does_not_say_what_is_wanted_gets_nothing(inline: Player, ref
 def test_a_client_without_elicitation_is_told_what_is_missing() -> None:
     refused = Player(APP, capabilities={}).call("provision_database", NAME)
     assert refused.error["code"] == -32021
+
+
+def test_the_price_list_is_what_databases_are_sold_at(play: Player) -> None:
+    read = play.read("provision://prices")
+    [held] = read.contents
+    assert held["mimeType"] == "application/json"
+    assert json.loads(held["text"]) == {"unit": "US cents a month", "prices": PRICES}
+    assert (read.result["ttlMs"], read.result["cacheScope"]) == (3_600_000, "public")

@@ -1,3 +1,7 @@
+import json
+from typing import Any
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,3 +95,63 @@ def test_every_place_has_twelve_months_and_a_name_of_its_own() -> None:
     assert len({place.label for place in PLACES}) == len(PLACES)
     for place in PLACES:
         assert {len(place.high_c), len(place.low_c), len(place.precipitation_mm)} == {12}
+
+
+def uri(place: str, month: object) -> str:
+    return f"weather://normals/{quote(place, safe='')}/{month}"
+
+
+def contents(play: Player, of: str) -> Any:
+    [held] = play.read(of).contents
+    assert (held["uri"], held["mimeType"]) == (of, "application/json")
+    return json.loads(held["text"])
+
+
+def test_the_places_can_be_read(play: Player) -> None:
+    assert [row["place"] for row in contents(play, "weather://places")] == [place.label for place in PLACES]
+
+
+@given(st.sampled_from(PLACES), st.integers(1, 12))
+def test_the_resource_of_a_place_and_a_month_is_what_the_tool_tells(place: Any, month: int) -> None:
+    play = Player(APP)
+    told = play.call("get_weather", {"location": place.label, "month": month}).structured
+    assert contents(play, uri(place.label, month)) == told
+
+
+@pytest.mark.parametrize("of", ["weather://places", uri("Tokyo, Japan", 7)])
+def test_what_never_changes_may_be_kept_by_everybody(play: Player, of: str) -> None:
+    result = play.read(of).result
+    assert (result["ttlMs"], result["cacheScope"]) == (86_400_000, "public")
+
+
+@pytest.mark.parametrize(
+    ("place", "month"),
+    [
+        ("Hyderabad", 7),
+        ("Tokyo", 7),
+        ("tokyo, japan", 7),
+        ("Atlantis", 7),
+        ("", 7),
+        ("Tokyo, Japan", 0),
+        ("Tokyo, Japan", 13),
+        ("Tokyo, Japan", "July"),
+    ],
+)
+def test_a_place_or_a_month_without_figures_has_no_resource(play: Player, place: str, month: object) -> None:
+    refused = play.read(uri(place, month)).error
+    assert (refused["code"], refused["data"]) == (-32602, {"uri": uri(place, month)})
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("hyd", ["Hyderabad, India", "Hyderabad, Pakistan"]),
+        ("HYDERABAD, P", ["Hyderabad, Pakistan"]),
+        ("Atlantis", []),
+        ("", sorted(place.label for place in PLACES)),
+    ],
+)
+def test_places_complete_themselves(play: Player, typed: str, offered: list[str]) -> None:
+    template = {"type": "ref/resource", "uri": "weather://normals/{place}/{month}"}
+    asked = {"ref": template, "argument": {"name": "place", "value": typed}}
+    assert play.request("completion/complete", **asked)["result"]["completion"]["values"] == offered

@@ -1,9 +1,10 @@
 import pytest
 
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player, Round
+from mcp_roundtrip.testing import CANCEL, DECLINE, Player, Round, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "work_items/app.py"
+UNRESOLVED = load_module(FUNCTIONS / "work_items/tracker.py").unresolved()
 DUPLICATE = {"resolution": "Duplicate"}
 
 
@@ -97,3 +98,59 @@ def test_a_client_without_elicitation_is_told_what_is_missing_only_if_a_rule_app
     play = Player(APP, capabilities={"sampling": {}})
     assert resolve(play).error["code"] == -32021
     assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed
+
+
+def said(played: Round) -> str:
+    [message] = played.messages
+    assert message["role"] == "user"
+    return str(message["content"]["text"])
+
+
+def test_a_triage_is_of_the_work_item_that_was_named(play: Player) -> None:
+    text = said(play.prompt("triage", {"workItemId": "4522"}))
+    assert text.startswith("Triage Bug #4522: Endless redirect after the laptop was asleep (Active).")
+    assert text.count("#4522") == 1
+    assert all(item.heading in text for item in UNRESOLVED)
+
+
+def test_a_triage_of_no_work_item_asks_which_of_those_that_are_not_resolved(play: Player) -> None:
+    asked = play.prompt("triage")
+    form = asked.asked["work_item"]["params"]["requestedSchema"]
+    assert form["properties"]["value"]["enum"] == [item.heading for item in UNRESOLVED]
+    assert not any(item.state == "Resolved" for item in UNRESOLVED)
+    for item in UNRESOLVED:
+        assert said(asked.answer(work_item=item.heading)) == said(
+            play.prompt("triage", {"workItemId": str(item.id)})
+        )
+
+
+def test_a_triage_of_a_work_item_that_is_not_there_is_refused_and_names_those_there_are(play: Player) -> None:
+    assert "4301" in play.prompt("triage", {"workItemId": "1"}).error["message"]
+
+
+@pytest.mark.parametrize("given", ["first", "4522.5", ""])
+def test_a_triage_of_what_is_no_id_is_invalid_params(play: Player, given: str) -> None:
+    assert play.prompt("triage", {"workItemId": given}).error["code"] == -32602
+
+
+@pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
+def test_a_user_who_picks_none_gets_no_prompt(play: Player, refusal: object) -> None:
+    assert play.prompt("triage", work_item=refusal).error["code"] == -32603
+
+
+def test_a_client_that_cannot_be_asked_has_to_name_the_work_item() -> None:
+    play = Player(APP, capabilities={})
+    assert play.prompt("triage").error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    assert "#4522" in said(play.prompt("triage", {"workItemId": "4522"}))
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("43", ["4301"]), ("45", ["4522", "4530"]), ("41", []), ("", [str(item.id) for item in UNRESOLVED])],
+)
+def test_ids_complete_themselves(play: Player, typed: str, offered: list[str]) -> None:
+    asked = {
+        "ref": {"type": "ref/prompt", "name": "triage"},
+        "argument": {"name": "workItemId", "value": typed},
+    }
+    assert play.request("completion/complete", **asked)["result"]["completion"]["values"] == offered

@@ -259,7 +259,8 @@ def test_malformed_task_metadata_is_invalid(world: LegacyWorld, task: Any) -> No
 def test_the_client_decides_whether_there_is_a_task(world: LegacyWorld) -> None:
     meta = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     result = world.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
-    assert (result["resultType"], result["content"][0]["text"]) == ("complete", "x")
+    assert "task" not in result
+    assert result["content"][0]["text"] == "x"
 
 
 def test_a_tool_that_must_be_a_task_and_one_that_cannot_be_are_told_apart(world: LegacyWorld) -> None:
@@ -269,8 +270,7 @@ def test_a_tool_that_must_be_a_task_and_one_that_cannot_be_are_told_apart(world:
 
 
 def test_without_a_task_a_client_is_asked_what_it_declared_alone(world: LegacyWorld) -> None:
-    error = world.ask("tools/call", name="greet")["error"]
-    assert (error["code"], error["data"]["requiredCapabilities"].keys()) == (-32021, {"elicitation"})
+    assert world.ask("tools/call", name="greet")["result"]["isError"]
     meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
     asked = world.ask("tools/call", name="greet", _meta=meta)["result"]
     done = world.ask(
@@ -523,11 +523,20 @@ def test_nothing_of_this_dialect_reaches_a_modern_client(world: LegacyWorld) -> 
     assert ignored["resultType"] == "complete"
 
 
-def test_without_the_setting_legacy_clients_learn_which_versions_there_are() -> None:
-    modern = LegacyWorld(Server("modern"))
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
-    refused = modern.request(body)
-    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32022)
+def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
+    without = Server("without")
+    without.tool(task="required")(echo)
+    without.tool(task="optional")(compute)
+    world = LegacyWorld(without)
+    assert "tasks" not in world.ask("initialize")["result"]["capabilities"]
+    assert all("execution" not in tool for tool in world.ask("tools/list")["result"]["tools"])
+    assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
+    params = {"name": "compute", "arguments": {"label": "x"}, "task": {}}
+    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    assert json.loads(response.body)["result"]["content"][0]["text"] == "x"
+    refused = world.ask("tools/call", name="echo")["result"]
+    assert refused["isError"]
+    assert "tasks" in refused["content"][0]["text"]
 
 
 def test_a_dialect_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -539,14 +548,20 @@ def test_a_dialect_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         FrontDoor("x", tmp_path / "catalog.json", legacy_tasks=unknown)
 
 
+def test_a_dialect_for_clients_that_are_not_served_is_refused() -> None:
+    with pytest.raises(DefinitionError):
+        Server("x", legacy_tasks="sep-2322", legacy_clients=False)
+
+
 def test_the_dialect_is_imported_where_it_is_spoken_alone() -> None:
     code = """
 import sys
 from mcp_roundtrip import Server
-Server("modern").endpoint
-assert "mcp_roundtrip.server.legacy" not in sys.modules
+Server("plain").endpoint.legacy_handlers()
+assert "mcp_roundtrip.server.legacy" in sys.modules
+dialect = Server("dialect", legacy_tasks="sep-2322").endpoint
 assert "mcp_roundtrip.server.sep_2322" not in sys.modules
-Server("both", legacy_tasks="sep-2322").endpoint
+dialect.legacy_handlers()
 assert "mcp_roundtrip.server.sep_2322" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
@@ -603,7 +618,7 @@ def test_without_tools_that_take_time_there_are_no_tasks() -> None:
 
 def test_the_tools_say_whether_they_take_tasks(world: LegacyWorld) -> None:
     result = world.ask("tools/list")["result"]
-    assert result.keys() == {"tools"}
+    assert result.keys() == {"tools", "_meta"}
     tools = {tool["name"]: tool for tool in result["tools"]}
     support = {name: tool["execution"]["taskSupport"] for name, tool in tools.items() if "execution" in tool}
     assert support == {

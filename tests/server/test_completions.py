@@ -133,6 +133,14 @@ def test_a_completion_that_raises_is_an_internal_error_and_in_the_log() -> None:
     assert [event for event, _ in play.observer.failures] == ["completion_raised"]
 
 
+def test_one_text_is_not_taken_for_its_characters() -> None:
+    other = Server("other")
+    other.prompt("p")(review)
+    other.completion("p", "language")(lambda value: "abc")
+    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": ""}}
+    assert Player(other).request("completion/complete", **params)["error"]["code"] == -32603
+
+
 def test_a_completion_is_of_an_argument_that_is_there() -> None:
     other = Server("other")
     other.prompt("p")(lambda: "x")

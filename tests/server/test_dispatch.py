@@ -228,11 +228,18 @@ def test_an_unknown_tool_is_invalid_params() -> None:
     assert code(post(http_event(call("no_such_tool")))) == (400, -32602)
 
 
-def test_a_legacy_initialize_is_told_which_versions_exist() -> None:
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
+def test_where_legacy_clients_are_not_served_an_initialize_is_told_which_versions_exist(
+    version: str | None,
+) -> None:
+    modern = Server("modern", legacy_clients=False, ports=make_ports)
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
-    status, answer = post(http_event(body, headers={"content-type": "application/json"}))
-    assert (status, answer["error"]["code"]) == (400, -32022)
-    assert answer["error"]["data"]["supported"] == ["2026-07-28"]
+    given = {} if version is None else {"mcp-protocol-version": version}
+    response = modern.lambda_handler(http_event(body, headers=given), None)
+    error = json.loads(response["body"])["error"]
+    assert (response["statusCode"], error["code"]) == (400, -32022)
+    assert error["data"]["supported"] == ["2026-07-28"]
+    assert "2026-07-28" in error["message"]
 
 
 # -- answers --------------------------------------------------------------------------------------------
@@ -366,11 +373,10 @@ def test_a_name_that_is_shown_is_cut() -> None:
         assert len(response["body"]) < 1_000
 
 
-@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
-def test_an_initialize_without_modern_metadata_always_learns_the_versions(version: str | None) -> None:
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26"])
+def test_an_initialize_with_the_header_of_another_era_learns_the_versions(version: str) -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
-    given = {} if version is None else {"mcp-protocol-version": version}
-    status, answer = post(http_event(body, headers=given))
+    status, answer = post(http_event(body, headers={"mcp-protocol-version": version}))
     assert (status, answer["error"]["code"]) == (400, -32022)
     assert "2026-07-28" in answer["error"]["message"]
 

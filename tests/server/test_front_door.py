@@ -14,7 +14,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
-from mcp_roundtrip.server.dispatch import Endpoint, ServerFacts, ToolServer
+from mcp_roundtrip.server.dispatch import PAGE_SIZE, Endpoint, ServerFacts, ToolServer
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
@@ -38,10 +38,10 @@ def last(ctx: Context) -> str:
     return "done"
 
 
-def front_door(folder: Path, **servers: Server) -> FrontDoor:
+def front_door(folder: Path, page_size: int = PAGE_SIZE, **servers: Server) -> FrontDoor:
     path = folder / "catalog.json"
     path.write_text(json.dumps(contents(servers)))
-    return FrontDoor("one", path)
+    return FrontDoor("one", path, page_size=page_size)
 
 
 @pytest.fixture
@@ -94,3 +94,28 @@ def test_the_extension_is_advertised_if_an_owner_has_tasks(tmp_path: Path, ports
 def test_without_tasks_their_methods_do_not_exist(tmp_path: Path, ports: Ports) -> None:
     body = message("tasks/get", meta=TASKS, taskId="A" * 32)
     assert post(front_door(tmp_path, plain=plain).endpoint, body, ports)["error"]["code"] == -32601
+
+
+def test_a_list_is_the_same_for_every_request_that_asks_under_its_own_id(
+    tmp_path: Path, ports: Ports
+) -> None:
+    door = front_door(tmp_path, plain=plain, lasting=lasting)
+    asked = [{**message("tools/list"), "id": request_id} for request_id in (1, 'a "quoted" one', 1)]
+    answers = [post(door.endpoint, body, ports) for body in asked]
+    assert [answer["id"] for answer in answers] == [body["id"] for body in asked]
+    assert answers[0]["result"] == answers[1]["result"] == answers[2]["result"]
+    assert [tool["name"] for tool in answers[0]["result"]["tools"]] == ["greet", "last"]
+
+
+def test_the_pages_of_a_list_are_kept_apart_and_no_other_cursor_is_taken(
+    tmp_path: Path, ports: Ports
+) -> None:
+    door = front_door(tmp_path, page_size=1, plain=plain, lasting=lasting)
+    for _ in range(2):
+        first = post(door.endpoint, message("tools/list"), ports)["result"]
+        second = post(door.endpoint, message("tools/list", cursor=first["nextCursor"]), ports)["result"]
+        assert [first["tools"][0]["name"], second["tools"][0]["name"]] == ["greet", "last"]
+        assert "nextCursor" not in second
+        for cursor in ("1.forged", 1, [first["nextCursor"]], {}):
+            refused = post(door.endpoint, message("tools/list", cursor=cursor), ports)
+            assert refused["error"]["code"] == -32602

@@ -215,6 +215,20 @@ def test_a_missing_capability_is_named() -> None:
     assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
+def test_the_decorator_needs_no_parentheses() -> None:
+    other = Server("other")
+
+    @other.prompt
+    def bare(text: str = Field(description="What to say")) -> str:
+        return text
+
+    [listed] = Player(other).request("prompts/list")["result"]["prompts"]
+    assert listed["name"] == "bare"
+    assert listed["arguments"] == [{"name": "text", "description": "What to say", "required": True}]
+    with pytest.raises(DefinitionError):
+        other.resource(bare)  # type: ignore[arg-type]  # what a forgotten URI looks like
+
+
 def test_a_name_is_taken_once_and_can_be_sent() -> None:
     other = Server("other")
     other.prompt("one")(lambda: "x")

@@ -26,8 +26,8 @@ EVENTS = ROOT / "events"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`what` is a JSON-RPC error code, a resultType, "tool error" or how many messages failed; None without a
-    body.
+    """`what` is a JSON-RPC error code, a resultType ("complete" where the protocol version has none),
+    "tool error" or how many messages failed; None without a body.
 
     `status` is None for a direct invocation, which has no HTTP response.
     """
@@ -45,16 +45,22 @@ STABLE: Mapping[str, Outcome] = {
     "front_door/direct_list.json": Outcome(None, DONE),
     "front_door/discover.json": Outcome(200, DONE),
     "front_door/get.json": Outcome(405, -32600),
-    "front_door/initialize.json": Outcome(400, -32022),
+    "front_door/initialize.json": Outcome(200, DONE),
     "front_door/list.json": Outcome(200, DONE),
     "front_door/notification.json": Outcome(202, None),
+    "front_door/prompts.json": Outcome(200, DONE),
+    "front_door/resources.json": Outcome(200, DONE),
     "front_door/task_without_extension.json": Outcome(400, -32021),
+    "front_door/templates.json": Outcome(200, DONE),
     "front_door/unknown_method.json": Outcome(404, -32601),
-    "front_door/unknown_tool.json": Outcome(400, -32602),
+    "front_door/unknown_prompt.json": Outcome(400, -32602),
+    "front_door/unknown_resource.json": Outcome(400, -32602),
     "front_door/unknown_task.json": Outcome(400, -32602),
+    "front_door/unknown_tool.json": Outcome(400, -32602),
     "provision/bad_arguments.json": Outcome(200, TOOL_ERROR),
     "provision/call.json": Outcome(200, ASKS),
     "provision/direct_call.json": Outcome(None, ASKS),
+    "provision/read.json": Outcome(200, DONE),
     "provision/without_tasks.json": Outcome(200, ASKS),
     "provision_worker/invoke.json": Outcome(None, None),
     "provision_worker/queue.json": Outcome(None, 0),
@@ -64,17 +70,29 @@ STABLE: Mapping[str, Outcome] = {
     "weather/bad_arguments.json": Outcome(200, TOOL_ERROR),
     "weather/call.json": Outcome(200, ASKS),
     "weather/call_at_once.json": Outcome(200, DONE),
+    "weather/complete.json": Outcome(200, DONE),
     "weather/direct_call.json": Outcome(None, ASKS),
     "weather/direct_forged_state.json": Outcome(None, -32602),
     "weather/direct_notification.json": Outcome(None, None),
+    "weather/direct_read.json": Outcome(None, DONE),
     "weather/discover.json": Outcome(200, DONE),
     "weather/forged_state.json": Outcome(400, -32602),
     "weather/header_mismatch.json": Outcome(400, -32020),
     "weather/missing_capability.json": Outcome(400, -32021),
     "weather/missing_meta.json": Outcome(400, -32602),
     "weather/not_json.json": Outcome(400, -32700),
+    "weather/read.json": Outcome(200, DONE),
+    "weather/read_template.json": Outcome(200, DONE),
+    "weather/read_unknown_place.json": Outcome(400, -32602),
+    "weather/resources.json": Outcome(200, DONE),
+    "weather/templates.json": Outcome(200, DONE),
     "work_items/call.json": Outcome(200, ASKS),
+    "work_items/complete.json": Outcome(200, DONE),
     "work_items/direct_call.json": Outcome(None, ASKS),
+    "work_items/prompt.json": Outcome(200, DONE),
+    "work_items/prompt_asks.json": Outcome(200, ASKS),
+    "work_items/prompt_bad_arguments.json": Outcome(400, -32602),
+    "work_items/prompts.json": Outcome(200, DONE),
     "work_items/retry_without_state.json": Outcome(200, ASKS),
     "work_items/unknown_work_item.json": Outcome(200, TOOL_ERROR),
 }
@@ -87,6 +105,7 @@ LIVE: Mapping[str, Outcome] = {
     "live/weather/moved_state.json": Outcome(400, -32602),
     "live/weather/retry.json": Outcome(200, DONE),
     "live/work_items/final.json": Outcome(200, DONE),
+    "live/work_items/prompt_retry.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
 """Events that `mcp_roundtrip.local.sample_events.live` makes; each is good for ten minutes."""
@@ -120,7 +139,7 @@ def _what(answer: Any) -> int | str | None:
         code: int = answer["error"]["code"]
         return code
     result = answer["result"]
-    return TOOL_ERROR if result.get("isError") else str(result["resultType"])
+    return TOOL_ERROR if result.get("isError") else str(result.get("resultType", DONE))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from mcp_roundtrip.engine.questions import (
     Sample,
     Sampled,
 )
-from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.errors import (
     DefinitionError,
     Drift,
@@ -37,13 +36,14 @@ from mcp_roundtrip.schema.choices import one_of
 from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.schema.mirroring import McpHeader
 from mcp_roundtrip.server.app import Server
-from mcp_roundtrip.server.front_door import FrontDoor
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.protocol.trace import TraceContext
     from mcp_roundtrip.schema.contents import ResourceContents
     from mcp_roundtrip.schema.messages import PromptMessage
     from mcp_roundtrip.server.completions import Completion
+    from mcp_roundtrip.server.front_door import FrontDoor
 
 __all__ = [
     "AsyncContext",
@@ -90,8 +90,10 @@ __all__ = [
 # Imported at first use: servers with tools alone do without these modules.
 _LATER = {
     "Completion": "mcp_roundtrip.server.completions",
+    "FrontDoor": "mcp_roundtrip.server.front_door",
     "PromptMessage": "mcp_roundtrip.schema.messages",
     "ResourceContents": "mcp_roundtrip.schema.contents",
+    "Retry": "mcp_roundtrip.engine.retry",
     "TraceContext": "mcp_roundtrip.protocol.trace",
 }
 

@@ -122,15 +122,19 @@ class ProtocolError(McpRoundtripError):
 
 
 class MissingClientCapability(ProtocolError):
-    """-32021 with exactly the capabilities (`required`, in ClientCapabilities form) that are missing."""
+    """-32021 with exactly the capabilities (`required`, in ClientCapabilities form) that are missing.
 
-    def __init__(self, required: Mapping[str, Any]) -> None:
+    `questions` are those that could not be asked, by key; they stay here.
+    """
+
+    def __init__(self, required: Mapping[str, Any], questions: Mapping[str, Any] | None = None) -> None:
         super().__init__(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
             "This request needs client capabilities that it does not declare",
             {"requiredCapabilities": required},
         )
         self.required = required
+        self.questions = questions or {}
 
 
 class DefinitionError(McpRoundtripError):

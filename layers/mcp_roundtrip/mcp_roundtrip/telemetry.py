@@ -42,17 +42,19 @@ class LogObserver:
         except ValueError as error:  # POWERTOOLS_LOG_LEVEL is no level: rather too many lines than no answer
             self._logger = _logger("INFO")
             self.failure("misconfigured", error)
+        # Logger's own methods look for it anew every time, which costs more than what they then do.
+        self._keys = self._logger.registered_formatter
 
     def begin(self, correlation_id: str) -> None:
         """Put the invocation's id on every line and metric that follows, and nothing of the one before."""
-        self._logger.remove_keys(list(self._tags))
+        self._keys.remove_keys(self._tags)
         self._tags = {}
         self.tag(correlation_id=correlation_id)
 
     def tag(self, **fields: str) -> None:
         """Put these on every line and metric that follows as well."""
         self._tags |= fields
-        self._logger.append_keys(**fields)
+        self._keys.append_keys(**fields)
 
     def record(self, event: str, **fields: Any) -> None:
         """INFO; WARNING and a metric for the events that deserve it."""

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +47,7 @@ def ask(run: Run, questions: Sequence[Question[Any]], prefix: str = "") -> list[
             if answer is not None:
                 answers[key] = answer
     unanswered = {key: question for key, question in keyed.items() if key not in answers}
-    _gate(run, unanswered.values())
+    _gate(run, unanswered)
     for key, question in unanswered.items():
         if missing(run.capabilities, question.needs()):  # so it has a default: `_gate` let it pass
             run.record(Entry(key, Kind.DEFAULT))
@@ -106,14 +106,17 @@ def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
     return answer
 
 
-def _gate(run: Run, questions: Iterable[Question[Any]]) -> None:
-    """Refuse to ask what the client did not declare, unless the question has a default."""
-    needed: list[Path] = [
-        path for question in questions if isinstance(question.default, Unset) for path in question.needs()
-    ]
-    required = missing(run.capabilities, needed)
-    if required:
-        raise MissingClientCapability(required)
+def _gate(run: Run, questions: Mapping[str, Question[Any]]) -> None:
+    """Refuse to ask what the client did not declare, unless the question has a default that may be taken."""
+    unaskable = {
+        key: question
+        for key, question in questions.items()
+        if (isinstance(question.default, Unset) or not run.takes_defaults)
+        and missing(run.capabilities, question.needs())
+    }
+    needed: list[Path] = [path for question in unaskable.values() for path in question.needs()]
+    if needed:
+        raise MissingClientCapability(missing(run.capabilities, needed), unaskable)
 
 
 def _pending(question: Question[Any], reason: str | None) -> Pending:

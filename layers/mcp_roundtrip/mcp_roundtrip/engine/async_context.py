@@ -11,6 +11,7 @@ from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.context import CallInfo, ContextBase
 from mcp_roundtrip.engine.effects import Step
+from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
     UNSET,
     Elicit,
@@ -23,11 +24,11 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
-from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.engine.run import Run, inside_step
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_replay import Branches
+    from mcp_roundtrip.engine.retry import Retry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,7 +97,7 @@ class AsyncContext(ContextBase):
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
-        return (await self.ask(self._namespaced(key, method, params)))[0]
+        return (await self.ask(NamespacedRequest(key, method, params or {})))[0]
 
     @overload
     async def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -114,7 +115,7 @@ class AsyncContext(ContextBase):
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
-        answers = ask(self._run, questions, self._prefix)
+        answers = ask(self._run, self._allowed(questions), self._prefix)
         if answers is None:
             await self._branches.park({self._prefix + question.key for question in questions})
         return tuple(answers)

@@ -24,13 +24,13 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
-from mcp_roundtrip.engine.retry import Retry
 from mcp_roundtrip.engine.run import Run, inside_step
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.protocol.trace import TraceContext
 
 P = ParamSpec("P")
@@ -106,12 +106,18 @@ class ContextBase:
     def _claim(self, key: str) -> str:
         return self._run.claim(key, self._prefix)
 
-    def _namespaced(self, key: str, method: str, params: Mapping[str, Any] | None) -> NamespacedRequest:
-        if self.in_task:
-            raise UsageError("a task cannot ask namespaced requests: its client only knows the standard ones")
-        if not self._info.namespaced_requests:
-            raise UsageError("namespaced requests are off: create the server with namespaced_requests=True")
-        return NamespacedRequest(key, method, params or {})
+    def _allowed(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
+        """Raise UsageError for namespaced requests where there can be none."""
+        if any(isinstance(question, NamespacedRequest) for question in questions):
+            if self.in_task:
+                raise UsageError(
+                    "a task asks no namespaced requests: its client knows the standard ones alone"
+                )
+            if not self._info.namespaced_requests:
+                raise UsageError(
+                    "namespaced requests are off: create the server with namespaced_requests=True"
+                )
+        return questions
 
 
 class Context(ContextBase):
@@ -155,7 +161,7 @@ class Context(ContextBase):
 
     def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """A reverse-DNS namespaced request, for a client that declared that extension. Experimental."""
-        return self.ask(self._namespaced(key, method, params))[0]
+        return self.ask(NamespacedRequest(key, method, params or {}))[0]
 
     @overload
     def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -171,7 +177,7 @@ class Context(ContextBase):
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """Put several questions in one round; the answers come back in their order."""
-        answers = ask(self._run, questions, self._prefix)
+        answers = ask(self._run, self._allowed(questions), self._prefix)
         if answers is None:
             raise self._run.suspend()
         return tuple(answers)

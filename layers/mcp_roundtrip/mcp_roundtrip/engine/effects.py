@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.retry import Retry, pause_ms
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.retry import Retry
 
 LINK_PARAMETER = "mcp_link"
 
@@ -59,6 +61,8 @@ class Step:
             return 0, False
         if self.retry is None or len(failures) >= self.retry.attempts:
             raise StepFailed(self.key, len(failures))
+        from mcp_roundtrip.engine.retry import pause_ms  # most steps never fail
+
         return (0, True) if run.wants_checkpoint() else pause_ms(run, failures[-1])
 
     def failed(self, run: Run, error: Exception) -> None:

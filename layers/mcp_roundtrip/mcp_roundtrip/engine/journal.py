@@ -33,6 +33,11 @@ class Kind(StrEnum):
         """Whether the entry came from running code, not from the client."""
         return self not in (Kind.ANSWER, Kind.DEFAULT)
 
+    @property
+    def is_once(self) -> bool:
+        """Whether a run without the entry would not be the same; a link is just signed again."""
+        return self.is_effect and self is not Kind.LINK
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:

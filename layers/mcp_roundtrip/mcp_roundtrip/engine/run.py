@@ -92,7 +92,11 @@ class Pending:
 
 @dataclass(slots=True)
 class Run:
-    """The state of one pass. `resumed` says whether the request carried a state."""
+    """The state of one pass.
+
+    `resumed` says whether the request carried a state, `takes_defaults` whether a question that the client
+    cannot be asked falls back to its default.
+    """
 
     journal: Journal
     offered: Mapping[str, Any]
@@ -101,6 +105,7 @@ class Run:
     environment: Environment
     reports: Reports
     tasks: TaskOptions = TaskOptions()
+    takes_defaults: bool = True
     pending: dict[str, Pending] = field(default_factory=dict)
     ended: bool = False
     fault: Exception | None = None
@@ -193,8 +198,8 @@ class Run:
 
     @property
     def has_effects(self) -> bool:
-        """Whether anything is journaled that came from running code."""
-        return any(entry.kind.is_effect for entry in self._entries.values())
+        """Whether anything is journaled that running the code again would not do alike."""
+        return any(entry.kind.is_once for entry in self._entries.values())
 
     # -- the end of the pass ------------------------------------------------------------------------
 

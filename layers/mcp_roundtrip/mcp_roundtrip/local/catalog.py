@@ -14,7 +14,8 @@ from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.server.app import Server
-from mcp_roundtrip.server.registry import Feature
+from mcp_roundtrip.server.feature import Feature
+from mcp_roundtrip.server.registry import Tool
 from mcp_roundtrip.testing.modules import load_module, servers_in
 
 FUNCTIONS = Path("functions")
@@ -77,7 +78,13 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
                 )
             owners[name] = owner
             task = {"task": feature.task} if feature.task else {}
-            yield {"owner": owner, **task, "definition": feature.definition()}
+            yield {"owner": owner, **task, **_legacy(feature), "definition": feature.definition()}
+
+
+def _legacy(feature: Feature) -> dict[str, str]:
+    """What lists for clients of the `initialize` era depend on."""
+    through_model = isinstance(feature, Tool) and feature.legacy_questions == "model"
+    return {"legacyQuestions": "model"} if through_model else {}
 
 
 def render(functions: Path) -> str:

@@ -32,12 +32,14 @@ from mcp_roundtrip.local.samples import (
     PROVISION,
     RESOLVE,
     SUMMARIZE,
+    TRIAGE,
     WEATHER,
     WITH_TASKS,
     WORK_ITEMS,
     Event,
     call,
     post,
+    prompt,
     stable,
 )
 from mcp_roundtrip.server.handler import handle
@@ -102,6 +104,13 @@ def live(invoke: Invoke) -> dict[str, Event]:
     )
     retry = call("get_weather", HYDERABAD, number=2, inputResponses=place, requestState=weather)
     moved = call("get_weather", {**HYDERABAD, "month": 8}, number=2, requestState=weather)
+    picked = prompt(
+        TRIAGE,
+        {},
+        number=2,
+        inputResponses=_accepted("work_item", "Bug #4522: Endless redirect after the laptop was asleep"),
+        requestState=state("work_items", prompt(TRIAGE, {})),
+    )
     summary = call(
         "summarize",
         DOCUMENT,
@@ -133,6 +142,7 @@ def live(invoke: Invoke) -> dict[str, Event]:
         "live/weather/moved_state.json": post(WEATHER, moved),
         "live/work_items/retry.json": post(WORK_ITEMS, second),
         "live/work_items/final.json": post(WORK_ITEMS, third),
+        "live/work_items/prompt_retry.json": post(WORK_ITEMS, picked),
         "live/summarize/retry.json": post(SUMMARIZE, summary),
     }
 

@@ -11,12 +11,18 @@ from mcp_roundtrip.local.model import Request, Route
 from mcp_roundtrip.local.sqs import record as sqs_record
 from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
+    COMPLETION_COMPLETE,
     DISCOVER,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_PROTOCOL_VERSION,
     NAME_PARAMETER,
+    PROMPTS_GET,
+    PROMPTS_LIST,
     PROTOCOL_VERSION,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
     TASKS_EXTENSION,
     TASKS_GET,
     TOOLS_CALL,
@@ -48,6 +54,17 @@ DOCUMENT = {
     ),
     "uri": "file:///home/ada/engine/notes.md",
 }
+HYDERABAD_IN_JULY = "weather://normals/Hyderabad%2C%20India/7"
+PLACE: Mapping[str, Any] = {
+    "ref": {"type": "ref/resource", "uri": "weather://normals/{place}/{month}"},
+    "argument": {"name": "place", "value": "hy"},
+}
+TRIAGE = "triage"
+WORK_ITEM: Mapping[str, Any] = {
+    "ref": {"type": "ref/prompt", "name": TRIAGE},
+    "argument": {"name": "workItemId", "value": "4"},
+}
+PRICES = "provision://prices"
 DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}}
 
 ORDERS = {"name": "orders"}
@@ -82,7 +99,12 @@ def _front_door() -> dict[str, Event]:
         "front_door/initialize.json": event(
             "POST", MCP, {"content-type": "application/json"}, _initialize("2025-11-25")
         ),
-        "front_door/unknown_method.json": post(MCP, message("prompts/list")),
+        "front_door/prompts.json": post(MCP, message(PROMPTS_LIST)),
+        "front_door/resources.json": post(MCP, message(RESOURCES_LIST)),
+        "front_door/templates.json": post(MCP, message(RESOURCES_TEMPLATES_LIST)),
+        "front_door/unknown_method.json": post(MCP, message("resources/subscribe", uri=PRICES)),
+        "front_door/unknown_prompt.json": post(MCP, prompt("no_such_prompt", {})),
+        "front_door/unknown_resource.json": post(MCP, read("no-such://resource")),
         "front_door/unknown_tool.json": post(MCP, call("no_such_tool", {})),
         "front_door/unknown_task.json": post(MCP, _tasks_get(WITH_TASKS)),
         "front_door/task_without_extension.json": post(MCP, _tasks_get(ASKABLE)),
@@ -104,6 +126,13 @@ def _weather() -> dict[str, Event]:
         "weather/missing_meta.json": post(WEATHER, {**asks, "params": unnamed}),
         "weather/not_json.json": {**post(WEATHER, asks), "body": "{"},
         "weather/forged_state.json": post(WEATHER, forged),
+        "weather/resources.json": post(WEATHER, message(RESOURCES_LIST)),
+        "weather/templates.json": post(WEATHER, message(RESOURCES_TEMPLATES_LIST)),
+        "weather/read.json": post(WEATHER, read("weather://places")),
+        "weather/read_template.json": post(WEATHER, read(HYDERABAD_IN_JULY)),
+        "weather/read_unknown_place.json": post(WEATHER, read("weather://normals/Atlantis/7")),
+        "weather/complete.json": post(WEATHER, message(COMPLETION_COMPLETE, **PLACE)),
+        "weather/direct_read.json": read(HYDERABAD_IN_JULY),
         "weather/direct_call.json": asks,
         "weather/direct_forged_state.json": forged,
         "weather/direct_notification.json": notification("notifications/cancelled", requestId=1),
@@ -117,6 +146,11 @@ def _work_items() -> dict[str, Event]:
         "work_items/call.json": post(WORK_ITEMS, call("update_work_item", RESOLVE)),
         "work_items/retry_without_state.json": post(WORK_ITEMS, answered),
         "work_items/unknown_work_item.json": post(WORK_ITEMS, missing),
+        "work_items/prompts.json": post(WORK_ITEMS, message(PROMPTS_LIST)),
+        "work_items/prompt.json": post(WORK_ITEMS, prompt(TRIAGE, {"workItemId": "4522"})),
+        "work_items/prompt_asks.json": post(WORK_ITEMS, prompt(TRIAGE, {})),
+        "work_items/prompt_bad_arguments.json": post(WORK_ITEMS, prompt(TRIAGE, {"workItemId": "first"})),
+        "work_items/complete.json": post(WORK_ITEMS, message(COMPLETION_COMPLETE, **WORK_ITEM)),
         "work_items/direct_call.json": call("update_work_item", RESOLVE),
     }
 
@@ -136,6 +170,7 @@ def _provision() -> dict[str, Event]:
         "provision/call.json": post(PROVISION, asks),
         "provision/without_tasks.json": post(PROVISION, call("provision_database", ORDERS)),
         "provision/bad_arguments.json": post(PROVISION, unfit),
+        "provision/read.json": post(PROVISION, read(PRICES)),
         "provision/direct_call.json": asks,
         "provision_worker/invoke.json": NO_ITEM,
         "provision_worker/queue.json": {
@@ -184,6 +219,16 @@ def message(
 def call(name: str, arguments: Mapping[str, Any], **more: Any) -> Event:
     """A `tools/call` request; `more` are what `message` takes, and further params."""
     return message(TOOLS_CALL, name=name, arguments=arguments, **more)
+
+
+def prompt(name: str, arguments: Mapping[str, str], **more: Any) -> Event:
+    """A `prompts/get` request; `more` are what `message` takes, and further params."""
+    return message(PROMPTS_GET, name=name, arguments=arguments, **more)
+
+
+def read(uri: str) -> Event:
+    """A `resources/read` request."""
+    return message(RESOURCES_READ, uri=uri)
 
 
 def notification(method: str, **params: Any) -> Event:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
 """How long a client may consider lists and discovery fresh (server/utilities/caching)."""
+
+
+class Kept(dict[str, Any]):
+    """A result that answers many requests: its JSON is written once. Nobody may change it."""
+
+    @cached_property
+    def json(self) -> str:
+        """The result on one line."""
+        return compact(self)
 
 
 def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:

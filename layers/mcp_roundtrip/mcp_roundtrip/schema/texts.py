@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from inspect import Parameter, isclass
+from inspect import isclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
@@ -50,12 +50,6 @@ class Texts(Arguments):
     def names(self) -> tuple[str, ...]:
         """The arguments' names, in their order."""
         return tuple(parameter.name for parameter in self.signature.parameters)
-
-    @property
-    def required(self) -> frozenset[str]:
-        """Those without a default."""
-        without = Parameter.empty
-        return frozenset(each.name for each in self.signature.parameters if each.default is without)
 
 
 def _is_from_text(annotation: Any) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.principal import Principal, bound_to
+from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import (
     PAGE_SIZE,
@@ -21,7 +22,7 @@ from mcp_roundtrip.server.dispatch import (
 )
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.registry import Registry
+from mcp_roundtrip.server.registry import LegacyQuestions, Registry
 
 if TYPE_CHECKING:
     from mcp_roundtrip.state.links import Link
@@ -36,9 +37,10 @@ class Server(Registry):
 
     `name`, `version` and `title` are what it calls itself; `instructions` tell models how to use it.
     `namespaced_requests` lets its tools use `ctx.request`. Lists come in pages of `page_size`, and clients
-    may keep them for `list_ttl_ms`. With `legacy_tasks="sep-2322"`, clients of
-    2025-11-25 are served too, and ask for tasks in the dialect that SEP-2322 describes. `ports` replaces what
-    the environment provides, in tests. Raises DefinitionError for a dialect that does not exist.
+    may keep them for `list_ttl_ms`. Clients of 2025-06-18 and 2025-11-25 are served too, unless
+    `legacy_clients` is off; `legacy_questions` says what becomes of questions that they cannot be asked, and
+    with `legacy_tasks="sep-2322"` they ask for tasks in the dialect that SEP-2322 describes. `ports` replaces
+    what the environment provides, in tests. Raises DefinitionError for choices that do not exist.
     """
 
     def __init__(
@@ -49,34 +51,40 @@ class Server(Registry):
         title: str | None = None,
         instructions: str | None = None,
         namespaced_requests: bool = False,
+        legacy_clients: bool = True,
+        legacy_questions: LegacyQuestions = "error",
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        super().__init__()
+        super().__init__(legacy_questions)
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self._ports = ports
-        self._legacy_tasks = known_dialect(legacy_tasks)
+        self._legacy_clients = legacy_clients
+        self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
         self._facts = ServerFacts(self.info, instructions, namespaced_requests, page_size, list_ttl_ms)
         self._tool_server = ToolServer(self._facts, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The server's methods, for whoever brings requests that are no Lambda events."""
-        features = {"tools": self._tool_server.handlers(), **self._further_features()}
         has_tasks = self._tool_server.has_tasks
-        handlers = discovery(self._facts, capabilities(*features, has_tasks=has_tasks))
-        for methods in features.values():
+        handlers = discovery(self._facts, capabilities(*self._features, has_tasks=has_tasks))
+        for methods in self._features.values():
             handlers |= methods
         if has_tasks:
             from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
+        return Endpoint(handlers, cache(self._legacy_handlers) if self._legacy_clients else None)
+
+    @cached_property
+    def _features(self) -> dict[str, dict[str, Handler]]:
+        """The methods of each capability that is used."""
+        return {"tools": self._tool_server.handlers(), **self._further_features()}
 
     def _further_features(self) -> dict[str, dict[str, Handler]]:
-        """The methods of each capability besides tools, for those that are used."""
         found: dict[str, dict[str, Handler]] = {}
         if self.prompts:
             from mcp_roundtrip.server.prompts import PromptServer
@@ -96,16 +104,15 @@ class Server(Registry):
         return found
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy import LegacyServer  # off by default
-        from mcp_roundtrip.server.sep_2322 import ToolCalls, task_methods
+        from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
 
-        server = self._tool_server
-        return LegacyServer(
-            self._facts,
-            lambda: [(tool.definition(), tool.task) for tool in self.tools.values()],
-            ToolCalls(server).answer,
-            task_methods() if server.has_tasks else {},
-        ).handlers()
+        features, tasks = self._features, {}
+        if self._legacy_tasks is not None:
+            from mcp_roundtrip.server.sep_2322 import ToolCalls, task_methods  # off by default
+
+            features = {**features, "tools": {TOOLS_CALL: ToolCalls(self._tool_server).answer}}
+            tasks = task_methods() if self._tool_server.has_tasks else {}
+        return LegacyServer(self._facts, features, self.tools, self.legacy_questions, tasks).handlers()
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = server.lambda_handler`."""
@@ -126,8 +133,10 @@ class Server(Registry):
         return self._ports().links().open(bound_to(principal), token)
 
 
-def known_dialect(legacy_tasks: LegacyTasks | None) -> LegacyTasks | None:
+def known_dialect(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:
     """The setting `legacy_tasks`. Raises DefinitionError."""
+    if legacy_tasks is not None and not legacy_clients:
+        raise DefinitionError("legacy_tasks is for legacy clients, and legacy_clients=False serves none")
     if legacy_tasks not in (None, "sep-2322"):
         raise DefinitionError(f'legacy_tasks={legacy_tasks!r}: the one dialect there is, is "sep-2322"')
     return legacy_tasks

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.outcome import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.server.registry import Feature
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Feature
 
 
 @cache

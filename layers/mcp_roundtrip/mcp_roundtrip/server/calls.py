@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.budget import Budget
@@ -33,8 +33,10 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
 from mcp_roundtrip.server.causes import as_one
 from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.server.registry import Feature
 from mcp_roundtrip.state.claims import Binding, OpenState
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Feature
 
 INVALID_STATE: Final = "Invalid or expired requestState"
 """The whole answer to every state that is refused: why it was refused is in the log."""

@@ -15,7 +15,8 @@ def as_one(error: BaseException) -> BaseException:
         return causes[0]
     missing_ones = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
     if len(missing_ones) == len(causes):
-        return MissingClientCapability(_merged([cause.required for cause in missing_ones]))
+        questions = {key: asked for cause in missing_ones for key, asked in cause.questions.items()}
+        return MissingClientCapability(_merged([cause.required for cause in missing_ones]), questions)
     if all(isinstance(cause, ToolError) for cause in causes):
         return ToolError("\n".join(dict.fromkeys(map(str, causes))))
     return error

@@ -51,9 +51,11 @@ class Completer:
     def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
         """The suggestions. Raises UsageError for what is none."""
         found = self.function(value, arguments) if self.takes_arguments else self.function(value)
+        if isinstance(found, str):
+            raise UsageError("a completion returns several texts, or a Completion")
         completion = found if isinstance(found, Completion) else Completion(tuple(found))
         if not all(isinstance(each, str) for each in completion.values):
-            raise UsageError("a completion returns text, several or a Completion")
+            raise UsageError("a completion returns several texts, or a Completion")
         return completion
 
 
@@ -87,7 +89,8 @@ class CompletionServer:
         except Exception as error:
             exchange.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
             raise internal_error(exchange.invocation.correlation_id) from error
-        return Reply(results.complete(self.facts.server_info, completion=_wire(found)))
+        server_info = exchange.invocation.forwarded.server_info or self.facts.server_info
+        return Reply(results.complete(server_info, completion=_wire(found)))
 
 
 def _wire(found: Completion) -> dict[str, Any]:

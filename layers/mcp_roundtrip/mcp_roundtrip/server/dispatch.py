@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.auth import Unauthorized
 from mcp_roundtrip.canonical import compact
@@ -30,7 +30,10 @@ from mcp_roundtrip.protocol.methods import (
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
 from mcp_roundtrip.server.forwarded import definition_digest
 from mcp_roundtrip.server.ports import Invocation, Observer, Ports
-from mcp_roundtrip.server.registry import Feature, Tool
+from mcp_roundtrip.server.registry import Tool
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Feature
 
 MAX_BODY: Final = 4 * 1024 * 1024
 """Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
@@ -53,6 +56,8 @@ class Exchange:
     invocation: Invocation
     headers: Mapping[str, str] | None = None
     """None where there was no HTTP."""
+    call: Callable[..., Call] = Call
+    """What carries out a call: clients of the `initialize` era have another one."""
 
 
 Handler = Callable[[Exchange], Reply | HttpResponse]
@@ -60,10 +65,13 @@ Handler = Callable[[Exchange], Reply | HttpResponse]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An MCP endpoint: a handler for each method, and for each of the `initialize` era if that is served."""
+    """An MCP endpoint: a handler for each method.
+
+    `legacy_handlers` gives those of the `initialize` era, if that is served: at its first request.
+    """
 
     handlers: Mapping[str, Handler]
-    legacy_handlers: Mapping[str, Handler] = field(default_factory=dict)
+    legacy_handlers: Callable[[], Mapping[str, Handler]] | None = None
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Answer one request. Raises nothing: a fault of this library becomes -32603."""
@@ -71,7 +79,7 @@ class Endpoint:
         is_legacy = False
         try:
             principal, body = _admit(request, ports)
-            routed = classify(request.headers, body, serves_legacy=bool(self.legacy_handlers))
+            routed = classify(request.headers, body, serves_legacy=self.legacy_handlers is not None)
             if isinstance(routed, Notification):
                 return HttpResponse(202)
             request_id, is_legacy = routed.id, routed.is_legacy
@@ -94,7 +102,8 @@ class Endpoint:
 
     def _handle(self, exchange: Exchange, headers: Mapping[str, str]) -> HttpResponse:
         route = exchange.route
-        handler = (self.legacy_handlers if route.is_legacy else self.handlers).get(route.method)
+        legacy = self.legacy_handlers if route.is_legacy else None
+        handler = (self.handlers if legacy is None else legacy()).get(route.method)
         if handler is None:
             raise unknown_method(route.method)
         reply = handler(exchange)
@@ -113,7 +122,10 @@ class Endpoint:
         if exchange.route.method != TOOLS_CALL:
             raise internal_error(exchange.invocation.correlation_id)
         server_info = reply.result["_meta"][META_SERVER_INFO]
-        return _success(exchange.route.id, Reply(results.tool_error(server_info, str(error))), {})
+        told = results.tool_error(server_info, str(error))
+        if exchange.route.is_legacy:
+            del told["resultType"]
+        return _success(exchange.route.id, Reply(told), {})
 
 
 def _tag_trace(route: Route, observer: Observer) -> None:
@@ -179,11 +191,17 @@ def record_fault(observer: Observer, error: Exception) -> None:
 
 
 def _success(request_id: RequestId, reply: Reply, headers: Mapping[str, str]) -> HttpResponse:
-    response = compact(jsonrpc.result(request_id, reply.result))
+    response = _written(request_id, reply.result)
     if not reply.notifications or "text/event-stream" not in headers.get("accept", ""):
         return HttpResponse(200, response, JSON_HEADERS)
     events = [*map(compact, reply.notifications), response]
     return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+
+
+def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
+    if isinstance(result, results.Kept):
+        return f'{{"jsonrpc":"2.0","id":{compact(request_id)},"result":{result.json}}}'
+    return compact(jsonrpc.result(request_id, result))
 
 
 # -- what the methods of all features have in common ----------------------------------------------------
@@ -216,7 +234,7 @@ class ServerFacts:
 def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str, inputs: Inputs) -> Call:
     """The call of a feature that a request asks for by this name."""
     facts.compare_with_catalog(feature, exchange)
-    return Call(
+    return exchange.call(
         feature,
         name,
         inputs,
@@ -243,16 +261,6 @@ class Definable(Protocol):
     """What stands in a list."""
 
     def definition(self) -> Mapping[str, Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Defined:
-    """What stands in a list, as it stands there."""
-
-    members: Mapping[str, Any]
-
-    def definition(self) -> Mapping[str, Any]:
-        return self.members
 
 
 def listed(facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange) -> Reply:

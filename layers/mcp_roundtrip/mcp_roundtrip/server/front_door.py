@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import compact, parse
 from mcp_roundtrip.errors import INVALID_PARAMS, OwnerFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.methods import (
@@ -26,9 +26,9 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
-from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.protocol.results import LIST_TTL_MS, Kept
 from mcp_roundtrip.server.app import LegacyTasks, known_dialect, server_info
-from mcp_roundtrip.server.calls import internal_error
+from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.dispatch import (
     PAGE_SIZE,
     Endpoint,
@@ -43,7 +43,7 @@ from mcp_roundtrip.server.dispatch import (
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.registry import TaskSupport
+from mcp_roundtrip.server.registry import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriTemplate
@@ -51,11 +51,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feature in the catalog: who owns it, how it is listed, and whether calls may or must become tasks."""
+    """A feature in the catalog: who owns it, how it is listed, and whether calls may or must become tasks.
+
+    `legacy_questions` is its owner's choice, as far as lists depend on it.
+    """
 
     owner: str
     members: Mapping[str, Any]
     task: TaskSupport | None = None
+    legacy_questions: LegacyQuestions = "error"
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Listed:
+        """A row of the catalog file."""
+        return cls(row["owner"], row["definition"], row.get("task"), row.get("legacyQuestions", "error"))
 
     def definition(self) -> Mapping[str, Any]:
         return self.members
@@ -76,10 +85,7 @@ class Catalog:
         content = parse(text)
         return cls(
             *(
-                {
-                    row["definition"][key]: Listed(row["owner"], row["definition"], row.get("task"))
-                    for row in content.get(member, ())
-                }
+                {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
                 for member, key in CATALOG_KEYS.items()
             )
         )
@@ -92,7 +98,7 @@ CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "
 class FrontDoor:
     """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is.
 
-    The keywords are those of `Server`. With `legacy_tasks`, the owners' servers need it, too.
+    The keywords are those of `Server`; the owners' servers need `legacy_clients` and `legacy_tasks` alike.
     """
 
     def __init__(
@@ -103,6 +109,7 @@ class FrontDoor:
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        legacy_clients: bool = True,
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
@@ -111,21 +118,26 @@ class FrontDoor:
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._facts = ServerFacts(self.info, instructions, page_size=page_size, list_ttl_ms=list_ttl_ms)
-        self._legacy_tasks = known_dialect(legacy_tasks)
+        self._legacy_clients = legacy_clients
+        self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
         self._ports = ports
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The front door's methods."""
-        features = {"tools": self._tool_methods(), **self._further_features()}
-        handlers = discovery(self._facts, capabilities(*features, has_tasks=self._has_tasks))
-        for methods in features.values():
+        handlers = discovery(self._facts, capabilities(*self._features, has_tasks=self._has_tasks))
+        for methods in self._features.values():
             handlers |= methods
         if self._has_tasks:
             from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers, {} if self._legacy_tasks is None else self._legacy_handlers())
+        return Endpoint(handlers, cache(self._legacy_handlers) if self._legacy_clients else None)
+
+    @cached_property
+    def _features(self) -> dict[str, dict[str, Handler]]:
+        """The methods of each capability that is used."""
+        return {"tools": self._tool_methods(), **self._further_features()}
 
     def _tool_methods(self) -> dict[str, Handler]:
         return {TOOLS_LIST: self._lists("tools", self.catalog.tools), TOOLS_CALL: self._call}
@@ -187,15 +199,14 @@ class FrontDoor:
         return listed
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy import LegacyServer  # off by default
-        from mcp_roundtrip.server.sep_2322 import task_methods
+        from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
 
-        return LegacyServer(
-            self._facts,
-            lambda: [(each.members, each.task) for each in self.catalog.tools.values()],
-            self._call,
-            task_methods() if self._has_tasks else {},
-        ).handlers()
+        tasks: Mapping[str, Handler] = {}
+        if self._legacy_tasks is not None and self._has_tasks:
+            from mcp_roundtrip.server.sep_2322 import task_methods  # off by default
+
+            tasks = task_methods()
+        return LegacyServer(self._facts, self._features, self.catalog.tools, tasks=tasks).handlers()
 
     @property
     def _has_tasks(self) -> bool:
@@ -206,7 +217,17 @@ class FrontDoor:
         return handle(self.endpoint, event, context, self._ports)
 
     def _lists(self, member: str, items: Mapping[str, Listed]) -> Handler:
-        return lambda exchange: listed(self._facts, member, items, exchange)
+        """The catalog is what it is until the next deployment, and so is every page of its lists."""
+        pages: dict[str, Reply] = {}
+
+        def answer(exchange: Exchange) -> Reply:
+            cursor = compact(exchange.route.params.get("cursor"))
+            if cursor not in pages:
+                page = listed(self._facts, member, items, exchange)  # raises for a cursor of no page
+                pages[cursor] = Reply(Kept(page.result))
+            return pages[cursor]
+
+        return answer
 
     def _call(self, exchange: Exchange) -> HttpResponse:
         return self._forward(self.catalog.tools[known_name(exchange.route, self.catalog.tools)], exchange)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, Protocol
 
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.meta import unknown_method
 from mcp_roundtrip.protocol.methods import (
@@ -13,36 +15,71 @@ from mcp_roundtrip.protocol.methods import (
     LEGACY_VERSION,
     LEGACY_VERSIONS,
     PING,
-    TOOLS_CALL,
+    RESOURCES_READ,
     TOOLS_LIST,
 )
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.dispatch import Defined, Exchange, Handler, ServerFacts, listed
-from mcp_roundtrip.server.registry import TaskSupport
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, listed
+from mcp_roundtrip.server.input_responses import with_input_responses
+from mcp_roundtrip.server.legacy_questions import LegacyCall
+from mcp_roundtrip.server.registry import LegacyQuestions, TaskSupport
+
+RESOURCE_NOT_FOUND: Final = -32002
+"""2025-11-25, server/resources "Error Handling"."""
+
+
+class LegacyTool(Protocol):
+    """A tool, registered or read from a catalog."""
+
+    @property
+    def task(self) -> TaskSupport | None: ...
+    @property
+    def legacy_questions(self) -> LegacyQuestions: ...
+    def definition(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyServer:
     """The methods of a server in 2025-11-25 and 2025-06-18.
 
-    `tools` gives the Tool object and the task support of each tool, `call` is the handler of `tools/call`,
-    `tasks` are those of the methods for tasks: none, if no call can become a task.
+    `features` are the handlers of today's methods by capability, `tools` the tools by name. `questions` is
+    the choice for prompts and resources. `tasks` are the handlers of the methods for tasks: none, if no call
+    can become a task.
     """
 
     facts: ServerFacts
-    tools: Callable[[], Iterable[tuple[Mapping[str, Any], TaskSupport | None]]]
-    call: Handler
-    tasks: Mapping[str, Handler]
+    features: Mapping[str, Mapping[str, Handler]]
+    tools: Mapping[str, LegacyTool]
+    questions: LegacyQuestions = "error"
+    tasks: Mapping[str, Handler] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
+        served = {
+            method: self._served(handler)
+            for methods in self.features.values()
+            for method, handler in methods.items()
+        }
+        if RESOURCES_READ in served:
+            served[RESOURCES_READ] = _with_its_code(served[RESOURCES_READ])
         return {
+            **served,
             INITIALIZE: self._initialize,
             PING: lambda exchange: Reply({}),
             TOOLS_LIST: self._list,
-            TOOLS_CALL: self.call,
             **{method: _since_tasks(handler) for method, handler in self.tasks.items()},
         }
+
+    def _served(self, handler: Handler) -> Handler:
+        call = partial(LegacyCall, choice=self.questions)
+
+        def handled(exchange: Exchange) -> Reply | HttpResponse:
+            reply = handler(replace(exchange, call=call))
+            if isinstance(reply, HttpResponse):  # another function's, which serves this era itself
+                return reply
+            return replace(reply, result=legacy_result(reply.result))
+
+        return handled
 
     def _initialize(self, exchange: Exchange) -> Reply:
         requested = exchange.route.params.get("protocolVersion")
@@ -61,16 +98,13 @@ class LegacyServer:
     def _capabilities(self, version: str) -> dict[str, Any]:
         """No `logging`: nobody would remember the level that a client sets."""
         tasks: dict[str, Any] = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
-        return {"tools": {}, **(tasks if self.tasks and has_tasks(version) else {})}
+        offered: dict[str, Any] = {feature: {} for feature in self.features}
+        return {**offered, **(tasks if self.tasks and has_tasks(version) else {})}
 
     def _list(self, exchange: Exchange) -> Reply:
-        knows_tasks = has_tasks(exchange.route.meta.protocol_version)
-        tools = {
-            definition["name"]: Defined(_tool(definition, support if knows_tasks else None))
-            for definition, support in self.tools()
-        }
-        page = listed(self.facts, "tools", tools, exchange).result
-        return Reply({name: page[name] for name in ("tools", "nextCursor") if name in page})
+        knows_tasks = bool(self.tasks) and has_tasks(exchange.route.meta.protocol_version)
+        tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
+        return Reply(legacy_result(listed(self.facts, "tools", tools, exchange).result))
 
 
 def has_tasks(version: str) -> bool:
@@ -87,12 +121,45 @@ def _since_tasks(handler: Handler) -> Handler:
     return handled
 
 
-def _tool(definition: Mapping[str, Any], support: TaskSupport | None) -> dict[str, Any]:
-    """A Tool. Structured content is an object there, so an output schema for anything else has no place."""
-    tool = dict(definition)
-    if tool.get("outputSchema", {}).get("type") != "object":
-        tool.pop("outputSchema", None)
-    return tool if support is None else {**tool, "execution": {"taskSupport": support}}
+def _with_its_code(read: Handler) -> Handler:
+    """`resources/read` with the error code that those versions have for a resource that is not there."""
+    from mcp_roundtrip.server.resources import NOT_FOUND
+
+    def handled(exchange: Exchange) -> Reply | HttpResponse:
+        try:
+            return read(exchange)
+        except ProtocolError as failure:
+            if failure.code != INVALID_PARAMS or failure.message != NOT_FOUND:
+                raise
+            raise ProtocolError(RESOURCE_NOT_FOUND, NOT_FOUND, failure.data) from None
+
+    return handled
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A Tool object of those versions."""
+
+    tool: LegacyTool
+    knows_tasks: bool
+
+    def definition(self) -> Mapping[str, Any]:
+        tool = dict(self.tool.definition())
+        if self.tool.legacy_questions == "model":
+            tool["inputSchema"] = with_input_responses(tool["inputSchema"])
+            tool.pop("outputSchema", None)  # what tells the model to ask has no structured content
+        # Structured content is an object there, so an output schema for anything else has no place.
+        if tool.get("outputSchema", {}).get("type") != "object":
+            tool.pop("outputSchema", None)
+        if self.knows_tasks and self.tool.task is not None:
+            tool["execution"] = {"taskSupport": self.tool.task}
+        return tool
+
+
+def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without the members that those versions do not have."""
+    later = {"ttlMs", "cacheScope"} | ({"resultType"} if result.get("resultType") == "complete" else set())
+    return {name: member for name, member in call_tool_result(result).items() if name not in later}
 
 
 def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,9 +40,10 @@ class Prompt:
         return {**members, **self.extra}
 
     def _argument(self, name: str) -> dict[str, Any]:
-        schema = self.parameters.json_schema()["properties"][name]
+        whole = self.parameters.json_schema()
+        schema = whole["properties"][name]
         described = {key: schema[key] for key in ("title", "description") if key in schema}
-        return {"name": name, **described, "required": name in self.parameters.required}
+        return {"name": name, **described, "required": name in whole.get("required", ())}
 
     def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """GetPromptResult."""

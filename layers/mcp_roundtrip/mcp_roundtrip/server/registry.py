@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args, overload
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
@@ -18,6 +18,7 @@ from mcp_roundtrip.schema.signature import Arguments
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.texts import Texts
     from mcp_roundtrip.server.completions import Completer, Reference
+    from mcp_roundtrip.server.feature import Parameters
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
 
@@ -26,53 +27,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or has to be able to."""
 
+LegacyQuestions = Literal["error", "default", "model"]
+"""What becomes of a question that a client of the `initialize` era cannot be asked: the call ends in an
+error, the question falls back to its default, or the model is told to ask it."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
-
-class Parameters(Protocol):
-    """How a tool takes its arguments: `schema.signature.Arguments` or `schema.raw.RawArguments`."""
-
-    @property
-    def context_parameter(self) -> str | None: ...
-    @property
-    def is_async(self) -> bool: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def mirrored(self) -> Mapping[tuple[str, ...], str]:
-        """Arguments that are sent as `Mcp-Param-*` headers, too (SEP-2243)."""
-
-    def json_schema(self) -> Mapping[str, Any]: ...
-    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]: ...
-
-
-class Feature(Protocol):
-    """What a client can call: a tool, a prompt or a resource.
-
-    `kind` says which, `requires` are the client capabilities without which a call is refused at once.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def function(self) -> Callable[..., Any]: ...
-    @property
-    def parameters(self) -> Parameters: ...
-    @property
-    def requires(self) -> tuple[Path, ...]: ...
-    @property
-    def task(self) -> TaskSupport | None: ...
-
-    def definition(self) -> dict[str, Any]:
-        """What stands in the list."""
-
-    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
-        """The result that a returned value is. Raises UsageError for a value that is none."""
-
-    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
-        """The result that says what went wrong. Raises ProtocolError where there is no such result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +45,7 @@ class Tool:
     requires: tuple[Path, ...] = ()
     task: TaskSupport | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    legacy_questions: LegacyQuestions = "error"
 
     kind: ClassVar[str] = "tool"
 
@@ -112,9 +72,13 @@ class Tool:
 
 
 class Registry:
-    """Collects tools, prompts and resources in the order of their declaration, which is that of the lists."""
+    """Collects tools, prompts and resources in the order of their declaration, which is that of the lists.
 
-    def __init__(self) -> None:
+    `legacy_questions` is the choice for tools that make none. Raises DefinitionError for one there is not.
+    """
+
+    def __init__(self, legacy_questions: LegacyQuestions = "error") -> None:
+        self.legacy_questions = _known(legacy_questions)
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -136,6 +100,7 @@ class Registry:
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
         task: TaskSupport | None = None,
+        legacy_questions: LegacyQuestions | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -151,6 +116,7 @@ class Registry:
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
         task: TaskSupport | None = None,
+        legacy_questions: LegacyQuestions | None = None,
     ) -> Any:
         """Register a function as a tool; the function itself is returned unchanged.
 
@@ -159,13 +125,19 @@ class Registry:
         without them is refused with -32021 before the tool runs. `task` lets the tool call `ctx.run_as_task`:
         with "required", a client that did not declare the tasks extension gets -32021 at once, with
         "optional" the call goes on without becoming a task. `input_schema` replaces the schema of the
-        signature: the function then takes the arguments as one dict. Raises DefinitionError.
+        signature: the function then takes the arguments as one dict. `legacy_questions` says what becomes of
+        questions to clients before 2026-07-28, instead of what the server says. Raises DefinitionError.
         """
         extra = _present(
             title=title, description=description, annotations=annotations, icons=icons, _meta=meta
         )
 
         def register(function: F) -> F:
+            choice = self.legacy_questions if legacy_questions is None else _known(legacy_questions)
+            if choice == "model":
+                from mcp_roundtrip.server.input_responses import refuse_own  # few tools choose it
+
+                refuse_own(function, input_schema)
             self._add(
                 Tool(
                     name or function.__name__,
@@ -176,6 +148,7 @@ class Registry:
                     + ((TASKS,) if task == "required" else ()),
                     task,
                     extra,
+                    choice,
                 )
             )
             return function
@@ -186,6 +159,9 @@ class Registry:
         _check_name("tool", tool.name, self.tools)
         self.tools[tool.name] = tool
 
+    @overload
+    def prompt(self, function: F, /) -> F: ...
+    @overload
     def prompt(
         self,
         name: str | None = None,
@@ -196,13 +172,27 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
-    ) -> Callable[[F], F]:
+    ) -> Callable[[F], F]: ...
+    def prompt(
+        self,
+        name: Any = None,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+    ) -> Any:
         """Register a function as a prompt, which it returns as text, content blocks or `PromptMessage`s.
 
         The name defaults to the function's, the description to its docstring, the arguments to its
         parameters: they arrive as text, and are what their annotations say. Raises DefinitionError.
         """
         extra = _present(title=title, description=description, icons=icons, _meta=meta)
+
+        if callable(name):
+            return self.prompt()(name)
 
         def register(function: F) -> F:
             from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
@@ -239,6 +229,8 @@ class Registry:
         list of them, or any other value as JSON. `ttl_ms` and `cache_scope` say how long a client may keep
         what it has read, and whether others may share it. Raises DefinitionError.
         """
+        if not isinstance(uri, str):
+            raise DefinitionError("resource takes a URI: @server.resource('scheme://...')")
         extra = _present(
             title=title, description=description, size=size, annotations=annotations, icons=icons, _meta=meta
         )
@@ -291,6 +283,12 @@ class Registry:
 
 def _present(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
+
+
+def _known(choice: LegacyQuestions) -> LegacyQuestions:
+    if choice not in get_args(LegacyQuestions):
+        raise DefinitionError(f'legacy_questions={choice!r}: it is "error", "default" or "model"')
+    return choice
 
 
 def _check_name(kind: str, name: str, present: Mapping[str, Any]) -> None:

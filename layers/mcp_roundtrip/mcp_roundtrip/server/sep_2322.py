@@ -22,7 +22,7 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_INPUT_RESPONSE,
     TASKS_RESULT,
 )
-from mcp_roundtrip.server.calls import Reply
+from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer, known_name
 from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
 from mcp_roundtrip.server.ports import TaskPort
@@ -75,11 +75,13 @@ class ToolCalls:
             return self._as_task(exchange, ttl_ms)
         if tool.task == "required":
             raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-        reply = self.server.call(_declaring(exchange, exchange.route.meta.capabilities, tasks=False)).answer()
-        return replace(reply, result=call_tool_result(reply.result))
+        if _declares(exchange):  # it says what it can be asked, and so knows rounds as the SEP has them
+            exchange = _as_today(exchange, exchange.route.meta.capabilities, tasks=False)
+        return self.server.call(exchange).answer()
 
     def _as_task(self, exchange: Exchange, ttl_ms: float) -> Reply:
-        exchange = _of_dialect(_declaring(exchange, _capabilities(exchange), tasks=True), ttl_ms)
+        capabilities = exchange.route.meta.capabilities if _declares(exchange) else ASSUMED
+        exchange = _of_dialect(_as_today(exchange, capabilities, tasks=True), ttl_ms)
         reply = self.server.call(exchange).answer()
         match reply.result["resultType"]:
             case "task":
@@ -99,20 +101,22 @@ def _ttl_ms(task: Any) -> float:
     raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
 
 
-def _capabilities(exchange: Exchange) -> Mapping[str, Any]:
-    is_declared = META_CLIENT_CAPABILITIES in exchange.route.params.get("_meta", {})
-    return exchange.route.meta.capabilities if is_declared else ASSUMED
+def _declares(exchange: Exchange) -> bool:
+    return META_CLIENT_CAPABILITIES in exchange.route.params.get("_meta", {})
 
 
-def _declaring(exchange: Exchange, capabilities: Mapping[str, Any], *, tasks: bool) -> Exchange:
-    """With these capabilities; whether a call may become a task is said by nothing but `params.task`."""
+def _as_today(exchange: Exchange, capabilities: Mapping[str, Any], *, tasks: bool) -> Exchange:
+    """Carried out as a call of today, with these capabilities.
+
+    Whether it may become a task is said by nothing but `params.task`.
+    """
     declared = capabilities.get("extensions")
     extensions = dict(declared) if isinstance(declared, dict) else {}
     extensions.pop(TASKS_EXTENSION, None)
     if tasks:
         extensions[TASKS_EXTENSION] = {}
     meta = replace(exchange.route.meta, capabilities={**capabilities, "extensions": extensions})
-    return replace(exchange, route=replace(exchange.route, meta=meta))
+    return replace(exchange, route=replace(exchange.route, meta=meta), call=Call)
 
 
 def _of_dialect(exchange: Exchange, max_ttl_ms: float = float("inf")) -> Exchange:

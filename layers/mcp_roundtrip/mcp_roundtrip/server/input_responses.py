@@ -1,0 +1,81 @@
+"""Questions that are asked through the model, for clients that cannot be asked in the middle of a call.
+
+The result of the call tells the model what to ask the user. The answers come back in an argument of the next
+call and stay there for the ones after it: no state passes through the model. Nobody can tell whether it has
+asked anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.forms import VALUE
+
+INPUT_RESPONSES: Final = "input_responses"
+"""The argument in which the model passes on what the user answered."""
+
+_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "description": (
+        "What the user answered to the questions of an earlier call, by their keys. Leave it out until a "
+        "result asks for it, and never make up an answer: ask the user."
+    ),
+    "additionalProperties": True,
+}
+
+
+def refuse_own(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> None:
+    """Raise DefinitionError for a tool that has an argument of this name itself."""
+    own = signature(function).parameters if input_schema is None else input_schema.get("properties", {})
+    if INPUT_RESPONSES in own:
+        name = getattr(function, "__name__", function)
+        raise DefinitionError(f'{name}: legacy_questions="model" has another use for {INPUT_RESPONSES}')
+
+
+def with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An `inputSchema` with the optional argument for answers."""
+    return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
+
+
+def read_input_responses(raw: Any) -> dict[str, Any]:
+    """ElicitResults by key. Raises ArgumentsError.
+
+    An answer is the content of the form, or an ElicitResult; the value alone will do for a form of one.
+    """
+    if not isinstance(raw, dict):
+        raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
+    return {key: _elicit_result(answer) for key, answer in raw.items()}
+
+
+def _elicit_result(answer: Any) -> dict[str, Any]:
+    match answer:
+        case {"action": "accept", "content": dict()} if len(answer) == 2:
+            return dict(answer)
+        case {"action": "decline" | "cancel"} if len(answer) == 1:
+            return dict(answer)
+        case dict():
+            return {"action": "accept", "content": answer}
+    return {"action": "accept", "content": {VALUE: answer}}
+
+
+def ask_the_user(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the model reads. `forms` are the params of the elicitations by key."""
+    questions = "\n\n".join(_question_text(key, **form) for key, form in forms.items())
+    return (
+        f"This is not finished: {tool} needs answers from the user. Ask the user, do not answer yourself. "
+        f"Then call {tool} again with the same arguments and, in the argument {INPUT_RESPONSES}, an object "
+        f"with the answers so far and these, by their keys.\n\n{questions}\n\n"
+        'If the user does not want to answer, the answer is {"action": "decline"}.'
+    )
+
+
+def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], mode: str) -> str:
+    schema = compact(requestedSchema)
+    # Or the user's "decline" as a value could not be told from a user who declines.
+    is_ambiguous = "action" in requestedSchema["properties"]
+    form = '{"action": "accept", "content": C}, where C is an object' if is_ambiguous else "an object"
+    return f"{message}\nKey: {compact(key)}. The answer is {form} that fits this JSON Schema: {schema}"

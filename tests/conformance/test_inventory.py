@@ -1,0 +1,59 @@
+"""Nothing the suite has is left out in silence."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conformance.inventory import (
+    EXTENSION,
+    LEGACY_REVISION,
+    LEGACY_SCENARIOS,
+    NOT_RUN,
+    SCENARIOS,
+    TARGETS,
+    unaccounted,
+)
+from conformance.suite import listed
+
+EXPECTED = json.loads(Path(__file__).with_name("expected.json").read_bytes())
+
+
+def test_the_list_of_the_suite_is_read() -> None:
+    text = "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - tasks-lifecycle [extension]\n"
+    assert listed(text) == {"ping": ["2025-06-18", "2025-11-25"], "tasks-lifecycle": ["extension"]}
+
+
+def test_all_fifty_scenarios_of_the_current_revision_are_run() -> None:
+    assert len(set(SCENARIOS)) == len(SCENARIOS) == 50
+
+
+def test_a_scenario_is_run_or_there_is_a_reason() -> None:
+    assert not {*SCENARIOS} & NOT_RUN[EXTENSION].keys()
+    assert not {*LEGACY_SCENARIOS} & NOT_RUN[LEGACY_REVISION].keys()
+
+
+@pytest.mark.parametrize(
+    ("offered", "missing"),
+    [
+        ({"tools-list": ["2025-06-18", "2025-11-25", "2026-07-28"]}, []),
+        ({"resources-subscribe": ["2025-06-18", "2025-11-25"]}, []),
+        ({"ping": ["2025-11-25", "2026-07-28"]}, ["ping (2026-07-28)"]),
+        ({"new": ["2025-11-25"], "newer": ["extension"]}, ["new (2025-11-25)", "newer (extension)"]),
+        ({"old": ["2025-03-26"]}, []),
+    ],
+)
+def test_a_scenario_that_nobody_mentions_is_found(offered: dict[str, list[str]], missing: list[str]) -> None:
+    assert unaccounted(offered) == missing
+
+
+def test_every_scenario_of_every_server_has_a_figure() -> None:
+    for target in TARGETS:
+        assert EXPECTED[target.record].keys() == set(target.scenarios)
+
+
+def test_the_servers_have_names_of_their_own() -> None:
+    assert max(Counter(target.title for target in TARGETS).values()) == 1

@@ -1,0 +1,59 @@
+"""What docs/connecting.md shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.connecting import PAGE, SHOWN_URL, blocks, inspector_configuration
+from support.served import Served, for_anybody
+
+if TYPE_CHECKING:
+    from support.inspector import Inspect
+
+pytest_plugins = ["support.inspector"]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with for_anybody() as application:
+        yield application
+
+
+@pytest.mark.parametrize(
+    ("program", "output"),
+    list(zip(blocks("python"), blocks("text"), strict=True)),
+    ids=["the Python SDK", "FastMCP"],
+)
+def test_a_program_prints_what_is_shown(
+    served: Served, capfd: pytest.CaptureFixture[str], program: str, output: str
+) -> None:
+    assert SHOWN_URL in program
+    exec(program.replace(SHOWN_URL, served.url), {})
+    assert capfd.readouterr().out == output
+
+
+def test_the_inspectors_commands_work(served: Served, inspector: Inspect) -> None:
+    [shown] = blocks("sh")
+    for command in shown.splitlines():
+        assert command.startswith("npx @modelcontextprotocol/inspector@")
+        _, arguments = command.split("--server examples ")
+        assert inspector(inspector_configuration(served.url), *shlex.split(arguments)).status == 0
+
+
+def test_the_versions_shown_are_those_that_were_tried() -> None:
+    pins = (ROOT / "Makefile").read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
+    [sdk] = re.findall(r'"mcp==([\d.]+)"', pins)
+    [fastmcp] = re.findall(r'"fastmcp\[tasks\]==([\d.]+)"', pins)
+    [inspector] = re.findall(r"@modelcontextprotocol/inspector@([\d.]+)", pins)
+    assert f"(#the-python-sdk) {sdk} |" in PAGE
+    assert f"(#fastmcp) {fastmcp} |" in PAGE
+    assert f"command line {inspector} |" in PAGE
+    assert {*re.findall(r"inspector@([\d.]+)", PAGE)} == {inspector}

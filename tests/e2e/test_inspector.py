@@ -1,0 +1,140 @@
+"""MCP Inspector's command line against template.yaml over HTTP: it lists, calls, gets and reads.
+
+It answers requests for roots; nobody sits before it to fill in a form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_roundtrip.local.catalog import contents, servers
+from mcp_roundtrip.local.samples import DOCUMENT, EXPENSE, HYDERABAD, HYDERABAD_IN_JULY, ORDERS, PRICES
+from support.connecting import inspector_configuration
+from support.functions import FUNCTIONS
+from support.served import Served, for_anybody
+
+if TYPE_CHECKING:
+    from support.inspector import Inspect
+
+pytest_plugins = ["support.inspector"]
+
+CATALOG = contents(servers(FUNCTIONS))
+
+TOOL_ERROR = 5
+"""The status of a command whose tool says that it failed."""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with for_anybody() as application:
+        yield application
+
+
+@pytest.fixture
+def run(inspector: Inspect, served: Served) -> Inspect:
+    """Runs a command with the configuration that the documentation shows."""
+    return partial(inspector, inspector_configuration(served.url))
+
+
+def call(run: Inspect, tool: str, arguments: Any) -> Any:
+    return run("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+
+
+LISTS = [
+    ("tools/list", "tools", "tools", "name"),
+    ("prompts/list", "prompts", "prompts", "name"),
+    ("resources/list", "resources", "resources", "uri"),
+    ("resources/templates/list", "templates", "resourceTemplates", "uriTemplate"),
+]
+
+
+@pytest.mark.parametrize(("method", "kind", "member", "key"), LISTS)
+def test_everything_the_functions_offer_is_listed(
+    run: Inspect, method: str, kind: str, member: str, key: str
+) -> None:
+    listed = run("--method", method)
+    assert listed.status == 0
+    definitions = {row["definition"][key]: row["definition"] for row in CATALOG[kind]}
+    assert {each[key]: each for each in listed.result[member]} == definitions
+
+
+def test_it_speaks_the_protocol_version_of_this_server(run: Inspect) -> None:
+    assert run("--method", "initialize").result["protocolVersion"] == "2026-07-28"
+
+
+def test_the_tools_schemas_are_portable(run: Inspect) -> None:
+    assert run("--method", "tools/list", "--strict").status == 0
+
+
+CALLS: dict[str, tuple[Any, Any]] = {
+    "get_weather": ({"location": "Tokyo", "month": 4}, {"place": "Tokyo, Japan", "month": 4}),
+    "summarize": (DOCUMENT, {"model": "sumbasic", "project": "engine"}),
+    "update_work_item": ({"workItemId": 4410, "fields": {"System.State": "Active"}}, {}),
+}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_a_tool_is_called(run: Inspect, tool: str) -> None:
+    arguments, expected = CALLS[tool]
+    called = call(run, tool, arguments)
+    assert (called.status, called.result["isError"]) == (0, False)
+    assert expected.items() <= called.result.get("structuredContent", {}).items()
+    assert called.result["content"][0]["type"] == "text"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("get_weather", HYDERABAD), ("provision_database", ORDERS)], ids=str
+)
+def test_a_tool_that_has_to_ask_is_refused(run: Inspect, tool: str, arguments: Any) -> None:
+    refused = call(run, tool, arguments)
+    assert refused.status != 0
+    assert "capabilities" in refused.error["message"]
+
+
+def test_an_approval_is_for_those_who_have_signed_in(run: Inspect) -> None:
+    refused = call(run, "approve_expense", EXPENSE)
+    assert (refused.status, refused.result["isError"]) == (TOOL_ERROR, True)
+
+
+def test_a_prompt_is_got(run: Inspect) -> None:
+    got = run(
+        "--method", "prompts/get", "--prompt-name", "triage", "--prompt-args", "workItemId=4522"
+    )  # fmt: skip
+    [message] = got.result["messages"]
+    assert message["content"]["text"].startswith("Triage Bug #4522")
+
+
+@pytest.mark.parametrize(
+    "uri", [row["definition"]["uri"] for row in CATALOG["resources"]] + [HYDERABAD_IN_JULY]
+)
+def test_a_resource_is_read(run: Inspect, uri: str) -> None:
+    [held] = run("--method", "resources/read", "--uri", uri).result["contents"]
+    assert held["uri"] == uri
+    assert json.loads(held["text"])
+
+
+def test_a_resource_that_is_not_there_is_an_error(run: Inspect) -> None:
+    missing = run("--method", "resources/read", "--uri", "weather://nowhere")
+    assert missing.status != 0
+    assert missing.result is None
+
+
+def test_it_can_do_the_same_without_being_told_which_version_to_speak(
+    inspector: Inspect, served: Served
+) -> None:
+    """By itself, it opens with `initialize`."""
+    configuration = inspector_configuration(served.url)
+    del configuration["mcpServers"]["examples"]["protocolEra"]
+    run = partial(inspector, configuration)
+    assert run("--method", "initialize").result["protocolVersion"] == "2025-11-25"
+    listed = run("--method", "tools/list").result["tools"]
+    assert {tool["name"] for tool in listed} == {row["definition"]["name"] for row in CATALOG["tools"]}
+    assert call(run, "get_weather", {"location": "Tokyo", "month": 4}).status == 0
+    assert run("--method", "resources/read", "--uri", PRICES).status == 0
+    given = ("--prompt-name", "triage", "--prompt-args", "workItemId=4522")
+    assert run("--method", "prompts/get", *given).status == 0

@@ -1,0 +1,179 @@
+"""The Python clients against template.yaml over HTTP: every tool, prompt and resource of the examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from mcp_roundtrip.local.catalog import contents, servers
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.samples import (
+    DOCUMENT,
+    EXPENSE,
+    HYDERABAD,
+    HYDERABAD_IN_JULY,
+    ORDERS,
+    PRICES,
+    RESOLVE,
+)
+from support.approvals import ApprovalSystem
+from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
+from support.functions import FUNCTIONS
+from support.served import Served, for_alice, for_anybody
+
+pytestmark = pytest.mark.anyio
+
+CATALOG = contents(servers(FUNCTIONS))
+NORMALS = "weather://normals/{place}/{month}"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def application() -> Iterator[Served]:
+    with for_anybody() as served:
+        yield served
+
+
+@pytest.fixture
+def served(application: Served) -> Served:
+    application.lines.clear()
+    return application
+
+
+@pytest.fixture(params=[official, fast_mcp], ids=["the official SDK", "FastMCP"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    client: Connect = request.param
+    return client
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arguments, the answers to the questions in their order, and what is in the structured content."""
+
+    arguments: Mapping[str, Any]
+    answers: tuple[Answer, ...]
+    expected: Mapping[str, Any]
+
+
+CALLS = {
+    "get_weather": Call(
+        HYDERABAD, ({"value": "Hyderabad, Pakistan"},), {"place": "Hyderabad, Pakistan", "high_c": 37.3}
+    ),
+    "update_work_item": Call(
+        RESOLVE,
+        ({"resolution": "Duplicate"}, {"duplicateOfId": 4301}),
+        {
+            "text": "Bug #4522 resolved as Duplicate of Bug #4301. "
+            "State set to Resolved and duplicate link created."
+        },
+    ),
+    "summarize": Call(DOCUMENT, (), {"summary": SUMMARY, "model": MODEL, "project": "engine"}),
+    "provision_database": Call(
+        ORDERS,
+        ({"value": "small"}, {"value": "eu-west-1"}, {"value": True}),
+        {"name": "orders", "size": "small", "region": "eu-west-1", "price": "$26.28 a month"},
+    ),
+}
+
+
+async def test_everything_the_functions_offer_is_listed(served: Served, connect: Connect) -> None:
+    async with connect(served.url, Person([])) as client:
+        assert client.protocol_version == "2026-07-28"
+        lists = await client.lists()
+    for member, rows in CATALOG.items():
+        listed = [each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in lists[member]]
+        assert listed == [row["definition"] for row in rows]
+        assert listed
+    assert {tool.name for tool in lists["tools"]} == CALLS.keys() | {"approve_expense"}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_tool_is_called_and_its_questions_answered(
+    served: Served, connect: Connect, tool: str
+) -> None:
+    call = CALLS[tool]
+    person = Person(list(call.answers))
+    async with connect(served.url, person) as client:
+        content = await client.call(tool, call.arguments)
+    assert call.expected.items() <= content.items()
+    assert person.answers == []
+
+
+async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Served) -> None:
+    call = CALLS["provision_database"]
+    async with fast_mcp(served.url, Person(list(call.answers))) as client:
+        content = await client.call("provision_database", call.arguments)
+    assert content["host"].startswith(content["id"])
+    assert (served.requests("tools/call"), served.requests("tasks/update")) == (3, 1)
+    assert served.requests("tasks/get") >= 2
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bool) -> None:
+    system = ApprovalSystem()
+
+    def decide(url: str) -> None:
+        system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
+
+    with (
+        closing(HttpServer(system, max_body=0).start()) as approvals,
+        for_alice(f"{approvals.url}/requests") as served,
+    ):
+        async with connect(served.url, Person([decide])) as client:
+            decision = await client.call("approve_expense", EXPENSE)
+    assert (decision["approved"], decision["decided"]) == (approved, "on the page")
+
+
+async def test_a_prompt_asks_for_what_it_was_not_given(served: Served, connect: Connect) -> None:
+    picked = "Bug #4301: Sign-in loops when the session cookie has expired"
+    person = Person([{"value": picked}])
+    async with connect(served.url, person) as client:
+        asked = await client.prompt("triage", {})
+        assert len(person.asked) == 1
+        assert await client.prompt("triage", {"workItemId": "4301"}) == asked
+    assert asked.startswith(f"Triage {picked}")
+    assert len(person.asked) == 1
+
+
+async def test_every_resource_can_be_read(served: Served, connect: Connect) -> None:
+    uris = [row["definition"]["uri"] for row in CATALOG["resources"]]
+    async with connect(served.url, Person([])) as client:
+        read = {uri: json.loads(await client.read(uri)) for uri in [*uris, HYDERABAD_IN_JULY]}
+    assert {row["place"] for row in read["weather://places"]} >= {"Hyderabad, India", "Tokyo, Japan"}
+    assert read[PRICES]["prices"]["small"]["eu-west-1"] == 2628
+    assert (read[HYDERABAD_IN_JULY]["place"], read[HYDERABAD_IN_JULY]["high_c"]) == ("Hyderabad, India", 31)
+    assert [row["definition"]["uriTemplate"] for row in CATALOG["templates"]] == [NORMALS]
+
+
+@pytest.mark.parametrize("uri", ["weather://nowhere", "weather://normals/Atlantis/7"])
+async def test_what_is_not_there_is_named(served: Served, connect: Connect, uri: str) -> None:
+    async with connect(served.url, Person([])) as client:
+        with pytest.raises(MCPError) as refused:
+            await client.read(uri)
+    assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
+
+
+async def test_the_official_client_keeps_what_it_may_keep(served: Served) -> None:
+    async with official(served.url, Person([])) as client:
+        assert await client.read(PRICES) == await client.read(PRICES)
+    assert served.requests("resources/read") == 1
+
+
+async def test_arguments_and_variables_are_completed(served: Served, connect: Connect) -> None:
+    prompt = PromptReference(type="ref/prompt", name="triage")
+    template = ResourceTemplateReference(type="ref/resource", uri=NORMALS)
+    async with connect(served.url, Person([])) as client:
+        assert await client.complete(prompt, "workItemId", "45") == ["4522", "4530"]
+        assert await client.complete(template, "place", "hyd") == ["Hyderabad, India", "Hyderabad, Pakistan"]

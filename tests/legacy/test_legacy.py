@@ -1,0 +1,291 @@
+"""What clients of 2025-06-18 and 2025-11-25 are served."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
+from support.legacy import LegacyClient, assert_valid, text
+from support.messages import META, call, headers, message
+
+VERSIONS = ["2025-11-25", "2025-06-18", None]
+
+server = Server("everything", title="Everything", instructions="Ask me.")
+
+
+@server.tool(title="Adds", annotations={"readOnlyHint": True}, icons=[{"src": "https://x.test/i.png"}])
+def add(ctx: Context, a: int, b: int) -> dict[str, int]:
+    """Add two numbers."""
+    ctx.progress(1, 2, "half")
+    return {"sum": a + b}
+
+
+@server.tool
+def numbers(region: Annotated[str, McpHeader("Region")] = "eu") -> list[int]:
+    return [1, 2]
+
+
+@server.tool
+def fails() -> str:
+    raise ToolError("no luck")
+
+
+@server.tool
+def large() -> str:
+    return "x" * 6_000_001
+
+
+@server.tool(task="required")
+def takes_long(ctx: Context) -> str:
+    ctx.run_as_task()
+    return "done"
+
+
+@server.prompt()
+def review(language: Literal["python", "rust"], code: str = "") -> str:
+    return f"Review this {language}: {code}"
+
+
+@server.resource("notes://all", mime_type="text/plain", ttl_ms=60_000)
+def notes() -> str:
+    return "all"
+
+
+@server.resource("notes://{id}")
+def note(id: str) -> bytes:  # noqa: A002 - the variable's name
+    if id == "0":
+        raise ResourceNotFound
+    return id.encode()
+
+
+@server.completion("notes://{id}", "id")
+def ids(value: str) -> Completion:
+    return Completion([value + "1"])
+
+
+@pytest.fixture(params=VERSIONS, ids=str)
+def client(request: pytest.FixtureRequest) -> LegacyClient:
+    return LegacyClient(server, request.param)
+
+
+@pytest.mark.parametrize(
+    ("requested", "agreed"),
+    [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2024-11-05", "2025-11-25"),
+        (7, "2025-11-25"),
+    ],
+)
+def test_initialize_agrees_on_a_version_and_begins_no_session(requested: Any, agreed: str) -> None:
+    client = LegacyClient(server, version=None)
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    assert client.result("initialize", **params) == {
+        "protocolVersion": agreed,
+        "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
+        "serverInfo": {"name": "everything", "version": "1.0.0", "title": "Everything"},
+        "instructions": "Ask me.",
+    }
+    response = client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    assert response.headers.keys() == {"content-type"}
+
+
+def test_the_capabilities_are_those_that_are_offered() -> None:
+    assert LegacyClient(Server("bare")).result("initialize")["capabilities"] == {"tools": {}}
+
+
+@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
+def test_notifications_are_accepted(client: LegacyClient, method: str) -> None:
+    response = client.send({"jsonrpc": "2.0", "method": method})
+    assert (response.status, response.body) == (202, "")
+
+
+def test_a_ping_has_an_empty_result(client: LegacyClient) -> None:
+    assert client.result("ping") == {}
+
+
+def test_the_lists_have_what_their_time_has(client: LegacyClient) -> None:
+    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
+    assert list(tools) == ["add", "numbers", "fails", "large", "takes_long"]
+    assert tools["add"]["outputSchema"]["type"] == "object"
+    assert tools["add"]["annotations"] == {"readOnlyHint": True}
+    assert "outputSchema" not in tools["numbers"], "structured content was an object then"
+    assert not any("execution" in tool for tool in tools.values())
+    assert [prompt["name"] for prompt in client.result("prompts/list")["prompts"]] == ["review"]
+    assert [each["uri"] for each in client.result("resources/list")["resources"]] == ["notes://all"]
+    templates = client.result("resources/templates/list")["resourceTemplates"]
+    assert [each["uriTemplate"] for each in templates] == ["notes://{id}"]
+
+
+def test_lists_come_in_pages() -> None:
+    paged = Server("paged", page_size=1)
+    paged.tool(add)
+    paged.tool(numbers)
+    client = LegacyClient(paged)
+    first = client.result("tools/list")
+    second = client.result("tools/list", cursor=first["nextCursor"])
+    assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["add", "numbers"]
+    assert "nextCursor" not in second
+    assert client.error("tools/list", cursor="x")["code"] == -32602
+
+
+def test_tools_are_called(client: LegacyClient) -> None:
+    result = client.call("add", a=1, b=2)
+    assert (result["isError"], result["structuredContent"]) == (False, {"sum": 3})
+    assert client.told("add", a="one", b=2)
+    assert client.told("fails") == "no luck"
+    assert client.error("tools/call", name="nothing")["code"] == -32602
+    result = client.call("numbers", region="us")
+    assert "structuredContent" not in result
+    assert json.loads(text(result)) == [1, 2]
+
+
+def test_a_result_that_does_not_fit_is_an_error_of_its_time(client: LegacyClient) -> None:
+    assert client.told("large")
+
+
+def test_a_tool_that_needs_tasks_is_listed_and_says_so(client: LegacyClient) -> None:
+    assert "tasks" in client.told("takes_long")
+
+
+def test_progress_comes_before_the_response(client: LegacyClient) -> None:
+    body = call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"})
+    response = client.send(body)
+    assert response.headers["content-type"] == "text/event-stream"
+    events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
+    assert events[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
+    assert_valid("tools/call", events[1])
+
+
+def test_prompts_are_got(client: LegacyClient) -> None:
+    got = client.result("prompts/get", name="review", arguments={"language": "rust"})
+    assert "rust" in got["messages"][0]["content"]["text"]
+    assert client.error("prompts/get", name="review", arguments={"language": "c"})["code"] == -32602
+    assert client.error("prompts/get", name="nothing")["code"] == -32602
+
+
+def test_resources_are_read(client: LegacyClient) -> None:
+    assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
+    assert "blob" in client.result("resources/read", uri="notes://7")["contents"][0]
+
+
+@pytest.mark.parametrize("uri", ["notes://0", "other://x"])
+def test_a_resource_that_is_not_there_has_the_code_of_its_time(client: LegacyClient, uri: str) -> None:
+    error = client.error("resources/read", uri=uri)
+    assert (error["code"], error["data"]) == (-32002, {"uri": uri})
+    assert client.error("resources/read", uri=7)["code"] == -32602
+
+
+def test_arguments_are_completed(client: LegacyClient) -> None:
+    def complete(ref: Any, name: str) -> Any:
+        return client.ask("completion/complete", ref=ref, argument={"name": name, "value": "p"})
+
+    prompt = {"type": "ref/prompt", "name": "review"}
+    assert complete(prompt, "language")["result"]["completion"]["values"] == ["python"]
+    template = {"type": "ref/resource", "uri": "notes://{id}"}
+    assert complete(template, "id")["result"]["completion"]["values"] == ["p1"]
+    assert complete(prompt, "nothing")["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "server/discover",
+        "subscriptions/listen",
+        "resources/subscribe",
+        "logging/setLevel",
+        "tasks/get",
+        "tasks/list",
+    ],
+)
+def test_methods_of_another_era_or_of_servers_that_remember_are_not_there(
+    client: LegacyClient, method: str
+) -> None:
+    assert client.error(method)["code"] == -32601
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_there_is_no_stream_and_no_session_to_end(client: LegacyClient, method: str) -> None:
+    response = client.send("", method=method, mcp_session_id="x")
+    assert (response.status, response.headers["allow"]) == (405, "POST")
+
+
+def test_batches_are_refused(client: LegacyClient) -> None:
+    response = client.send([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32600)
+
+
+# -- two eras on one endpoint ---------------------------------------------------------------------------
+
+STRAY = {
+    "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "extensions": {"x.test/y": {}}},
+    "io.modelcontextprotocol/logLevel": "debug",
+}
+
+
+def test_a_legacy_request_may_have_modern_fields(client: LegacyClient) -> None:
+    params = {"name": "add", "arguments": {"a": 1, "b": 2}, "inputResponses": {}, "requestState": "x"}
+    response = client.send(message("tools/call", **params, meta=STRAY), mcp_method="x", mcp_name="y")
+    assert json.loads(response.body)["result"]["structuredContent"] == {"sum": 3}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_request_that_names_its_version_in_the_metadata_is_modern(version: str | None) -> None:
+    response = LegacyClient(server, version).send(message("tools/list"), mcp_method="tools/list")
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
+def test_a_request_with_todays_header_and_no_metadata_is_a_malformed_modern_one(method: str) -> None:
+    response = LegacyClient(server, "2026-07-28").send(message(method, meta=None), mcp_method=method)
+    code = json.loads(response.body)["error"]["code"]
+    assert (response.status, code) == (400, -32022 if method == "initialize" else -32602)
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
+def test_a_version_nobody_serves_is_refused(version: str) -> None:
+    response = LegacyClient(server, version).send(message("tools/list", meta=None))
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
+
+
+def test_a_modern_client_sees_nothing_of_the_other_era() -> None:
+    client = LegacyClient(server, "2026-07-28")
+    for method in ("initialize", "ping"):
+        body = message(method, meta=META)
+        response = client.send(body, **{k.replace("-", "_"): v for k, v in headers(body).items()})
+        assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
+
+
+def test_where_legacy_clients_are_not_served_they_learn_the_versions() -> None:
+    client = LegacyClient(Server("modern", legacy_clients=False))
+    for method in ("initialize", "tools/list"):
+        response = client.send(message(method, meta=None))
+        assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
+
+
+def test_nothing_legacy_is_imported_before_the_first_legacy_request() -> None:
+    code = """
+import sys
+from mcp_roundtrip import Server
+from mcp_roundtrip.testing import make_ports
+server = Server("plain", ports=make_ports)
+@server.tool
+def add(a: int, b: int) -> int:
+    return a + b
+prefix = "io.modelcontextprotocol/"
+meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
+params = {"name": "add", "arguments": {"a": 1, "b": 2}}
+body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
+assert server.lambda_handler(body, None)["result"]["structuredContent"] == 3
+late = ["legacy", "legacy_questions", "input_responses", "sep_2322", "feature"]
+assert not {f"mcp_roundtrip.server.{name}" for name in late} & sys.modules.keys()
+assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
+assert "mcp_roundtrip.server.legacy" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,131 @@
+"""Legacy clients of a front door: it lists for them, and passes their calls on as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip.local.catalog import contents
+from mcp_roundtrip.testing.environment import make_ports
+from support.legacy import assert_valid, text
+from support.messages import http_event
+
+owner = Server("owner", ports=make_ports)
+
+
+@owner.tool(legacy_questions="model")
+def greet(ctx: Context) -> dict[str, str]:
+    return {"greeting": f"Hello, {ctx.elicit('name', 'Who are you?', str)}!"}
+
+
+@owner.tool
+def count(words: str) -> int:
+    return len(words.split())
+
+
+@owner.tool(task="required")
+def last(ctx: Context) -> str:
+    ctx.run_as_task()
+    return "done"
+
+
+@owner.prompt()
+def review(language: str) -> str:
+    return f"Review this {language}."
+
+
+@owner.resource("notes://{id}")
+def note(id: str) -> str:  # noqa: A002 - the variable's name
+    return id
+
+
+class Door:
+    """A front door before `owner`; remembers the events it passed on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.forwarded: list[Mapping[str, Any]] = []
+        path = folder / "catalog.json"
+        path.write_text(json.dumps(contents({"owner": owner})))
+        self.door = FrontDoor(
+            "door", path, ports=lambda: replace(make_ports(), forward=self._forward), instructions="Knock."
+        )
+
+    def _forward(self, name: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+        self.forwarded.append(event)
+        return owner.lambda_handler(event, None)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        event = http_event(body, headers={"mcp-protocol-version": "2025-11-25"})
+        response = self.door.lambda_handler(event, None)
+        assert response["statusCode"] == 200
+        read = json.loads(response["body"])
+        assert_valid(method, read)
+        if self.forwarded:
+            assert self.forwarded.pop() == event
+        return read
+
+    def result(self, method: str, **params: Any) -> Any:
+        return self.ask(method, **params)["result"]
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Door:
+    return Door(tmp_path)
+
+
+def test_it_agrees_on_a_version_for_all(door: Door) -> None:
+    result = door.result("initialize", protocolVersion="2025-11-25")
+    assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
+    assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
+    assert door.result("ping") == {}
+
+
+def test_it_lists_what_the_owner_lists(door: Door) -> None:
+    for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+        own = json.loads(owner.lambda_handler(http_event(body, headers={}), None)["body"])["result"]
+        listed = door.result(method)
+        assert {**listed, "_meta": None} == {**own, "_meta": None}
+    tools = {tool["name"]: tool for tool in door.result("tools/list")["tools"]}
+    assert "input_responses" in tools["greet"]["inputSchema"]["properties"]
+    assert "input_responses" not in tools["count"]["inputSchema"]["properties"]
+
+
+def test_the_catalog_says_what_only_legacy_lists_depend_on() -> None:
+    rows = contents({"owner": owner})["tools"]
+    assert [row.get("legacyQuestions") for row in rows] == ["model", None, None]
+    assert "input_responses" not in json.dumps(rows)
+
+
+def test_calls_reads_prompts_and_completion_are_the_owners(door: Door) -> None:
+    assert "Who are you?" in text(door.result("tools/call", name="greet", arguments={}))
+    answered = {"name": "greet", "arguments": {"input_responses": {"name": "Ada"}}}
+    assert door.result("tools/call", **answered)["structuredContent"] == {"greeting": "Hello, Ada!"}
+    assert text(door.result("tools/call", name="count", arguments={"words": "a b"})) == "2"
+    assert door.result("tools/call", name="last")["isError"]
+    assert door.result("prompts/get", name="review", arguments={"language": "x"})["messages"]
+    assert door.result("resources/read", uri="notes://1")["contents"][0]["text"] == "1"
+    reference = {"type": "ref/prompt", "name": "review"}
+    completed = door.result("completion/complete", ref=reference, argument={"name": "language", "value": ""})
+    assert completed["completion"]["values"] == []
+
+
+def test_what_is_not_there_has_the_code_of_its_time(door: Door) -> None:
+    assert door.ask("resources/read", uri="other://1")["error"]["code"] == -32002
+    assert door.ask("tools/call", name="nothing")["error"]["code"] == -32602
+    assert door.ask("tasks/get", taskId="x")["error"]["code"] == -32601
+
+
+def test_a_front_door_may_be_for_modern_clients_alone(tmp_path: Path) -> None:
+    (tmp_path / "catalog.json").write_text('{"tools": []}')
+    door = FrontDoor("x", tmp_path / "catalog.json", legacy_clients=False, ports=make_ports)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+    response = door.lambda_handler(http_event(body, headers={}), None)
+    assert json.loads(response["body"])["error"]["code"] == -32022

@@ -1,0 +1,72 @@
+"""The official Python client, told to open with `initialize`, against template.yaml over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip.local.catalog import servers
+from support.functions import FUNCTIONS
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+PATHS = ["/mcp", "/tools/weather"]
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[LocalApp]:
+    with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+        yield app
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str) -> None:
+    async with Client(app.url(path), mode="legacy") as client:
+        assert client.protocol_version == "2025-11-25"
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        result = await client.call_tool("get_weather", {"location": "Tokyo", "month": 4})
+    all_names = {name for server in servers(FUNCTIONS).values() for name in server.tools}
+    assert names == (all_names if path == "/mcp" else {"get_weather"})
+    assert result.structured_content is not None
+    assert "Tokyo" in result.structured_content["place"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_question_is_an_error_that_its_model_can_read(app: LocalApp, path: str) -> None:
+    async with Client(app.url(path), mode="legacy") as client:
+        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+    assert result.is_error
+    [told] = result.content
+    assert isinstance(told, types.TextContent)
+    assert "Hyderabad" in told.text
+
+
+async def test_it_lists_and_reads_what_else_there_is(app: LocalApp) -> None:
+    async with Client(app.url("/mcp"), mode="legacy") as client:
+        assert (await client.list_prompts()).prompts
+        assert (await client.list_resource_templates()).resource_templates
+        resource = (await client.list_resources()).resources[0]
+        assert (await client.read_resource(resource.uri)).contents
+        with pytest.raises(MCPError) as missing:
+            await client.read_resource("nowhere://x")
+    assert missing.value.code == -32002
+
+
+async def test_a_ping_and_an_unknown_tool_are_answered(app: LocalApp) -> None:
+    async with Client(app.url("/mcp"), mode="legacy") as client:
+        await client.session.send_ping()
+        with pytest.raises(MCPError) as unknown:
+            await client.call_tool("nothing", {})
+    assert unknown.value.code == types.INVALID_PARAMS

@@ -1,0 +1,561 @@
+"""What becomes of questions that a client cannot be asked in the middle of a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    DefinitionError,
+    Elicit,
+    ElicitUrl,
+    Sampled,
+    Server,
+)
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from support.legacy import LegacyClient, text
+
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+class Size(BaseModel):
+    vcpus: int
+    region: str = "eu"
+
+
+def size(ctx: Context, name: str) -> dict[str, Any]:
+    answer = ctx.elicit("size", f"How large is {name}?", Size)
+    keep = ctx.elicit("keep", f"{answer.vcpus} CPUs. Keep it?", bool, default=False)
+    return {"vcpus": answer.vcpus, "kept": keep}
+
+
+def guess(ctx: Context) -> str:
+    return ctx.elicit("number", "Which number?", int, default=7) * "x"
+
+
+def summarize(ctx: Context) -> str:
+    fallback = Sampled("assistant", {"type": "text", "text": "local"}, "none")
+    return ctx.sample("summary", "Summarize.", max_tokens=10, default=fallback).text
+
+
+def by_support(ctx: Context) -> list[bool]:
+    return [ctx.supports(name) for name in ("elicitation.form", "elicitation.url", "sampling", "roots")]
+
+
+def serving(*tools: Callable[..., Any], version: str = "2025-11-25", **options: Any) -> LegacyClient:
+    server = Server("asks", **options)
+    for tool in tools:
+        server.tool(tool)
+    return LegacyClient(server, version)
+
+
+# -- an error, or a default -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+def test_by_default_a_question_is_an_error_that_says_what_it_was_and_who_could_be_asked(version: str) -> None:
+    told = serving(size, guess, version=version).told("size", name="db")
+    assert "How large is db?" in told
+    assert "2026-07-28" in told
+
+
+def test_an_error_it_is_even_where_there_is_a_default() -> None:
+    assert "Which number?" in serving(guess).told("guess")
+
+
+def test_the_author_may_choose_the_defaults() -> None:
+    client = serving(guess, size, summarize, legacy_questions="default")
+    assert text(client.call("guess")) == "x" * 7
+    assert text(client.call("summarize")) == "local"
+    assert "How large is db?" in client.told("size", name="db"), "a question without a default is an error"
+
+
+def test_a_tool_may_choose_for_itself() -> None:
+    server = Server("asks", legacy_questions="default")
+    server.tool(guess)
+    server.tool(name="strict", legacy_questions="error")(guess)
+    client = LegacyClient(server)
+    assert not client.call("guess")["isError"]
+    assert client.told("strict")
+
+
+@pytest.mark.parametrize("choice", ["error", "model"])
+def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
+    client = serving(summarize, legacy_questions=choice)
+    assert "sampling/createMessage" in client.told("summarize")
+    declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "roots": {}, "elicitation": {}}}
+    assert client.result("tools/call", name="summarize", _meta=declared)["isError"]
+
+
+def test_what_a_tool_requires_of_every_client_is_named() -> None:
+    server = Server("asks")
+    server.tool(requires=["sampling.tools", "elicitation.form"])(guess)
+    told = LegacyClient(server).told("guess")
+    assert "sampling.tools" in told
+    assert "elicitation.form" in told
+
+
+@pytest.mark.parametrize(
+    ("choice", "version", "supported"),
+    [
+        ("error", "2025-11-25", [False, True, False, False]),
+        ("error", "2025-06-18", [False, False, False, False]),
+        ("model", "2025-11-25", [True, True, False, False]),
+        ("model", "2025-06-18", [True, False, False, False]),
+    ],
+)
+def test_a_tool_can_tell_what_it_may_ask(choice: Any, version: str, supported: list[bool]) -> None:
+    client = serving(by_support, version=version, legacy_questions=choice)
+    declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "elicitation": {"form": {}, "url": {}}}}
+    for meta in ({}, declared):
+        result = client.result("tools/call", name="by_support", arguments={}, _meta=meta)
+        assert json.loads(text(result)) == supported
+
+
+def test_other_requests_are_not_asked_either() -> None:
+    def approve(ctx: Context) -> str:
+        return str(ctx.request("approval", "com.example/approval"))
+
+    client = serving(approve, namespaced_requests=True)
+    assert client.told("approve")
+    declared: dict[str, Any] = {
+        CAPABILITIES: {"extensions": {"com.example/approval": {}, "io.modelcontextprotocol/tasks": {}}}
+    }
+    assert client.result("tools/call", name="approve", _meta=declared)["isError"]
+
+
+def test_the_questions_of_several_branches_are_all_named() -> None:
+    async def both(ctx: AsyncContext) -> str:
+        async def ask(branch: AsyncContext) -> str:
+            return await branch.elicit("name", "Who?", str)
+
+        async def roots(branch: AsyncContext) -> str:
+            return str(await branch.list_roots())
+
+        return str(await ctx.gather({"a": ask, "b": roots}))
+
+    told = serving(both).told("both")
+    assert "Who?" in told or "roots/list" in told
+
+
+def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
+    server = Server("asks")
+
+    @server.prompt()
+    def greeting(ctx: Context) -> str:
+        return ctx.elicit("name", "Who are you?", str)
+
+    @server.resource("greeting://{name}")
+    def read(ctx: Context, name: str) -> str:
+        return ctx.elicit("title", f"Which title has {name}?", str)
+
+    client = LegacyClient(server)
+    error = client.error("prompts/get", name="greeting")
+    assert (error["code"], "Who are you?" in error["message"]) == (-32603, True)
+    error = client.error("resources/read", uri="greeting://Ada")
+    assert (error["code"], "Which title has Ada?" in error["message"]) == (-32603, True)
+
+
+def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
+    server = Server("asks", legacy_questions="default")
+
+    @server.prompt()
+    def greeting(ctx: Context) -> str:
+        return ctx.elicit("name", "Who are you?", str, default="nobody")
+
+    assert "nobody" in json.dumps(LegacyClient(server).result("prompts/get", name="greeting"))
+
+
+def test_a_call_that_cannot_go_on_later_is_not_put_off() -> None:
+    clock = FakeClock()
+
+    def slow(ctx: Context) -> str:
+        ctx.step("one", lambda: clock.advance(1e12))
+        return str(ctx.step("two", lambda: 2))
+
+    client = serving(slow)
+    client.ports = make_ports(clock=clock)
+    assert text(client.call("slow")) == "2"
+
+
+def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
+    def slow(ctx: Context) -> str:
+        ctx.step("one", lambda: None)
+        ctx.checkpoint(needs_ms=float("inf"))
+        return "done"
+
+    assert serving(slow).told("slow")
+
+
+# -- asked through the model ----------------------------------------------------------------------------
+
+
+def through_model(*tools: Callable[..., Any], **options: Any) -> LegacyClient:
+    return serving(*tools, legacy_questions="model", **options)
+
+
+def test_the_schema_gains_an_optional_argument_for_legacy_clients_alone() -> None:
+    client = through_model(size)
+    [tool] = client.result("tools/list")["tools"]
+    assert tool["inputSchema"]["properties"].keys() == {"name", "input_responses"}
+    assert tool["inputSchema"]["required"] == ["name"]
+    assert "outputSchema" not in tool, "what asks has no structured content"
+    [own] = client.server.tools.values()
+    assert own.definition()["inputSchema"]["properties"].keys() == {"name"}
+    assert "outputSchema" in own.definition()
+
+
+def test_the_model_is_told_what_to_ask_and_how_to_call_again() -> None:
+    asked = through_model(size).call("size", name="db")
+    assert asked["isError"] is False
+    told = text(asked)
+    for part in ("How large is db?", '"size"', "input_responses", '"vcpus"', '"decline"', "do not answer"):
+        assert part in told
+
+
+def test_answers_accumulate_in_the_arguments() -> None:
+    client = through_model(size)
+    answers: dict[str, Any] = {"size": {"vcpus": 4}}
+    assert "4 CPUs. Keep it?" in text(client.call("size", name="db", input_responses=answers))
+    answers["keep"] = {"value": True}
+    done = client.call("size", name="db", input_responses=answers)
+    assert done["structuredContent"] == {"vcpus": 4, "kept": True}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"value": True}, True, {"action": "accept", "content": {"value": True}}],
+    ids=["content", "value", "ElicitResult"],
+)
+def test_an_answer_may_be_spelled_in_several_ways(answer: Any) -> None:
+    answers = {"size": {"vcpus": 4}, "keep": answer}
+    done = through_model(size).call("size", name="db", input_responses=answers)
+    assert done["structuredContent"]["kept"] is True
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_user_may_decline(action: str) -> None:
+    told = through_model(size).told("size", name="db", input_responses={"size": {"action": action}})
+    assert "size" in told
+
+
+def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refusal() -> None:
+    def decide(ctx: Context) -> str:
+        class Decision(BaseModel):
+            action: str
+
+        return ctx.elicit("decision", "What now?", Decision).action
+
+    client = through_model(decide)
+    assert '"content"' in text(client.call("decide"))
+    answer = {"action": "accept", "content": {"action": "decline"}}
+    assert text(client.call("decide", input_responses={"decision": answer})) == "decline"
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason() -> None:
+    asked = through_model(size).call("size", name="db", input_responses={"size": {"vcpus": "many"}})
+    assert asked["isError"] is False
+    assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
+
+
+@pytest.mark.parametrize("answers", [None, [], "x", 7])
+def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
+    assert "input_responses" in through_model(size).told("size", name="db", input_responses=answers)
+
+
+def test_answers_to_questions_nobody_asked_are_ignored() -> None:
+    asked = through_model(size).call("size", name="db", input_responses={"other": {}})
+    assert "How large" in text(asked)
+
+
+def test_several_questions_are_asked_at_once() -> None:
+    def several(ctx: Context) -> str:
+        name, age = ctx.ask(Elicit("name", "Who?", str), Elicit("age", "How old?", int))
+        return f"{name}, {age}"
+
+    client = through_model(several)
+    told = text(client.call("several"))
+    assert "Who?" in told
+    assert "How old?" in told
+    assert "How old?" in text(client.call("several", input_responses={"name": "Ada"}))
+    assert text(client.call("several", input_responses={"name": "Ada", "age": 36})) == "Ada, 36"
+
+
+@pytest.mark.parametrize("effect", ["step", "now", "uuid"])
+def test_a_question_after_an_effect_is_refused(effect: str) -> None:
+    def late(ctx: Context) -> str:
+        match effect:
+            case "step":
+                ctx.step("made", lambda: 1)
+            case "now":
+                ctx.now("made")
+            case _:
+                ctx.uuid("made")
+        return ctx.elicit("name", "Who?", str)
+
+    client = through_model(late)
+    observer = Remembered()
+    client.ports = make_ports(observer=observer)
+    for answers in ({}, {"name": "Ada"}):
+        assert "begun" in client.told("late", input_responses=answers)
+    assert "asked_too_late" in json.dumps(observer.events, default=str)
+
+
+def test_effects_after_the_last_question_are_fine() -> None:
+    def early(ctx: Context) -> str:
+        name = ctx.elicit("name", "Who?", str)
+        made: datetime = ctx.now("made")
+        assert made.tzinfo is UTC
+        return ctx.step("greet", lambda: f"Hello, {name}!")
+
+    assert text(through_model(early).call("early", input_responses={"name": "Ada"})) == "Hello, Ada!"
+
+
+def test_the_argument_is_the_toolkits_own() -> None:
+    def taken(input_responses: str) -> str:
+        return input_responses
+
+    serving(taken).call("taken", input_responses="x")
+    with pytest.raises(DefinitionError):
+        through_model(taken)
+    raw = {"type": "object", "properties": {"input_responses": {}}}
+    with pytest.raises(DefinitionError):
+        Server("x").tool(input_schema=raw, legacy_questions="model")(lambda arguments: "x")
+
+
+@pytest.mark.parametrize("choice", ["ask", "", 7])
+def test_a_choice_that_does_not_exist_is_refused(choice: Any) -> None:
+    with pytest.raises(DefinitionError):
+        Server("x", legacy_questions=choice)
+    with pytest.raises(DefinitionError):
+        Server("x").tool(legacy_questions=choice)(guess)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)
+def test_whatever_a_model_makes_up_is_asked_again_or_an_error_it_can_read(answers: Any) -> None:
+    result = through_model(size).call("size", name="db", input_responses=answers)
+    assert text(result)
+
+
+# -- URLs -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Page:
+    """Where users go. Whatever has a reference in `visited` is done."""
+
+    visited: set[str] = field(default_factory=set)
+    references: list[str] = field(default_factory=list)
+    passes: int = 0
+
+    def connect(self, ctx: Context, account: str) -> str:
+        self.passes += 1
+        reference = ctx.idempotency_key("account")
+        page = f"https://x.test/{reference}"
+        link = page if ctx.principal is None else ctx.signed_link("link", page)
+        self.references.append(reference)
+        ctx.elicit_url("connect", f"Connect {account}", link, done=lambda: reference in self.visited)
+        return ctx.step("read", lambda: f"{account} is connected")
+
+
+def connecting(page: Page, user: str | None = "ada", **options: Any) -> LegacyClient:
+    server = Server("pages", **options)
+    server.tool(page.connect)
+    return LegacyClient(server) if user is None else LegacyClient.of(server, user)
+
+
+def elicitation(client: LegacyClient, **arguments: Any) -> Any:
+    error = client.error("tools/call", name="connect", arguments=arguments)
+    assert error["code"] == -32042
+    [asked] = error["data"]["elicitations"]
+    return asked
+
+
+@pytest.mark.parametrize("choice", ["error", "default", "model"])
+def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
+    page = Page()
+    client = connecting(page, legacy_questions=choice)
+    asked = elicitation(client, account="bank")
+    assert (asked["mode"], asked["message"]) == ("url", "Connect bank")
+    assert elicitation(client, account="bank")["elicitationId"] == asked["elicitationId"]
+    [reference] = {each for each in page.references if each in asked["url"]}
+    page.visited.add(reference)
+    assert text(client.call("connect", account="bank")) == "bank is connected"
+
+
+def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments() -> None:
+    page = Page()
+    ids = {
+        elicitation(connecting(page, user), account=account)["elicitationId"]
+        for user in ("ada", "bob")
+        for account in ("bank", "shop")
+    }
+    assert len(ids) == 4
+
+
+def test_anonymous_callers_share_nothing() -> None:
+    page = Page()
+    client = connecting(page, user=None)
+    ids = {elicitation(client, account="bank")["elicitationId"] for _ in range(3)}
+    assert len(ids) == 3
+    page.visited.update(page.references)
+    assert elicitation(client, account="bank")
+
+
+def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
+    visited: set[str] = set()
+    seen: list[str] = []
+
+    def pay(ctx: Context) -> str:
+        amount = ctx.elicit("amount", "How much?", int)
+        reference = ctx.idempotency_key("payment")
+        seen.append(reference)
+        url = f"https://x.test/{reference}"
+        ctx.elicit_url("pay", f"Pay {amount}", url, done=lambda: reference in visited)
+        note = ctx.elicit("note", "A note?", str)
+        return f"paid {amount}: {note}"
+
+    server = Server("pays", legacy_questions="model")
+    server.tool(pay)
+    client = LegacyClient.of(server, "ada")
+    answers: dict[str, Any] = {"amount": 5}
+    error = client.error("tools/call", name="pay", arguments={"input_responses": answers})
+    visited.add(seen[-1])
+    assert error["data"]["elicitations"][0]["url"].endswith(seen[-1])
+    assert "A note?" in text(client.call("pay", input_responses=answers))
+    assert text(client.call("pay", input_responses={**answers, "note": "x"})) == "paid 5: x"
+    changed = {"input_responses": {"amount": 5_000, "note": "x"}}
+    assert client.error("tools/call", name="pay", arguments=changed)["code"] == -32042
+
+
+def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
+    def key(ctx: Context) -> str:
+        return ctx.idempotency_key("x")
+
+    server = Server("keys")
+    server.tool(key)
+    client = LegacyClient.of(server, "ada")
+    assert text(client.call("key")) != text(client.call("key"))
+
+
+def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
+    done: set[str] = set()
+
+    def url(name: str) -> ElicitUrl:
+        return ElicitUrl(name, f"Open {name}", f"https://x.test/{name}", lambda: name in done)
+
+    def both(ctx: Context) -> str:
+        ctx.ask(url("a"), url("b"))
+        ctx.ask(url("c"))
+        return "done"
+
+    client = serving(both)
+
+    def asked() -> list[str]:
+        error = client.error("tools/call", name="both")
+        return [each["url"][-1] for each in error["data"]["elicitations"]]
+
+    assert asked() == ["a", "b"]
+    done.add("a")
+    assert asked() == ["b"]
+    done.add("b")
+    assert asked() == ["c"]
+    done.add("c")
+    assert text(client.call("both")) == "done"
+
+
+def test_an_async_tool_sends_to_urls_and_asks_through_the_model() -> None:
+    async def both(ctx: AsyncContext) -> str:
+        async def name(branch: AsyncContext) -> str:
+            return await branch.elicit("name", "Who?", str)
+
+        async def page(branch: AsyncContext) -> None:
+            await branch.elicit_url("open", "Open", "https://x.test", done=lambda: bool(done))
+
+        return str((await ctx.gather({"a": name, "b": page}))["a"])
+
+    done: list[bool] = []
+    client = through_model(both)
+    assert client.error("tools/call", name="both")["code"] == -32042
+    done.append(True)
+    assert '"a/name"' in text(client.call("both"))
+    assert text(client.call("both", input_responses={"a/name": "Ada"})) == "Ada"
+
+
+@pytest.mark.parametrize("number", ["1e999", '"\\ud800"', "12345678901234567890123", "1.0", "-0"])
+def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
+    def raw(ctx: Context, arguments: dict[str, Any]) -> str:
+        ctx.elicit_url("open", "Open", "https://x.test", done=lambda: False)
+        return "done"
+
+    server = Server("raw")
+    server.tool(input_schema={"type": "object"})(raw)
+    body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"x":%s}}}'
+    answer = json.loads(LegacyClient.of(server, "ada").send(body % number).body)
+    assert answer["error"]["code"] in (-32042, -32602, -32700)
+
+
+def test_keys_that_are_never_the_same_come_to_an_end() -> None:
+    keys = iter(range(1_000))
+
+    def endless(ctx: Context) -> str:
+        ctx.elicit_url(f"key {next(keys)}", "Open", "https://x.test", done=lambda: False)
+        return "done"
+
+    assert serving(endless).error("tools/call", name="endless")["code"] == -32042
+    assert next(keys) < 20
+
+
+def test_a_url_after_a_step_is_refused() -> None:
+    def late(ctx: Context) -> str:
+        ctx.step("made", lambda: 1)
+        ctx.elicit_url("open", "Open", "https://x.test", done=lambda: True)
+        return "done"
+
+    assert serving(late).told("late")
+
+
+def test_before_2025_11_25_the_url_is_in_the_text() -> None:
+    page = Page()
+    client = connecting(page)
+    client.version = "2025-06-18"
+    told = client.told("connect", account="bank")
+    assert "Connect bank" in told
+    assert "https://x.test/" in told
+
+
+def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:
+    client = connecting(Page())
+    params = {"name": "connect", "arguments": {"account": "bank"}}
+    for declared, is_sent in (({"elicitation": {}}, False), ({"elicitation": {"url": {}}}, True), ({}, True)):
+        answer = client.ask("tools/call", **params, _meta={CAPABILITIES: declared})
+        assert ("error" in answer) is is_sent
+
+
+def test_prompts_and_resources_send_to_urls_too() -> None:
+    server = Server("pages")
+
+    @server.resource("page://{name}")
+    def read(ctx: Context, name: str) -> str:
+        ctx.elicit_url("open", f"Open {name}", "https://x.test", done=lambda: False)
+        return "done"
+
+    assert LegacyClient(server).error("resources/read", uri="page://x")["code"] == -32042

@@ -1,0 +1,191 @@
+"""Clients that somebody else wrote, behind one face: what a test asks of each, in its own words.
+
+All answer questions through the same `Person`, sample through the same model and have the same root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import fastmcp
+import fastmcp_tasks  # noqa: F401  # once it is imported, FastMCP's client follows tasks
+import mcp_types as types
+from fastmcp.client.elicitation import ElicitResult
+from mcp.client import Client
+
+MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
+ROOT = {"uri": "file:///home/ada/engine", "name": "engine"}
+
+Answer = Mapping[str, Any] | Callable[[str], None]
+"""What a form is filled in with, or what is done at the URL of a page."""
+
+
+@dataclass
+class Person:
+    """Answers what it is asked, in this order; remembers the messages."""
+
+    answers: list[Answer]
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, params: types.ElicitRequestParams) -> dict[str, Any] | None:
+        """The content of the form; None for a page, which is visited."""
+        self.asked.append(params.message)
+        answer = self.answers.pop(0)
+        if isinstance(params, types.ElicitRequestURLParams):
+            assert callable(answer)
+            answer(params.url)
+            return None
+        assert not callable(answer)
+        return dict(answer)
+
+
+class Connected(Protocol):
+    """A client with a connection."""
+
+    @property
+    def protocol_version(self) -> str | None: ...
+
+    async def lists(self) -> Mapping[str, Sequence[Any]]:
+        """Everything that is listed: tools, prompts, resources and templates."""
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The structured content of a tool's result; if it has none, its text as `text`."""
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """The text of a prompt's only message."""
+
+    async def read(self, uri: str) -> str:
+        """The text of a resource's only contents."""
+
+    async def complete(
+        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
+    ) -> list[str]:
+        """The suggestions for an argument."""
+
+
+Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
+
+
+@dataclass
+class Official:
+    client: Client
+
+    @property
+    def protocol_version(self) -> str:
+        return self.client.protocol_version
+
+    async def lists(self) -> Mapping[str, Sequence[Any]]:
+        client = self.client
+        return {
+            "tools": (await client.list_tools()).tools,
+            "prompts": (await client.list_prompts()).prompts,
+            "resources": (await client.list_resources()).resources,
+            "templates": (await client.list_resource_templates()).resource_templates,
+        }
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        result = await self.client.call_tool(name, dict(arguments))
+        assert not result.is_error, result.content
+        return result.structured_content or {"text": block_of(result.content)}
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        return text_of((await self.client.get_prompt(name, dict(arguments))).messages)
+
+    async def read(self, uri: str) -> str:
+        return contents_of((await self.client.read_resource(uri)).contents)
+
+    async def complete(
+        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
+    ) -> list[str]:
+        return (await self.client.complete(ref, {"name": name, "value": value})).completion.values
+
+
+@asynccontextmanager
+async def official(url: str, person: Person) -> AsyncIterator[Connected]:
+    """The client of the official Python SDK."""
+
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content=person.answer(params))
+
+    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        content = types.TextContent(type="text", text=SUMMARY)
+        return types.CreateMessageResult(role="assistant", content=content, model=MODEL)
+
+    async def list_roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult.model_validate({"roots": [ROOT]})
+
+    async with Client(
+        url, elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots
+    ) as client:
+        yield Official(client)
+
+
+@dataclass
+class FastMcp:
+    client: fastmcp.Client[Any]
+
+    @property
+    def protocol_version(self) -> str | None:
+        return self.client.session.protocol_version
+
+    async def lists(self) -> Mapping[str, Sequence[Any]]:
+        client = self.client
+        return {
+            "tools": await client.list_tools(),
+            "prompts": await client.list_prompts(),
+            "resources": await client.list_resources(),
+            "templates": await client.list_resource_templates(),
+        }
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        result = await self.client.call_tool(name, dict(arguments))
+        return result.structured_content or {"text": block_of(result.content)}
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        return text_of((await self.client.get_prompt(name, dict(arguments))).messages)
+
+    async def read(self, uri: str) -> str:
+        return contents_of(await self.client.read_resource(uri))
+
+    async def complete(
+        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
+    ) -> list[str]:
+        return (await self.client.complete(ref, {"name": name, "value": value})).values
+
+
+@asynccontextmanager
+async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
+    """FastMCP's client."""
+
+    async def elicit(message: str, kind: Any, params: types.ElicitRequestParams, context: Any) -> Any:
+        return ElicitResult(action="accept", content=person.answer(params))
+
+    def sample(messages: Any, params: Any, context: Any) -> types.CreateMessageResult:
+        content = types.TextContent(type="text", text=SUMMARY)
+        return types.CreateMessageResult(role="assistant", content=content, model=MODEL)
+
+    roots = [types.Root.model_validate(ROOT)]
+    async with fastmcp.Client(
+        url, elicitation_handler=elicit, sampling_handler=sample, roots=roots
+    ) as client:
+        yield FastMcp(client)
+
+
+def text_of(messages: Sequence[types.PromptMessage]) -> str:
+    [message] = messages
+    return block_of([message.content])
+
+
+def block_of(content: Sequence[types.ContentBlock]) -> str:
+    [block] = content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+def contents_of(contents: Sequence[types.TextResourceContents | types.BlobResourceContents]) -> str:
+    [held] = contents
+    assert isinstance(held, types.TextResourceContents)
+    return held.text

@@ -1,0 +1,63 @@
+"""A pytest plugin: every response that a test gets from an endpoint is one the official models accept.
+
+Left out are answers to clients of the `initialize` era, whose tests bring their own models, and questions
+outside the specification (namespaced requests).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.server.dispatch import Endpoint
+from support.task_models import assert_valid
+
+STANDARD = {"elicitation/create", "sampling/createMessage", "roots/list"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_response_is_valid() -> Iterator[None]:
+    """While it lasts `Endpoint.respond` raises for a response that is not valid."""
+    respond = Endpoint.respond
+
+    def checked(self: Endpoint, request: HttpRequest, *rest: Any) -> HttpResponse:
+        response = respond(self, request, *rest)
+        method = _method(request)
+        if method is not None and response.raw is None and response.body:
+            for message in _messages(response):
+                if not _is_beyond_the_specification(message):
+                    # Without an id when the request's own could not be read; the models want one always.
+                    assert_valid(method, message if "method" in message else {"id": 0, **message})
+        return response
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Endpoint, "respond", checked)
+        yield
+
+
+def _method(request: HttpRequest) -> str | None:
+    """The method of a modern request."""
+    try:
+        message = json.loads(request.body or b"")
+        version = message["params"]["_meta"][META_PROTOCOL_VERSION]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return (
+        message["method"] if version == PROTOCOL_VERSION and isinstance(message.get("method"), str) else None
+    )
+
+
+def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:
+    if response.headers.get("content-type") == "text/event-stream":
+        return [json.loads(line[6:]) for line in response.body.splitlines() if line.startswith("data: ")]
+    return [json.loads(response.body)]
+
+
+def _is_beyond_the_specification(message: Mapping[str, Any]) -> bool:
+    requests = message.get("result", {}).get("inputRequests", {})
+    return any(request["method"] not in STANDARD for request in requests.values())

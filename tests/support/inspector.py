@@ -1,0 +1,68 @@
+"""MCP Inspector's command line, where it is installed.
+
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
+`make test` found no Node.js to install it with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = (
+    Path(__file__).parents[2]
+    / ".cache/inspector/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+)
+
+TIMEOUT_S = 60
+"""The longest one command may take: half a second, but for a busy computer."""
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What a command printed: a result, an error or, for a tool's error, both."""
+
+    status: int
+    result: Any = None
+    error: Any = None
+
+
+Inspect = Callable[..., Inspected]
+"""Takes a configuration (`mcpServers`), and the arguments of a command for its only server."""
+
+
+@pytest.fixture
+def inspector(tmp_path: Path) -> Inspect:
+    node = shutil.which("node")
+    if node is None or not PROGRAM.exists():
+        pytest.skip(
+            "MCP Inspector is not installed: `make test` does it where there are npm and Node.js 20 or later"
+        )
+
+    def inspected(configuration: Any, *arguments: str) -> Inspected:
+        [server] = configuration["mcpServers"]
+        config = tmp_path / "mcp.json"
+        config.write_text(json.dumps(configuration), encoding="utf-8")
+        command = [node, PROGRAM, "--cli", "--config", config, "--server", server, "--format", "json", "-q"]
+        done = subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            env={**os.environ, "HOME": str(tmp_path)},  # where it keeps what it knows of servers
+        )
+        printed = {**_object(done.stdout), **_object(done.stderr)}
+        return Inspected(done.returncode, printed.get("result"), printed.get("error"))
+
+    return inspected
+
+
+def _object(output: bytes) -> dict[str, Any]:
+    return dict(json.loads(output)) if output.strip() else {}

@@ -1,0 +1,69 @@
+"""template.yaml on this computer, over HTTP: for anybody, and for somebody who has signed in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.gateway import MAX_BODY, Gateway
+from mcp_roundtrip.local.http_server import HttpServer
+from support.functions import FUNCTIONS
+
+TEMPLATE = FUNCTIONS.parent / "template.yaml"
+FRONT_DOOR = "/mcp"
+
+ISSUER = "https://id.example"
+
+
+@dataclass
+class Served:
+    """The front door's URL, and what was logged."""
+
+    url: str
+    lines: list[str]
+
+    def requests(self, method: str = "") -> int:
+        """How many requests of this method were answered."""
+        return sum(line.startswith(f"POST {FRONT_DOOR} {method}") for line in self.lines)
+
+
+@contextmanager
+def for_anybody() -> Iterator[Served]:
+    """Without authorization, as `make run` serves it."""
+    lines: list[str] = []
+    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lines.append) as app:
+        yield Served(app.url(FRONT_DOOR), lines)
+
+
+@contextmanager
+def for_alice(approvals_url: str) -> Iterator[Served]:
+    """As behind a JWT authorizer that knows every caller for Alice."""
+    lines: list[str] = []
+    parameters = {
+        "AuthMode": "jwt",
+        "JwtIssuer": ISSUER,
+        "JwtAudience": "the-example",
+        "ApprovalsUrl": approvals_url,
+    }
+    with (
+        serve(TEMPLATE, parameters=parameters, log=lines.append) as app,
+        closing(Gateway(app.routes, _signed_in(app), lines.append)) as gateway,
+        closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,
+    ):
+        yield Served(server.url + FRONT_DOOR, lines)
+
+
+def _signed_in(app: LocalApp) -> Callable[[str, bytes], Outcome]:
+    """Invokes functions with what API Gateway adds to an event once it has verified a token."""
+
+    def invoke(function: str, payload: bytes) -> Outcome:
+        event = json.loads(payload)
+        claims = {"iss": ISSUER, "sub": "alice"}
+        event["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
+        return app.run(function, json.dumps(event).encode())
+
+    return invoke

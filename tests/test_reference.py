@@ -1,0 +1,175 @@
+"""The reference is true: its signatures are the code's, its examples run, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_overloads
+
+import pytest
+
+import mcp_roundtrip
+from mcp_roundtrip import AsyncContext, Context
+from mcp_roundtrip.server.registry import Registry
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs/reference"
+INDEX = REFERENCE / "index.md"
+PAGES = sorted(page for page in REFERENCE.glob("*.md") if page != INDEX)
+LINKED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language, each at its own line, for tracebacks."""
+    text = page.read_text("utf-8")
+    return [
+        "\n" * text.count("\n", 0, fence.start(2)) + fence[2]
+        for fence in FENCE.finditer(text)
+        if fence[1] == language
+    ]
+
+
+def shown(page: Path) -> list[ast.ClassDef]:
+    """The classes in the page's signatures."""
+    [signatures] = blocks(page, "pyi")
+    return [node for node in ast.parse(signatures).body if isinstance(node, ast.ClassDef)]
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(shown_class: ast.ClassDef) -> Iterator[Function]:
+    return (node for node in shown_class.body if isinstance(node, Function))
+
+
+def parameters(function: Function) -> str:
+    """Names, kinds and defaults, as `inspect.signature` spells them."""
+    for node in ast.walk(function.args):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    return f"({ast.unparse(function.args)})"
+
+
+def fields(shown_class: ast.ClassDef) -> str:
+    """The same of the dataclass whose fields a class shows."""
+    shown_fields = [
+        ast.unparse(node.target) + (f"={ast.unparse(node.value)}" if node.value else "")
+        for node in shown_class.body
+        if isinstance(node, ast.AnnAssign)
+    ]
+    return f"({', '.join(shown_fields)})"
+
+
+def in_code(function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    spelled = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    return spelled.replace("<factory>", "{}").replace("<class 'Exception'>", "Exception")
+
+
+def public(owner: type) -> set[str]:
+    return {name for name in dir(owner) if not name.startswith("_")}
+
+
+# -- signatures -----------------------------------------------------------------------------------------
+
+
+@every_page
+def test_the_signatures_shown_are_those_of_the_code(page: Path) -> None:
+    for shown_class in shown(page):
+        owner = getattr(mcp_roundtrip, shown_class.name)
+        members = list(functions(shown_class))
+        if not members:
+            assert fields(shown_class) == in_code(owner)
+        for function in members:
+            _check_member(owner, function)
+
+
+def _check_member(owner: type, function: Function) -> None:
+    member = inspect.getattr_static(owner, function.name)
+    marks = {ast.unparse(mark) for mark in function.decorator_list}
+    assert isinstance(member, property) is ("property" in marks)
+    if isinstance(member, property):
+        return
+    spellings = {in_code(member), *map(in_code, get_overloads(member))}
+    assert parameters(function) in spellings
+    assert inspect.iscoroutinefunction(member) is isinstance(function, ast.AsyncFunctionDef)
+
+
+@pytest.mark.parametrize("name", sorted(public(Context)))
+def test_async_code_takes_the_same_parameters(name: str) -> None:
+    ours, theirs = (inspect.getattr_static(owner, name) for owner in (Context, AsyncContext))
+    assert isinstance(ours, property) is isinstance(theirs, property)
+    if not isinstance(ours, property):
+        assert in_code(ours) == in_code(theirs)
+
+
+def test_the_index_names_what_async_code_does_not_await() -> None:
+    plain = {
+        name
+        for name in public(AsyncContext)
+        if inspect.isfunction(member := inspect.getattr_static(AsyncContext, name))
+        and not inspect.iscoroutinefunction(member)
+    }
+    assert plain == {"branch", "supports", "idempotency_key"}
+    told = " ".join(INDEX.read_text("utf-8").split())
+    assert "all but `branch`, `supports`, `idempotency_key` and the properties" in told
+
+
+def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:
+    found: dict[str, set[str]] = {}
+    for page in PAGES:
+        for shown_class in shown(page):
+            names = {function.name for function in functions(shown_class)}
+            found[shown_class.name] = found.get(shown_class.name, set()) | names
+    decorators = {name for name, value in vars(Registry).items() if callable(value) and name[0] != "_"}
+    assert found["Server"] >= decorators
+    assert found["Context"] == public(Context)
+    assert found["AsyncContext"] == public(AsyncContext) - public(Context)
+
+
+# -- examples -------------------------------------------------------------------------------------------
+
+
+@every_page
+def test_the_example_plays(page: Path) -> None:
+    server, test = blocks(page, "python")
+    assert "Server(" in server
+    assert "Player(" in test
+    assert "assert " in test
+    names: dict[str, object] = {}
+    for block in (server, test):
+        exec(compile(block, page, "exec"), names)
+
+
+# -- links ----------------------------------------------------------------------------------------------
+
+
+def test_the_index_links_to_every_page() -> None:
+    linked = {link for link in LINK.findall(INDEX.read_text("utf-8")) if not link.startswith("..")}
+    assert linked == {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=[str(page.relative_to(ROOT)) for page in LINKED])
+def test_relative_links_lead_to_a_file_and_a_heading(page: Path) -> None:
+    for link in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
