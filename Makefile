@@ -2,6 +2,7 @@
 #   PYTHON=…                         the interpreter of the virtual environments
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
+#   BEFORE=…                         for bench: the revision that a plain call is compared with
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
 
 VENV      := .venv
@@ -58,7 +59,7 @@ conformance: $(VENV)/.dev  ## the official MCP conformance suite
 
 .PHONY: bench
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## speed and memory beside the peers
-	$(BENCH)/bin/python benchmarks/run.py
+	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState

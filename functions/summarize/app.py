@@ -1,7 +1,7 @@
 """Summarize a document through the client's own model, and say which of its projects the document is from.
 
 Both are asked in one round. A client without sampling gets an extractive summary, one without roots no
-project.
+project; so do clients of the time before 2026-07-28, which cannot be asked at all.
 """
 
 from pydantic import BaseModel, Field
@@ -21,7 +21,7 @@ class Summary(BaseModel):
     project: str | None = Field(description="The client's root that holds the document")
 
 
-@server.tool(annotations={"readOnlyHint": True})
+@server.tool(annotations={"readOnlyHint": True}, legacy_questions="default")
 def summarize(ctx: Context, text: str, uri: str = "") -> Summary:
     """Summarize a document in a few sentences.
 

@@ -1,6 +1,7 @@
 """What the weather is usually like somewhere, asking which place is meant when several share the name.
 
-The same figures are resources, whose URIs say exactly which place is meant.
+Where the client cannot ask (those before 2026-07-28), its model does. The same figures are resources, whose
+URIs say exactly which place is meant.
 """
 
 from typing import Annotated
@@ -41,7 +42,7 @@ class Weather(BaseModel):
         )
 
 
-@server.tool(annotations={"readOnlyHint": True})
+@server.tool(annotations={"readOnlyHint": True}, legacy_questions="model")
 def get_weather(ctx: Context, location: str, month: Month) -> Weather:
     """Tell what the weather is usually like in a city in a month of the year.
 

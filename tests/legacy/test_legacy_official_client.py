@@ -44,13 +44,31 @@ async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_question_is_an_error_that_its_model_can_read(app: LocalApp, path: str) -> None:
+async def test_a_question_goes_through_its_model(app: LocalApp, path: str) -> None:
+    arguments: dict[str, object] = {"location": "Hyderabad", "month": 7}
     async with Client(app.url(path), mode="legacy") as client:
-        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
-    assert result.is_error
-    [told] = result.content
+        tool = next(tool for tool in (await client.list_tools()).tools if tool.name == "get_weather")
+        asked = await client.call_tool("get_weather", arguments)
+        given = {**arguments, "input_responses": {"place": {"value": "Hyderabad, Pakistan"}}}
+        answered = await client.call_tool("get_weather", given)
+    assert "input_responses" in tool.input_schema["properties"]
+    [told] = asked.content
     assert isinstance(told, types.TextContent)
     assert "Hyderabad" in told.text
+    assert answered.content[-1].text.count("Hyderabad, Pakistan")
+
+
+async def test_a_question_without_an_answer_is_an_error_that_its_model_can_read(app: LocalApp) -> None:
+    async with Client(app.url("/mcp"), mode="legacy") as client:
+        result = await client.call_tool("provision_database", {"name": "orders"})
+    assert result.is_error
+
+
+async def test_what_has_a_default_is_not_asked(app: LocalApp) -> None:
+    async with Client(app.url("/mcp"), mode="legacy") as client:
+        result = await client.call_tool("summarize", {"text": "Whales are mammals. They live in the sea."})
+    assert result.structured_content is not None
+    assert result.structured_content["model"] == "sumbasic"
 
 
 async def test_it_lists_and_reads_what_else_there_is(app: LocalApp) -> None:

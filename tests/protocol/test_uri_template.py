@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.protocol.uri_template import UriTemplate, first_match
 
 VALUES = {
     "var": "value", "hello": "Hello World!", "half": "50%", "dub": "me/too", "who": "fred", "empty": "",
@@ -233,12 +233,40 @@ def test_any_text_is_parsed_or_refused_and_any_uri_matched_or_not(template: str,
 )  # fmt: skip
 def test_work_on_a_hostile_uri_grows_with_its_length_alone(template: str, uri: str) -> None:
     parsed = UriTemplate.parse(template)
-    half = lines_run(parsed, uri[: len(uri) // 2])
-    assert lines_run(parsed, uri) < 2.2 * half + 1_000
+    half = lines_run(lambda: parsed.match(uri[: len(uri) // 2]))
+    assert lines_run(lambda: parsed.match(uri)) < 2.2 * half + 1_000
 
 
-def lines_run(parsed: UriTemplate, uri: str) -> int:
-    """How many lines of the package `parsed.match(uri)` runs, which must not match."""
+MANY = [(UriTemplate.parse(f"s{index}://{{+path}}/end{{?q}}"), index) for index in range(100)]
+
+
+@given(st.integers(0, 99), SOME)
+def test_the_first_template_that_has_the_uri_is_found(index: int, query: str) -> None:
+    uri = uritemplate.expand(f"s{index}://a/b/end{{?q}}", {"q": query})
+    assert first_match(MANY, uri) == (index, {"path": "a/b", "q": query})
+    twice = [(template, -number) for template, number in MANY]
+    assert first_match([*twice, *MANY], uri) == (-index, {"path": "a/b", "q": query})
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "s", "s1:/", "t://a/end", "s1://%zz/end", "s1://a\ud800/end", "s100://a/end"]
+)
+def test_a_uri_of_no_template_is_found_with_none(uri: str) -> None:
+    assert first_match(MANY, uri) is None
+    assert first_match([], uri) is None
+
+
+def test_templates_that_begin_otherwise_cost_the_same_for_every_length() -> None:
+    short, long = (
+        lines_run(lambda uri=uri: first_match(MANY, uri)) for uri in ("t://a", "t://" + "a" * 8_000)
+    )
+    assert short == long
+    one = lines_run(lambda: first_match(MANY[:1], "t://a"))
+    assert short < one + 10 * len(MANY)
+
+
+def lines_run(match: Callable[[], object]) -> int:
+    """How many lines of the package `match` runs, which must come to nothing."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
@@ -249,7 +277,7 @@ def lines_run(parsed: UriTemplate, uri: str) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        assert parsed.match(uri) is None
+        assert match() is None
     finally:
         sys.settrace(before)
     return count

@@ -1,5 +1,9 @@
 """Content blocks on the wire, read back by the official models."""
 
+import math
+from datetime import UTC, datetime
+from types import MappingProxyType
+
 import pytest
 from mcp_types import ContentBlock
 from pydantic import TypeAdapter
@@ -56,6 +60,62 @@ def test_the_official_models_read_every_block(block):
 def test_an_embedded_resource_holds_either_text_or_bytes(contents):
     with pytest.raises(UsageError):
         EmbeddedResource("file:///a", **contents)
+
+
+@pytest.mark.parametrize(
+    ("make", "member"),
+    [
+        (lambda: Text(5), "Text.text must be str"),
+        (lambda: Text(None), "Text.text must be str"),
+        (lambda: Text("a", annotations=[]), "Text.annotations must be Mapping or None"),
+        (lambda: Image("aGk=", "image/png"), "Image.data must be bytes"),
+        (lambda: Image(b"", None), "Image.mime_type must be str"),
+        (lambda: Audio(bytearray(), "audio/wav"), "Audio.data must be bytes"),
+        (lambda: Audio(b"", 1), "Audio.mime_type must be str"),
+        (lambda: ResourceLink(b"file:///a", "a"), "ResourceLink.uri must be str"),
+        (lambda: ResourceLink("file:///a", 1), "ResourceLink.name must be str"),
+        (
+            lambda: ResourceLink("file:///a", "a", description=1),
+            "ResourceLink.description must be str or None",
+        ),
+        (lambda: ResourceLink("file:///a", "a", mime_type=1), "ResourceLink.mime_type must be str or None"),
+        (lambda: EmbeddedResource(1, text="a"), "EmbeddedResource.uri must be str"),
+        (lambda: EmbeddedResource("file:///a", text=1), "EmbeddedResource.text must be str or None"),
+        (lambda: EmbeddedResource("file:///a", blob="a"), "EmbeddedResource.blob must be bytes or None"),
+        (
+            lambda: EmbeddedResource("file:///a", "a", mime_type=1),
+            "EmbeddedResource.mime_type must be str or None",
+        ),
+    ],
+)
+def test_a_member_of_another_type_is_refused_by_name(make, member):
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert str(caught.value) == member
+
+
+WITH_ANNOTATIONS = [
+    lambda annotations: Text("a", annotations),
+    lambda annotations: Image(b"", "image/png", annotations),
+    lambda annotations: Audio(b"", "audio/wav", annotations),
+    lambda annotations: ResourceLink("file:///a", "a", annotations=annotations),
+    lambda annotations: EmbeddedResource("file:///a", "a", annotations=annotations),
+]
+
+
+@pytest.mark.parametrize("annotated", WITH_ANNOTATIONS)
+def test_annotations_are_written_as_json(annotated):
+    changed = datetime(2026, 7, 28, tzinfo=UTC)
+    block = annotated(MappingProxyType({"lastModified": changed, "audience": ("user",)}))
+    assert block.to_wire()["annotations"] == {"lastModified": "2026-07-28T00:00:00Z", "audience": ["user"]}
+
+
+@pytest.mark.parametrize("annotated", WITH_ANNOTATIONS)
+@pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
+def test_annotations_that_are_no_json_are_refused_by_place(annotated, wrong):
+    block = annotated({"a": [1, wrong]})
+    with pytest.raises(UsageError, match=rf"{type(block).__name__}\.annotations\.a\[1\]"):
+        block.to_wire()
 
 
 def test_blocks_are_values():

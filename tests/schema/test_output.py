@@ -9,6 +9,8 @@ from typing import Annotated, Any, Optional, Union
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp_types import CallToolResult, Tool
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
@@ -226,6 +228,89 @@ def test_a_model_changed_into_something_invalid_is_refused_and_never_quoted():
 def test_a_value_that_is_no_content_is_refused_where_content_is_declared(annotation):
     with pytest.raises(UsageError, match="tool"):
         returning(annotation).dump({"a": SECRET})
+
+
+class Thing: ...
+
+
+@dataclass
+class Pair:
+    left: Any
+    right: Any = None
+
+
+class Rows(BaseModel):
+    rows: list[dict[str, Any]]
+    note: str | None = None
+
+
+HOLDS_ITSELF: list[Any] = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+UNWRITABLE = [
+    ({"a": {"b": Thing()}}, "result.a.b: Thing"),
+    ({"ok": 1, "a": [0, (1, Thing())]}, "result.a[1][1]: Thing"),
+    ({"a": Pair(1, Pair(Thing()))}, "result.a.right.left: Thing"),
+    ({"a": Rows(rows=[{}, {"b": Thing()}])}, "result.a.rows[1].b: Thing"),
+    ({"a": {"b": math.inf}}, "result.a.b: NaN or Infinity"),
+    ({"a": Rows(rows=[{"b": math.nan}])}, "result.a.rows[0].b: NaN or Infinity"),
+    ({"a": {math.inf, 1}}, "result.a: set"),
+    ({"a": b"\xff"}, "result.a: bytes"),
+    ({Thing(): 1}, "result: dict"),
+]
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(dict[Any, Any]), returning(dict)])
+@pytest.mark.parametrize(("value", "where"), UNWRITABLE)
+def test_what_json_cannot_hold_is_refused_by_its_place(output, value, where):
+    with pytest.raises(UsageError) as caught:
+        output.dump(value)
+    assert str(caught.value).endswith(f", at {where}")
+    assert caught.value.__suppress_context__
+
+
+def test_what_holds_itself_is_refused():
+    with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
+        unannotated().dump({"a": HOLDS_ITSELF})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "where"),
+    [
+        (list[dict], [{"a": math.nan}], "result[0].a: NaN or Infinity"),
+        (list[dict], [{"a": Thing()}], "result[0].a: Thing"),
+        (list[Any], [1, None, math.inf], "result[2]: NaN or Infinity"),
+        (Rows, Rows(rows=[{"a": math.nan}]), "result.rows[0].a: NaN or Infinity"),
+        (Rows, {"rows": [{"a": math.nan}]}, "result.rows[0].a: NaN or Infinity"),
+        (Rows, Rows(rows=[{"a": Thing()}]), "result.rows[0].a: Thing"),
+        (Pair, Pair(math.nan), "result.left: NaN or Infinity"),
+    ],
+)
+def test_a_typed_result_says_where_json_cannot_hold_it(annotation, value, where):
+    with pytest.raises(UsageError) as caught:
+        returning(annotation).dump(value)
+    assert str(caught.value).endswith(f", at {where}")
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[dict])])
+def test_a_null_beside_anything_that_json_can_hold_is_a_null(output):
+    value = [{"a": None, "b": {1.5, 2.5}, "c": date(2026, 7, 28), 3: Decimal("NaN"), "d": "null"}]
+    written = {"a": None, "c": "2026-07-28", "3": "NaN", "d": "null"}
+    _, [structured] = output.dump(value)
+    assert sorted(structured.pop("b")) == [1.5, 2.5]
+    assert structured == written
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab"),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner)))  # fmt: skip
+def test_a_result_comes_back_from_its_text_or_has_a_number_that_json_lacks(value):
+    text = json.dumps([value])
+    if "NaN" in text or "Infinity" in text:
+        with pytest.raises(UsageError, match=r"NaN or Infinity$"):
+            returning(list[Any]).dump([value])
+    else:
+        [block], structured = returning(list[Any]).dump([value])
+        assert json.loads(block["text"]) == structured == [value]
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(list[float]), returning(float)])

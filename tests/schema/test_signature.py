@@ -393,7 +393,19 @@ def test_a_thousand_problems_do_not_become_a_thousand_lines():
 def test_a_lone_surrogate_is_a_refusal_and_no_crash():
     def tool(name: str): ...
 
-    assert refusal(tool, {"name": "\ud800"})
+    for half in ("\ud800", "\udc00", "\ud83dx"):
+        assert refusal(tool, {"name": half}) == ["arguments: a string holds half of a surrogate pair"]
+        assert refusal(tool, {half: "a"}) == ["arguments: a string holds half of a surrogate pair"]
+
+
+def test_arguments_nested_beyond_measure_are_not_taken_for_half_a_surrogate_pair():
+    def tool(x: Any): ...
+
+    nested: list[Any] = []
+    for _ in range(500):
+        nested = [nested]
+    [line] = refusal(tool, {"x": nested})
+    assert "surrogate" not in line
 
 
 @pytest.mark.parametrize("value", [float("inf"), object()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import pytest
@@ -133,12 +133,40 @@ def test_a_completion_that_raises_is_an_internal_error_and_in_the_log() -> None:
     assert [event for event, _ in play.observer.failures] == ["completion_raised"]
 
 
-def test_one_text_is_not_taken_for_its_characters() -> None:
+@pytest.mark.parametrize(
+    "suggest",
+    [
+        lambda value: "abc",
+        lambda value: Completion("abc"),
+        lambda value: [1],
+        lambda value: None,
+        lambda value: Completion(["a"], total=-1),
+        lambda value: Completion(["a"], total=True),
+    ],
+)
+def test_what_is_no_suggestion_is_an_internal_error(suggest: Callable[[str], Any]) -> None:
     other = Server("other")
     other.prompt("p")(review)
-    other.completion("p", "language")(lambda value: "abc")
+    other.completion("p", "language")(suggest)
     params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": ""}}
     assert Player(other).request("completion/complete", **params)["error"]["code"] == -32603
+
+
+def test_a_set_is_as_good_as_a_list() -> None:
+    other = Server("other")
+    other.prompt("p")(review)
+    other.completion("p", "language")(lambda value: {"python"})
+    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": ""}}
+    found = Player(other).request("completion/complete", **params)["result"]["completion"]
+    assert (found["values"], found["total"]) == (["python"], 1)
+
+
+def test_an_argument_is_completed_by_one_function() -> None:
+    other = Server("other")
+    other.prompt("p")(review)
+    other.completion("p", "language")(languages)
+    with pytest.raises(DefinitionError):
+        other.completion("p", "language")(languages)
 
 
 def test_a_completion_is_of_an_argument_that_is_there() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
-from mcp_roundtrip.server.dispatch import MAX_BODY
+from mcp_roundtrip.http import MAX_BODY
+from mcp_roundtrip.testing import Player
 from mcp_roundtrip.testing.environment import Remembered, make_ports
 from support.messages import META, call, headers, http_event, message
 
@@ -400,3 +401,19 @@ def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text
         assert len(json.dumps(response)) < 6_000_000
         assert json.loads(response["body"]).get("result", {}).get("isError") or name == "question"
     assert "result_too_large" in [event for event, _ in observer.failures]
+
+
+def test_the_trace_context_of_a_request_is_on_its_log_lines() -> None:
+    server = Server("traced")
+    server.tool(name="nothing")(lambda: None)
+    play = Player(server, meta={
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "tracestate": "vendor=1",
+        "baggage": ",".join(f"member{number}=value" for number in range(60)),
+    })  # fmt: skip
+    play.call("nothing")
+    tags = play.observer.tags
+    assert (tags["trace_id"], tags["span_id"]) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+    assert tags["tracestate"] == "vendor=1"
+    assert tags["baggage"].startswith("member0=value,")
+    assert len(tags["baggage"]) <= 512

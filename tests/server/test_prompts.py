@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import date
-from enum import Enum
-from typing import Annotated, Any, Literal
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal, NewType
 
 import pytest
 from pydantic import BaseModel, Field
@@ -15,6 +15,7 @@ from mcp_roundtrip import (
     DefinitionError,
     EmbeddedResource,
     Image,
+    McpHeader,
     PromptMessage,
     ResourceLink,
     Server,
@@ -242,7 +243,13 @@ class Size(BaseModel):
     vcpus: int
 
 
-@pytest.mark.parametrize("annotation", [list[str], dict[str, int], Size, tuple[int, int]])
+class Numbered(Enum):
+    ONE = 1
+
+
+@pytest.mark.parametrize(
+    "annotation", [list[str], dict[str, int], Size, tuple[int, int], Literal[1, 2], Numbered, None]
+)
 def test_an_argument_that_no_text_can_be_is_refused_at_definition(annotation: Any) -> None:
     def prompt(argument: Any) -> str:
         return "x"
@@ -256,3 +263,80 @@ def test_without_prompts_their_methods_do_not_exist() -> None:
     play = Player(Server("none"))
     for method in ("prompts/list", "prompts/get", "completion/complete", "resources/list"):
         assert play.request(method)["error"]["code"] in (-32601, -32020)
+
+
+def test_an_alias_is_the_arguments_name() -> None:
+    other = Server("other")
+
+    @other.prompt
+    def aliased(class_: Annotated[Literal["first", "second"], Field(alias="class")]) -> str:
+        return class_
+
+    play = Player(other)
+    [listed] = request(play, "prompts/list")["result"]["prompts"]
+    assert listed["arguments"] == [{"name": "class", "required": True}]
+    assert play.prompt("aliased", {"class": "first"}).messages[0]["content"]["text"] == "first"
+    other.completion("aliased", "class")(lambda value: ["x"])
+    with pytest.raises(DefinitionError):
+        other.completion("aliased", "class_")(lambda value: ["x"])
+
+
+UserId = NewType("UserId", str)
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent"),
+    [(UserId, "u"), (Annotated[UserId, Field(min_length=1)], "u"), (Level, "1"), (Literal["a", 1], "a"),
+     (list[str] | Literal["all"], "all"), (bool, "true")],
+)  # fmt: skip
+def test_an_argument_is_of_any_type_that_a_text_can_be(annotation: Any, sent: str) -> None:
+    def prompt(argument: Any) -> str:
+        return "x"
+
+    prompt.__annotations__["argument"] = annotation
+    other = Server("other")
+    other.prompt(prompt)
+    assert Player(other).prompt("prompt", {"argument": sent}).messages
+
+
+def test_a_header_mirrors_the_parameters_of_tools_alone() -> None:
+    def prompt(region: Annotated[str, McpHeader("Region")]) -> str:
+        return region
+
+    with pytest.raises(DefinitionError, match="McpHeader"):
+        Server("other").prompt(prompt)
+
+
+def test_what_was_notified_before_an_error_precedes_it_on_the_stream() -> None:
+    other = Server("other")
+
+    @other.prompt
+    def fails(ctx: Context) -> str:
+        ctx.progress(1, 2)
+        raise ToolError("No prompt today.")
+
+    play = Player(other)
+    failed = play.prompt("fails")
+    assert failed.error["code"] == -32603
+    assert [each["method"] for each in failed.notifications] == ["notifications/progress"]
+    [told] = [fields for event, fields in play.observer.events if event == "refused"]
+    assert (told["prompt"], told["code"]) == ("fails", -32603)
+
+
+def test_a_prompt_that_is_never_finished_is_given_up_with_an_error() -> None:
+    other = Server("other")
+
+    @other.prompt
+    def endless(ctx: Context) -> str:
+        for number in range(100):
+            ctx.elicit(f"q{number}", "And?", str)
+        return "x"
+
+    played = Player(other).prompt("endless")
+    for number in range(9):
+        played = played.answer(**{f"q{number}": "x"})
+    assert played.error["code"] == -32603

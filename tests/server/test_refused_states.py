@@ -8,9 +8,8 @@ from typing import Any
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
 from mcp_roundtrip.server.calls import INVALID_STATE
-from mcp_roundtrip.server.dispatch import MAX_BODY
 from mcp_roundtrip.server.ports import Invocation
 from mcp_roundtrip.testing import FakeClock
 from mcp_roundtrip.testing.environment import Remembered, make_ports

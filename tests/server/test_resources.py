@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -57,6 +58,11 @@ def file(path: str) -> str:
     return path
 
 
+@server.resource("file:///here")
+def here() -> str:
+    return "the one"
+
+
 @server.resource("ask://{topic}", ttl_ms=60_000, cache_scope="public")
 def asks(ctx: Context, topic: str) -> str:
     return f"{topic}: {ctx.elicit('why', 'Why?', str)}"
@@ -73,6 +79,8 @@ def bad(how: str) -> Any:
         raise ToolError("Not today.")
     if how == "bug":
         raise RuntimeError("secret")
+    if how == "meta":
+        return ResourceContents(text="a", meta={"a": object()})
     return None if how == "none" else object()
 
 
@@ -96,7 +104,7 @@ def read(play: Player, uri: str) -> Any:
 def test_resources_and_templates_are_listed_apart(play: Player) -> None:
     listed = request(play, "resources/list")["result"]
     assert [resource["uri"] for resource in listed["resources"]] == [
-        "test://text", "test://bytes", "test://several",
+        "test://text", "test://bytes", "test://several", "file:///here",
     ]  # fmt: skip
     assert listed["resources"][0] == {
         "uri": "test://text",
@@ -166,6 +174,11 @@ def test_a_resource_may_ask_and_what_rests_on_answers_is_not_cached(uri: str) ->
     assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
 
 
+def test_a_read_with_no_answers_in_its_input_responses_is_a_retry_all_the_same(play: Player) -> None:
+    result = request(play, "resources/read", uri="test://text", inputResponses={})["result"]
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+
+
 def test_the_state_of_one_uri_is_none_of_another(play: Player) -> None:
     state = play.read("ask://whales").state
     moved = play.request("resources/read", uri="ask://birds", requestState=state, inputResponses={})
@@ -190,7 +203,8 @@ def test_what_is_not_there_is_named(play: Player, uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "code"), [("tool error", -32603), ("bug", -32603), ("none", -32603), ("object", -32603)]
+    ("how", "code"),
+    [("tool error", -32603), ("bug", -32603), ("none", -32603), ("object", -32603), ("meta", -32603)],
 )
 def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
     play: Player, how: str, code: int
@@ -200,6 +214,18 @@ def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
     assert "secret" not in failed["message"]
     for _, fields in play.observer.events:
         assert how not in str(fields), "the log has the template, not the URI"
+
+
+def test_what_json_cannot_hold_is_the_resources_failure_and_the_log_says_where(play: Player) -> None:
+    request(play, "resources/read", uri="bad://meta")
+    [(event, error)] = [(event, error) for event, error, *_ in play.observer.failures]
+    assert event == "resource_raised"
+    assert "ResourceContents.meta.a" in str(error)
+
+
+def test_a_uri_of_its_own_goes_before_a_template_that_has_it(play: Player) -> None:
+    assert read(play, "file:///here")["contents"][0]["text"] == "the one"
+    assert read(play, "file:///there")["contents"][0]["text"] == "there"
 
 
 def test_a_uri_beyond_measure_is_refused_unread(play: Player) -> None:
@@ -221,8 +247,25 @@ def test_resources_that_are_declared_wrong_are_refused_at_definition() -> None:
     other.resource("a://x")(lambda: "x")
     with pytest.raises(DefinitionError):
         other.resource("a://x")(lambda: "y")
+    for wrong in ({"ttl_ms": -1}, {"ttl_ms": 1.5}, {"cache_scope": "shared"}):
+        with pytest.raises(DefinitionError):
+            other.resource("b://x", **wrong)(lambda: "y")
+
+
+@pytest.mark.parametrize("wrong", [{"page_size": 0}, {"page_size": "10"}, {"list_ttl_ms": -5}], ids=str)
+def test_a_server_with_impossible_lists_is_refused_at_definition(wrong: Any) -> None:
     with pytest.raises(DefinitionError):
-        other.resource("b://x", ttl_ms=-1)(lambda: "y")
+        Server("other", **wrong)
+
+
+def test_a_template_may_use_the_alias_of_a_parameter() -> None:
+    other = Server("other")
+
+    @other.resource("test://{class}")
+    def of_class(class_: Annotated[str, Field(alias="class")]) -> str:
+        return class_
+
+    assert Player(other).read("test://first").contents[0]["text"] == "first"
 
 
 def test_lists_come_in_pages(play: Player) -> None:

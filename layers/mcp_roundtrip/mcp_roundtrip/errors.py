@@ -103,7 +103,8 @@ class ProtocolError(McpRoundtripError):
     """Becomes a JSON-RPC error response.
 
     `code` is the JSON-RPC code, `data` its optional `data` member, `http_status` overrides the status
-    that the table in `protocol.jsonrpc` gives for the code.
+    that the table in `protocol.jsonrpc` gives for the code. Whoever carries out the request adds the
+    `notifications` that precede the error, and the `fields` that say in the log what it befell.
     """
 
     def __init__(
@@ -119,6 +120,8 @@ class ProtocolError(McpRoundtripError):
         self.message = message
         self.data = data
         self.http_status = http_status
+        self.notifications: tuple[Mapping[str, Any], ...] = ()
+        self.fields: Mapping[str, Any] = {}
 
 
 class MissingClientCapability(ProtocolError):

@@ -1,10 +1,16 @@
-"""What every adapter turns its event into, and what every response starts from."""
+"""What every adapter turns its event into, what every response starts from, and how large they may be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+MAX_BODY: Final = 4 * 1024 * 1024
+"""Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
+
+MAX_RESPONSE: Final = 6_000_000
+"""Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +50,23 @@ EVENT_STREAM_HEADERS: Mapping[str, str] = {
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
 }
+
+
+def answered(response: str, events: Iterable[str], headers: Mapping[str, str]) -> HttpResponse:
+    """200 with the response behind its events, if there are any and the request's headers accept a stream."""
+    events = [*events, response]
+    if len(events) == 1 or "text/event-stream" not in headers.get("accept", ""):
+        return HttpResponse(200, response, JSON_HEADERS)
+    return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+
+
+def fits(body: str | bytes) -> bool:
+    """Whether a request's body is small enough; text is encoded only if its length leaves that open."""
+    if isinstance(body, str) and MAX_BODY // 4 < len(body) <= MAX_BODY:
+        return len(body.encode("utf-8", "surrogatepass")) <= MAX_BODY
+    return len(body) <= MAX_BODY
+
+
+def payload_size(body: str) -> int:
+    """Bytes of a response's body as it stands in a Lambda response: ASCII, as a JSON string."""
+    return len(body) + body.count('"') + body.count("\\") + body.count("\n")

@@ -14,7 +14,15 @@ from mcp_roundtrip.errors import WithReason
 NAMESPACE: Final = "mcp-roundtrip"
 
 WARNINGS: Final = frozenset(
-    {"state_refused", "state_large", "step_retried", "task_given_up", "unauthorized", "catalog_drift"}
+    {
+        "asked_too_late",
+        "state_refused",
+        "state_large",
+        "step_retried",
+        "task_given_up",
+        "unauthorized",
+        "catalog_drift",
+    }
 )
 """Expected events that are worth an alarm when they become many."""
 

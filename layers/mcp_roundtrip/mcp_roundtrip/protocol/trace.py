@@ -70,6 +70,17 @@ class TraceContext:
         """The trace: 32 hexadecimal digits, lower case."""
         return None if self.traceparent is None else self.traceparent[3:35]
 
+    def told(self) -> dict[str, str]:
+        """What the log says of it, of what there is: baggage in so far as it is short."""
+        members = {
+            "trace_id": self.trace_id,
+            "span_id": self.span_id,
+            "tracestate": self.tracestate,
+            "tracelink": self.tracelink,
+            "baggage": None if self.baggage is None else _joined(self.baggage.split(","), MAX_TRACESTATE),
+        }
+        return {name: member for name, member in members.items() if member is not None}
+
     @property
     def span_id(self) -> str | None:
         """The caller's span (W3C: parent-id): 16 hexadecimal digits, lower case."""

@@ -48,6 +48,9 @@ class Literal:
 
     units: tuple[str, ...]
 
+    def begins(self, units: Units) -> bool:
+        return tuple(units[: len(self.units)]) == self.units
+
     def leaps(self, units: Units, ends: Iterable[int]) -> dict[int, int]:
         size = len(self.units)
         starts = ((end - size, end) for end in ends if end >= size)
@@ -131,6 +134,8 @@ def scan(parts: Sequence[Part], units: Units) -> dict[str, str] | None:
 
     Raises ValueError when a value is not encoded UTF-8 or a query has wrong parameters.
     """
+    if parts and isinstance(opening := parts[0], Literal) and not opening.begins(units):
+        return None  # most templates of a server, for any one URI
     leaps: list[dict[int, tuple[int, int]]] = [
         {} for _ in parts
     ]  # [part][position] -> next part and position

@@ -17,13 +17,15 @@ a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri_scan import Literal, Maybe, Part, Query, Value, scan, units_of
+from mcp_roundtrip.protocol.uri_scan import Literal, Maybe, Part, Query, Units, Value, scan, units_of
+
+T = TypeVar("T")
 
 _EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")  # §2.3, without percent-encoded names
@@ -72,10 +74,30 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The decoded values of the variables that `uri` holds, or None unless all of `uri` fits."""
+        match = first_match([(self, None)], uri)
+        return None if match is None else match[1]
+
+    def _read(self, units: Units) -> dict[str, str] | None:
         try:
-            return scan(self._parts, units_of(uri))
-        except ValueError:  # a stray percent sign, bytes that are not UTF-8, a parameter too many
+            return scan(self._parts, units)
+        except ValueError:  # bytes that are not UTF-8, a parameter too many
             return None
+
+
+def first_match(candidates: Iterable[tuple[UriTemplate, T]], uri: str) -> tuple[T, dict[str, str]] | None:
+    """What stands beside the first template that `uri` fits, and the values of its variables.
+
+    The URI is cut into its units once, and a template whose opening text it lacks costs next to nothing.
+    """
+    try:
+        units = units_of(uri)
+    except ValueError:  # a stray percent sign, a character that no URI has
+        return None
+    for template, candidate in candidates:
+        values = template._read(units)
+        if values is not None:
+            return candidate, values
+    return None
 
 
 def _refused(text: str, problem: str) -> DefinitionError:

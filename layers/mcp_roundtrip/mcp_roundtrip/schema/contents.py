@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
-
 from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.content import check_types, json_member
+from mcp_roundtrip.schema.output import untyped
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceContents:
-    """One of the contents of a resource: exactly one of `text` and `blob`, else UsageError.
+    """One of the contents of a resource: exactly one of `text` and `blob`.
 
-    `uri` and `mime_type` default to those of the resource that is read.
+    `uri` and `mime_type` default to those of the resource that is read; `meta` is JSON. Raises UsageError.
     """
 
     text: str | None = None
@@ -29,15 +29,17 @@ class ResourceContents:
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise UsageError("ResourceContents takes exactly one of text and blob")
+        optional = dict.fromkeys(("text", "uri", "mime_type"), str | None)
+        check_types(self, **optional, blob=bytes | None, meta=Mapping | None)
 
     def to_wire(self, uri: str, mime_type: str | None) -> dict[str, Any]:
-        """`TextResourceContents` or `BlobResourceContents`."""
+        """`TextResourceContents` or `BlobResourceContents`. Raises UsageError if `meta` is no JSON."""
         members = {
             "uri": self.uri or uri,
             "mimeType": self.mime_type or mime_type,
             "text": self.text,
             "blob": None if self.blob is None else b64encode(self.blob).decode("ascii"),
-            "_meta": None if self.meta is None else dict(self.meta),
+            "_meta": json_member(self, "meta"),
         }
         return {name: value for name, value in members.items() if value is not None}
 
@@ -45,11 +47,14 @@ class ResourceContents:
 def contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
     """What a resource's function returned: text, bytes, ResourceContents or a list of them, or any JSON.
 
-    Raises UsageError for a value that JSON cannot hold, and for None: what is not there is said to be missing
-    by ResourceNotFound.
+    Raises UsageError for a value that JSON cannot hold, for a list of which only some are ResourceContents,
+    and for None: what is not there is said to be missing by ResourceNotFound.
     """
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, ResourceContents) for v in value):
-        return [each.to_wire(uri, mime_type) for each in value]
+    several = value if isinstance(value, (list, tuple)) else ()
+    if any(isinstance(each, ResourceContents) for each in several):
+        if not all(isinstance(each, ResourceContents) for each in several):
+            raise UsageError(f"{name} returned a list in which not all items are ResourceContents")
+        return [each.to_wire(uri, mime_type) for each in several]
     return [_one(name, value, mime_type).to_wire(uri, mime_type)]
 
 
@@ -62,8 +67,6 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
         return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
     if value is None:
         raise UsageError(f"{name} returned None: raise ResourceNotFound where there is no such resource")
-    try:
-        text = json.dumps(to_jsonable_python(value, by_alias=True), ensure_ascii=False, allow_nan=False)
-    except (PydanticSerializationError, ValueError):
-        raise UsageError(f"{name} returned a value that JSON cannot hold") from None
+    data, _ = untyped(name, value)
+    text = json.dumps(data, ensure_ascii=False)
     return ResourceContents(text=text, mime_type=mime_type or "application/json")

@@ -63,7 +63,7 @@ def in_signature(parameters: Iterable[Parameter]) -> Mirrored:
     for parameter in parameters:
         header = _own_header(parameter)
         if header is not None:
-            path = (_member(parameter),)
+            path = (member_name(parameter),)
             _check_annotation(path, parameter.annotation)
             found[path] = header.name
     _check_unique(found)
@@ -108,13 +108,13 @@ def _headers(annotation: Any) -> Iterator[McpHeader]:
         yield from _headers(part)
 
 
-def _member(parameter: Parameter) -> str:
-    """What the argument is called in JSON: the parameter's alias, or its name."""
+def member_name(parameter: Parameter) -> str:
+    """What the argument is called in JSON: the parameter's alias, or its name. Raises DefinitionError."""
     member = parameter.name
     for item in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default):
         member = getattr(item, "validation_alias", None) or member
-    if not isinstance(member, str):  # the value could come under a name that no header mirrors
-        raise DefinitionError(f"parameter {parameter.name!r}: with McpHeader it can have one alias only")
+    if not isinstance(member, str):  # the value could come under a name that nobody looks for
+        raise DefinitionError(f"parameter {parameter.name!r}: here it can have one alias only")
     return member
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -12,10 +11,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems
+from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, as_json, problems, text_of
 from mcp_roundtrip.schema.callables import name_of, type_hints
 from mcp_roundtrip.schema.content import BLOCKS, Text
 
@@ -76,11 +75,11 @@ class Output:
         """`content`, and `structuredContent` or MISSING.
 
         With an outputSchema every value is structured, None and text too: the specification demands a
-        structured result then. Raises UsageError, quoting no value, for a value that does not fit the
-        return type or is not JSON.
+        structured result then. Raises UsageError, naming the place and quoting no value, for a value
+        that does not fit the return type or is not JSON.
         """
         if self.kind is _Kind.STRUCTURED:
-            return self._structured(self._typed(value))
+            return _structured(*self._typed(value))
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if blocks is not None:
             return blocks, MISSING
@@ -88,7 +87,7 @@ class Output:
             raise UsageError(
                 f"{self.name} returned {type(value).__name__}, its return type is {_shown(self.annotation)}"
             )
-        return self._structured(self._untyped(value))
+        return _structured(*untyped(self.name, value))
 
     @cached_property
     def _json_schema(self) -> dict[str, Any] | None:
@@ -101,36 +100,48 @@ class Output:
         except UNUSABLE as error:
             raise DefinitionError(f"{self.name}: {error}") from None
 
-    def _structured(self, data: Any) -> tuple[list[dict[str, Any]], Any]:
-        try:
-            text = _JSON.encode(data)
-        except ValueError:
-            raise UsageError(f"{self.name} returned a value with NaN or Infinity, which JSON lacks") from None
-        return [Text(text).to_wire()], data
-
-    def _typed(self, value: Any) -> Any:
+    def _typed(self, value: Any) -> tuple[Any, str]:
         mismatch = f"{self.name} returned a value that does not fit its return type {_shown(self.annotation)}"
         try:
             types = adapter(self.annotation)
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
             fitting = types.validate_python(value, by_alias=True, by_name=True)
-            return types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
+            data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
         except UNUSABLE as error:
             raise DefinitionError(f"{self.name}: {error}") from None
         except ValidationError as error:
             raise UsageError(f"{mismatch}\n{problems(error, 'result')}") from None
-        except (PydanticSerializationError, UnicodeDecodeError):
-            raise UsageError(mismatch) from None
-
-    def _untyped(self, value: Any) -> Any:
+        except (PydanticSerializationError, UnicodeError):
+            raise UsageError(mismatch + _place(value)) from None
         try:
-            return to_jsonable_python(value)
-        except (PydanticSerializationError, ValueError):
-            raise UsageError(f"{self.name} returned a value that JSON cannot hold") from None
+            return data, text_of(data, lambda: types.dump_python(fitting, warnings=False))
+        except ValueError:
+            raise _not_json(self.name, value) from None
 
 
-# Read by the model: characters outside ASCII stay as they are. The envelope around it escapes them.
-_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def untyped(name: str, value: Any) -> tuple[Any, str]:
+    """What the function `name` returned, as JSON data and as text.
+
+    Raises UsageError, naming the place and quoting no value, for what JSON cannot hold.
+    """
+    try:
+        return as_json(value)
+    except ValueError:
+        raise _not_json(name, value) from None
+
+
+def _not_json(name: str, value: Any) -> UsageError:
+    return UsageError(f"{name} returned a value that JSON cannot hold{_place(value)}")
+
+
+def _place(value: Any) -> str:
+    from mcp_roundtrip.schema.places import place  # most calls return what can be written
+
+    return place(value, "result")
+
+
+def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
+    return [Text(text).to_wire()], data
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:

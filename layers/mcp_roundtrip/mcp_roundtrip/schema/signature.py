@@ -65,7 +65,7 @@ class Arguments(Described):
             # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
             values: dict[str, Any] = self._adapter.validate_json(text)
         except ValidationError as error:
-            raise ArgumentsError(problems(error, "arguments")) from None
+            raise ArgumentsError(_refusal(error)) from None
         return values
 
     @cached_property
@@ -105,6 +105,15 @@ class Arguments(Described):
         annotation = Annotated[(base, *metadata)] if metadata else base
         optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
         return NotRequired[annotation] if optional else annotation
+
+
+def _refusal(error: ValidationError) -> str:
+    found = problems(error, "arguments")
+    # What `compact` wrote can be wrong for its reader in two ways; the other is more than 200 levels.
+    not_json = error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
+    if not_json and "recursion" not in found:
+        return "arguments: a string holds half of a surrogate pair"
+    return found
 
 
 def _parts(annotation: Any) -> tuple[Any, list[Any]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from inspect import isclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
 
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.mirroring import member_name
 from mcp_roundtrip.schema.signature import Arguments
 
 
@@ -22,6 +23,8 @@ class Texts(Arguments):
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Texts:
         """Read `function`. Raises DefinitionError, also for a parameter that no text can be read as."""
         arguments = super().of(function, context_types)
+        if arguments.mirrored:
+            raise DefinitionError(f"{arguments.signature.name}: McpHeader is for the parameters of tools")
         for parameter in arguments.signature.parameters:
             if not _is_from_text(parameter.annotation):
                 raise DefinitionError(
@@ -41,39 +44,51 @@ class Texts(Arguments):
 
     def choices(self, name: str) -> tuple[str, ...]:
         """The values a parameter can have, if its annotation counts them."""
-        for parameter in self.signature.parameters:
-            if parameter.name == name:
+        for own, parameter in zip(self.names, self.signature.parameters, strict=True):
+            if own == name:
                 return tuple(_choices(parameter.annotation))
         return ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arguments' names, in their order."""
-        return tuple(parameter.name for parameter in self.signature.parameters)
+        """The arguments' names on the wire, in their order."""
+        return tuple(map(member_name, self.signature.parameters))
 
 
 def _is_from_text(annotation: Any) -> bool:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _is_from_text(arguments[0])
-    if origin in (Union, UnionType):
-        return any(_is_from_text(member) for member in arguments if member is not NoneType)
-    if origin is Literal:
-        return True
+    """Whether some text can be read as one of these."""
+    return any(map(_is_one_from_text, _alternatives(annotation)))
+
+
+def _is_one_from_text(annotation: Any) -> bool:
+    if get_origin(annotation) is Literal:
+        return any(isinstance(choice, str) for choice in get_args(annotation))
     structured = is_dataclass(annotation) or is_typeddict(annotation)
-    if origin is not None or structured or not isclass(annotation):
+    if get_origin(annotation) is not None or structured or not isclass(annotation):
         return annotation is Any
-    return not issubclass(annotation, (BaseModel, dict, list, tuple, set, frozenset))
+    if issubclass(annotation, Enum) and not issubclass(annotation, (int, float)):
+        return any(isinstance(member.value, str) for member in annotation)
+    return not issubclass(annotation, (BaseModel, dict, list, tuple, set, frozenset, NoneType))
 
 
-def _choices(annotation: Any) -> list[str]:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _choices(arguments[0])
-    if origin in (Union, UnionType):
-        return [choice for member in arguments for choice in _choices(member)]
-    if origin is Literal:
-        return [choice for choice in arguments if isinstance(choice, str)]
-    if isclass(annotation) and issubclass(annotation, Enum):
-        return [member.value for member in annotation if isinstance(member.value, str)]
-    return []
+def _choices(annotation: Any) -> Iterator[str]:
+    for each in _alternatives(annotation):
+        values: list[Any] = []
+        if get_origin(each) is Literal:
+            values = [*get_args(each)]
+        elif isclass(each) and issubclass(each, Enum):
+            values = [member.value for member in each]
+        yield from (value for value in values if isinstance(value, str))
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    """The members of a union, without what is written around a type."""
+    if get_origin(annotation) is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for member in get_args(annotation):
+            yield from _alternatives(member)
+    elif isinstance(annotation, NewType):
+        yield from _alternatives(annotation.__supertype__)
+    else:
+        yield annotation

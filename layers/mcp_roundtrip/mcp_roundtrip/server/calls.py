@@ -52,6 +52,7 @@ class Inputs:
     arguments: Mapping[str, Any]
     responses: Mapping[str, Any]
     state: str | None
+    is_retry: bool = False
 
     @classmethod
     def read(cls, params: Mapping[str, Any]) -> Inputs:
@@ -65,7 +66,8 @@ class Inputs:
             raise ProtocolError(INVALID_PARAMS, "Invalid params: requestState must be a string")
         if arguments is not None and not isinstance(arguments, dict):
             raise ProtocolError(INVALID_PARAMS, "Invalid params: arguments must be an object")
-        return cls(arguments or {}, responses, state)
+        is_retry = "inputResponses" in params or "requestState" in params
+        return cls(arguments or {}, responses, state, is_retry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,11 @@ class Call:
         run = self._run(opened)
         self.ports.observer.tag(flow=run.journal.run_id)
         outcome = self.replay(arguments, run)
-        reply = self._conclude(outcome, opened)
+        try:
+            reply = self._conclude(outcome, opened)
+        except ProtocolError as failure:
+            failure.notifications, failure.fields = tuple(run.reports.notifications), self._named
+            raise
         return Reply(reply.result, tuple(run.reports.notifications), reply.fields)
 
     # -- before the pass ----------------------------------------------------------------------------
@@ -222,14 +228,10 @@ class Call:
 
     def _done(self, value: Any) -> Reply:
         try:
-            result = self.feature.completed(self.server_info, value, is_retry=self._is_retry)
+            result = self.feature.completed(self.server_info, value, is_retry=self.inputs.is_retry)
         except Exception as error:
             return self._failed(error)
         return self.reply(result, "complete")
-
-    @property
-    def _is_retry(self) -> bool:
-        return self.inputs.state is not None or bool(self.inputs.responses)
 
     def _input_required(
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
@@ -237,7 +239,7 @@ class Call:
         this_round = 1 if opened is None else opened.round + 1
         if this_round > self.ports.policy.max_rounds:
             text = f"The call was given up: it is not finished after {this_round - 1} rounds."
-            return self.reply(results.tool_error(self.server_info, text), "too_many_rounds", round=this_round)
+            return self._told(ToolError(text), "too_many_rounds", round=this_round)
         try:
             state = self.ports.states().seal(
                 self._binding(),

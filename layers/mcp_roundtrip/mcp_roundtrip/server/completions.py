@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,11 +23,24 @@ Reference = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Suggestions, best first: at most 100 are sent. `total` is how many there are in all, if known."""
+    """Suggestions, best first: at most 100 are sent. `total` is how many there are in all, if known.
+
+    Raises UsageError for what is no suggestion.
+    """
 
     values: Sequence[str]
     total: int | None = None
     has_more: bool | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
+            raise UsageError("a completion returns several texts, or a Completion of them")
+        values = tuple(self.values)
+        if not all(isinstance(value, str) for value in values):
+            raise UsageError("a completion returns several texts, or a Completion of them")
+        if self.total is not None and (type(self.total) is not int or self.total < len(values)):
+            raise UsageError(f"Completion.total is {self.total!r:.100}, and there are {len(values)} values")
+        object.__setattr__(self, "values", values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +64,7 @@ class Completer:
     def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
         """The suggestions. Raises UsageError for what is none."""
         found = self.function(value, arguments) if self.takes_arguments else self.function(value)
-        if isinstance(found, str):
-            raise UsageError("a completion returns several texts, or a Completion")
-        completion = found if isinstance(found, Completion) else Completion(tuple(found))
-        if not all(isinstance(each, str) for each in completion.values):
-            raise UsageError("a completion returns several texts, or a Completion")
-        return completion
+        return found if isinstance(found, Completion) else Completion(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.auth import Unauthorized
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ResultTooLarge, SettingsError
-from mcp_roundtrip.http import EVENT_STREAM_HEADERS, JSON_HEADERS, HttpRequest, HttpResponse
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ResultTooLarge, SettingsError
+from mcp_roundtrip.http import (
+    JSON_HEADERS,
+    MAX_BODY,
+    MAX_RESPONSE,
+    HttpRequest,
+    HttpResponse,
+    answered,
+    fits,
+    payload_size,
+)
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, RequestId
@@ -34,13 +44,6 @@ from mcp_roundtrip.server.registry import Tool
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Feature
-
-MAX_BODY: Final = 4 * 1024 * 1024
-"""Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
-
-MAX_RESPONSE: Final = 6_000_000
-"""Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
-
 
 PAGE_SIZE: Final = 1_000
 """Items of a list that are sent at once."""
@@ -92,10 +95,10 @@ class Endpoint:
         except Unauthorized as refused:
             ports.observer.record("unauthorized", reason=refused.reason)
             failure = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=401)
-            return _failure(None, failure, ports, {"www-authenticate": "Bearer"})
+            return _failure(None, failure, ports)
         except ProtocolError as failure:
             # Clients of the time of `initialize` do not read the body of a 4xx.
-            return _failure(request_id, failure, ports, status=200 if is_legacy else None)
+            return _failure(request_id, failure, ports, request.headers, 200 if is_legacy else None)
         except Exception as error:
             record_fault(ports.observer, error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
@@ -132,8 +135,7 @@ def _tag_trace(route: Route, observer: Observer) -> None:
     from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
 
     trace = TraceContext.read(route.meta.trace)
-    ids = {"trace_id": trace.trace_id, "span_id": trace.span_id, "tracelink": trace.tracelink}
-    observer.tag(**{name: value for name, value in ids.items() if value is not None})
+    observer.tag(**trace.told())
 
 
 def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | bytes]:
@@ -148,35 +150,31 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Principal | None, str | 
         raise ProtocolError(
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
-    if _size(request.body) > MAX_BODY:
+    if not fits(request.body):
         raise ProtocolError(INVALID_REQUEST, f"The body is larger than {MAX_BODY} bytes", http_status=413)
     return principal, request.body
-
-
-def payload_size(body: str) -> int:
-    """Bytes of the body as it stands in a Lambda response: ASCII, as a JSON string."""
-    return len(body) + body.count('"') + body.count("\\") + body.count("\n")
-
-
-def _size(body: str | bytes) -> int:
-    """Bytes; text is encoded only where its characters leave the question open."""
-    if isinstance(body, str) and MAX_BODY // 4 < len(body) <= MAX_BODY:
-        return len(body.encode("utf-8", "surrogatepass"))
-    return len(body)
 
 
 def _failure(
     request_id: RequestId | None,
     failure: ProtocolError,
     ports: Ports,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
     status: int | None = None,
 ) -> HttpResponse:
     status = status or jsonrpc.http_status(failure)
-    ports.observer.record("refused", code=failure.code, status=status)
-    allow = {"allow": "POST"} if status == 405 else {}
+    ports.observer.record("refused", code=failure.code, status=status, **failure.fields)
+    if status == 200:
+        message = compact(jsonrpc.error(request_id, failure))
+        answer = answered(message, map(compact, failure.notifications), headers)
+        if payload_size(answer.body) <= MAX_RESPONSE:
+            return answer
     answer = error_response(request_id, failure)
-    return replace(answer, status=status, headers={**answer.headers, **allow, **(headers or {})})
+    return replace(answer, status=status, headers={**answer.headers, **_TELLING.get(status, {})})
+
+
+_TELLING: Final = {401: {"www-authenticate": "Bearer"}, 405: {"allow": "POST"}}
+"""Headers that a status has to have."""
 
 
 def error_response(request_id: RequestId | None, failure: ProtocolError) -> HttpResponse:
@@ -191,11 +189,7 @@ def record_fault(observer: Observer, error: Exception) -> None:
 
 
 def _success(request_id: RequestId, reply: Reply, headers: Mapping[str, str]) -> HttpResponse:
-    response = _written(request_id, reply.result)
-    if not reply.notifications or "text/event-stream" not in headers.get("accept", ""):
-        return HttpResponse(200, response, JSON_HEADERS)
-    events = [*map(compact, reply.notifications), response]
-    return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+    return answered(_written(request_id, reply.result), map(compact, reply.notifications), headers)
 
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
@@ -217,6 +211,12 @@ class ServerFacts:
     page_size: int = PAGE_SIZE
     list_ttl_ms: int = results.LIST_TTL_MS
     digests: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise DefinitionError(f"{name}={value!r}: it is a whole number of at least {least}")
 
     def compare_with_catalog(self, feature: Feature, exchange: Exchange) -> None:
         """Say so when the front door lists another definition than this function has: one of them is old."""

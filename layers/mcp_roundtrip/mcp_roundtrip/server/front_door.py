@@ -173,14 +173,15 @@ class FrontDoor:
         return found
 
     def _resource(self, uri: str) -> Listed:
+        from mcp_roundtrip.protocol.uri_template import first_match
         from mcp_roundtrip.server.resources import not_found
 
-        for template, resource in self._templates:
-            if template.match(uri) is not None:
-                return self.catalog.resources.get(uri) or resource
-        if uri not in self.catalog.resources:
+        if uri in self.catalog.resources:
+            return self.catalog.resources[uri]
+        match = first_match(self._templates, uri)
+        if match is None:
             raise not_found(uri)
-        return self.catalog.resources[uri]
+        return match[0]
 
     @cached_property
     def _templates(self) -> list[tuple[UriTemplate, Listed]]:

@@ -131,7 +131,8 @@ def _with_its_code(read: Handler) -> Handler:
         except ProtocolError as failure:
             if failure.code != INVALID_PARAMS or failure.message != NOT_FOUND:
                 raise
-            raise ProtocolError(RESOURCE_NOT_FOUND, NOT_FOUND, failure.data) from None
+            failure.code = RESOURCE_NOT_FOUND
+            raise
 
     return handled
 

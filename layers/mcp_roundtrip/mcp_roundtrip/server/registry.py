@@ -275,6 +275,8 @@ class Registry:
                     f"completion of {reference!r}, {argument!r}: register it after a prompt or a resource "
                     "with that argument"
                 )
+            if ((kind, reference), argument) in self.completers:
+                raise DefinitionError(f"completion of {reference!r}, {argument!r} is registered twice")
             self.completers[(kind, reference), argument] = Completer.of(function)
             return function
 

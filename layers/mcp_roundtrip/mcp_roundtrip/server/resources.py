@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import Path
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
-from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.protocol.uri_template import UriTemplate, first_match
 from mcp_roundtrip.schema.contents import contents
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Inputs, Reply
@@ -65,9 +65,9 @@ class Resource:
             )
         if not _SCHEME.match(self.name):
             raise DefinitionError(f"resource {self.name!r}: a URI begins with its scheme")
-        if self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
+        if type(self.ttl_ms) is not int or self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
             raise DefinitionError(
-                f'resource {self.name}: ttl_ms is at least 0, cache_scope "public" or "private"'
+                f'resource {self.name}: ttl_ms is a whole number, cache_scope "public" or "private"'
             )
 
     @property
@@ -154,8 +154,8 @@ def found(resources: Mapping[str, Resource], uri: str) -> tuple[Resource, dict[s
     exact = resources.get(uri)
     if exact is not None and exact.template.is_static:
         return exact, {}
-    for resource in resources.values():
-        variables = None if resource.template.is_static else resource.template.match(uri)
-        if variables is not None:
-            return resource, variables
-    raise not_found(uri)
+    templates = ((each.template, each) for each in resources.values() if not each.template.is_static)
+    match = first_match(templates, uri)
+    if match is None:
+        raise not_found(uri)
+    return match

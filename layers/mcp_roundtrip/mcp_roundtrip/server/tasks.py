@@ -23,6 +23,7 @@ from mcp_roundtrip.errors import (
     StoreError,
     ToolError,
 )
+from mcp_roundtrip.http import MAX_RESPONSE, payload_size
 from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
@@ -30,7 +31,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
-from mcp_roundtrip.server.dispatch import MAX_RESPONSE, Exchange, Handler, ToolServer, payload_size
+from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.registry import Tool
 from mcp_roundtrip.tasks.items import Past, TaskCall

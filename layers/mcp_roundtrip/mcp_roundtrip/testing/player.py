@@ -136,7 +136,7 @@ class Player:
     `always_replay` every step gives its state or its task back; and every state is replayed once without
     answers, every task that waits is worked on once more, and both must ask the same again.
 
-    Each request has `remaining_ms`, each worker `worker_ms`.
+    Each request has `remaining_ms`, each worker `worker_ms`. `meta` are further members of its `_meta`.
     """
 
     source: Source
@@ -148,6 +148,7 @@ class Player:
     always_replay: bool = False
     remaining_ms: float = 29_000
     log_level: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
     ports: Mapping[str, Any] = field(default_factory=dict)
     worker_ms: float = 900_000
     table: TaskTable = field(init=False)
@@ -241,6 +242,7 @@ class Player:
             META_CLIENT_INFO: {"name": "mcp-roundtrip-testing", "version": "1"},
             META_CLIENT_CAPABILITIES: self.capabilities,
             "progressToken": number,
+            **self.meta,
         }
         if self.log_level is not None:
             meta[META_LOG_LEVEL] = self.log_level

@@ -1,0 +1,52 @@
+"""Where a value holds what JSON cannot: for the author's eyes, once writing it has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from mcp_roundtrip.canonical import MAX_DEPTH
+from mcp_roundtrip.schema.adapters import as_json, location
+
+
+def place(value: Any, root: str) -> str:
+    """`, at root.a[0]: Thing`: the first and innermost thing that JSON cannot hold, or "" where all is JSON.
+
+    Of what is found only the type is named.
+    """
+    if _is_json(value):
+        return ""
+    path: list[str | int] = []
+    while len(path) < MAX_DEPTH:  # a value may hold itself
+        step = next(((at, member) for at, member in _members(value) if not _is_json(member)), None)
+        if step is None:
+            break
+        path.append(step[0])
+        value = step[1]
+    what = "NaN or Infinity" if isinstance(value, float) else type(value).__name__
+    return f", at {location(root, path)}: {what}"
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        as_json(value)
+    except Exception:  # an author's serializer may raise whatever it likes
+        return False
+    return True
+
+
+def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, BaseModel):
+        return value
+    if is_dataclass(value):
+        return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
+    if isinstance(value, Mapping):
+        return [(_step(name), member) for name, member in value.items()]
+    return enumerate(value) if isinstance(value, (list, tuple)) else ()
+
+
+def _step(name: Any) -> str | int:
+    return name if isinstance(name, (str, int)) else type(name).__name__

@@ -1,0 +1,62 @@
+"""Contents of a resource on the wire."""
+
+import math
+from datetime import date
+from types import MappingProxyType
+
+import pytest
+
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.contents import ResourceContents, contents
+
+URI = "a://b"
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"text": 5}, "ResourceContents.text must be str or None"),
+        ({"blob": "a"}, "ResourceContents.blob must be bytes or None"),
+        ({"text": "a", "uri": 1}, "ResourceContents.uri must be str or None"),
+        ({"text": "a", "mime_type": b"text/plain"}, "ResourceContents.mime_type must be str or None"),
+        ({"text": "a", "meta": []}, "ResourceContents.meta must be Mapping or None"),
+    ],
+)
+def test_a_member_of_another_type_is_refused_by_name(members, message):
+    with pytest.raises(UsageError) as caught:
+        ResourceContents(**members)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("members", [{}, {"text": "a", "blob": b"a"}])
+def test_contents_are_either_text_or_bytes(members):
+    with pytest.raises(UsageError):
+        ResourceContents(**members)
+
+
+def test_meta_is_written_as_json():
+    held = ResourceContents(text="a", meta=MappingProxyType({"a/on": date(2026, 7, 28)}))
+    assert held.to_wire(URI, None) == {"uri": URI, "text": "a", "_meta": {"a/on": "2026-07-28"}}
+
+
+@pytest.mark.parametrize("wrong", [object(), math.nan])
+def test_meta_that_is_no_json_is_refused_by_place(wrong):
+    with pytest.raises(UsageError, match=r"ResourceContents\.meta\.a\.b"):
+        contents("r", ResourceContents(text="a", meta={"a": {"b": wrong}}), URI, None)
+
+
+@pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
+def test_a_value_that_json_cannot_hold_is_refused_by_place(wrong):
+    with pytest.raises(UsageError, match=r"^r .*result\.a\[1\]"):
+        contents("r", {"a": [None, wrong]}, URI, None)
+
+
+def test_any_other_value_is_json():
+    [held] = contents("r", {"a": ["Zürich", None]}, URI, None)
+    assert held == {"uri": URI, "mimeType": "application/json", "text": '{"a": ["Zürich", null]}'}
+
+
+def test_a_list_holds_contents_or_it_is_json():
+    with pytest.raises(UsageError):
+        contents("r", [ResourceContents(text="a"), "b"], URI, None)
+    assert contents("r", [], URI, None)[0]["text"] == "[]"
