@@ -16,7 +16,7 @@ from typing import Any
 import measure
 from measure import OURS, Contender, DidNotRun
 
-REVISION = "e0ef0e674bea2a59d504e9443d60493c413a932e"
+REVISION = "905104c0ec4c2d16455f0799996a5b22eaab08f9"
 """The last one that served tools alone, without prompts, resources, completion and pages."""
 
 ROOT = measure.HERE.parent

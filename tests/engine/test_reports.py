@@ -88,6 +88,8 @@ def test_an_unknown_log_level_is_the_authors_mistake() -> None:
         lambda ctx: ctx.progress(float("nan")),
         lambda ctx: ctx.progress("half"),
         lambda ctx: ctx.progress(1, float("inf")),
+        lambda ctx: ctx.progress(10**400),
+        lambda ctx: ctx.progress(1, -(10**400)),
     ],
 )
 def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_it(report: Any) -> None:

@@ -231,7 +231,9 @@ STRAY = {
 
 def test_a_legacy_request_may_have_modern_fields(client: LegacyClient) -> None:
     params = {"name": "add", "arguments": {"a": 1, "b": 2}, "inputResponses": {}, "requestState": "x"}
-    response = client.send(message("tools/call", **params, meta=STRAY), mcp_method="x", mcp_name="y")
+    response = client.send(
+        message("tools/call", **params, meta=STRAY), mcp_method="tools/call", mcp_name="add"
+    )
     assert json.loads(response.body)["result"]["structuredContent"] == {"sum": 3}
 
 
@@ -289,3 +291,17 @@ assert not server.lambda_handler({**body, "params": params}, None)["result"]["is
 assert "mcp_roundtrip.server.legacy" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_header_of_a_parameter_may_be_missing_and_may_not_lie() -> None:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "numbers", "arguments": {"region": "us"}},
+    }
+    client = LegacyClient(server)
+    assert "result" in json.loads(client.send(body).body)
+    assert "result" in json.loads(client.send(body, mcp_param_region="us").body)
+    response = client.send(body, mcp_param_region="eu")
+    assert json.loads(response.body)["error"]["code"] == -32020

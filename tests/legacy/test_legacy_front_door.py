@@ -12,6 +12,11 @@ import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.local.catalog import contents
+from mcp_roundtrip.protocol.meta import ClientMeta, Route
+from mcp_roundtrip.protocol.results import Kept
+from mcp_roundtrip.server.calls import Reply
+from mcp_roundtrip.server.dispatch import Exchange
+from mcp_roundtrip.server.ports import Invocation
 from mcp_roundtrip.testing.environment import make_ports
 from support.legacy import assert_valid, text
 from support.messages import http_event
@@ -85,6 +90,17 @@ def test_it_agrees_on_a_version_for_all(door: Door) -> None:
     assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
     assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
     assert door.result("ping") == {}
+
+
+def test_the_json_of_a_list_is_written_once(door: Door) -> None:
+    legacy_handlers = door.door.endpoint.legacy_handlers
+    assert legacy_handlers is not None
+    route = Route("1", "tools/list", {}, ClientMeta("2025-11-25", {}))
+    exchange = Exchange(route, None, make_ports(), Invocation("id", 1e18))
+    first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
+    assert isinstance(first, Reply)
+    assert isinstance(first.result, Kept)
+    assert first is second
 
 
 def test_it_lists_what_the_owner_lists(door: Door) -> None:

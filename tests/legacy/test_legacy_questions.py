@@ -482,7 +482,7 @@ def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
     assert text(client.call("both")) == "done"
 
 
-def test_an_async_tool_sends_to_urls_and_asks_through_the_model() -> None:
+def test_an_async_tool_asks_through_the_model_and_sends_to_urls() -> None:
     async def both(ctx: AsyncContext) -> str:
         async def name(branch: AsyncContext) -> str:
             return await branch.elicit("name", "Who?", str)
@@ -494,10 +494,37 @@ def test_an_async_tool_sends_to_urls_and_asks_through_the_model() -> None:
 
     done: list[bool] = []
     client = through_model(both)
-    assert client.error("tools/call", name="both")["code"] == -32042
-    done.append(True)
     assert '"a/name"' in text(client.call("both"))
-    assert text(client.call("both", input_responses={"a/name": "Ada"})) == "Ada"
+    answered = {"input_responses": {"a/name": "Ada"}}
+    assert client.error("tools/call", name="both", arguments=answered)["code"] == -32042
+    done.append(True)
+    assert text(client.call("both", **answered)) == "Ada"
+
+
+def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered() -> None:
+    paid: set[str] = set()
+
+    def pay(ctx: Context) -> str:
+        reference = ctx.idempotency_key("payment")
+        url = f"https://x.test/{reference}"
+        ctx.ask(
+            Elicit("note", "A note?", str),
+            ElicitUrl("pay", "Pay", url, lambda: reference in paid),
+        )
+        return "paid"
+
+    server = Server("pays", legacy_questions="model")
+    server.tool(pay)
+    client = LegacyClient.of(server, "ada")
+    assert '"note"' in text(client.call("pay"))
+    answered = {"input_responses": {"note": "x"}}
+    urls = {
+        client.error("tools/call", name="pay", arguments=answered)["data"]["elicitations"][0]["url"]
+        for _ in range(3)
+    }
+    [url] = urls
+    paid.add(url.rpartition("/")[2])
+    assert text(client.call("pay", **answered)) == "paid"
 
 
 @pytest.mark.parametrize("number", ["1e999", '"\\ud800"', "12345678901234567890123", "1.0", "-0"])

@@ -126,7 +126,7 @@ def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Route
         ({}, "2025-11-25"),
         ({"mcp-protocol-version": "2025-11-25"}, "2025-11-25"),
         ({"mcp-protocol-version": " 2025-06-18 "}, "2025-06-18"),
-        ({"mcp-method": "tools/call", "mcp-name": "x"}, "2025-11-25"),
+        ({"mcp-method": "tools/list", "mcp-name": "x"}, "2025-11-25"),
     ],
     ids=str,
 )
@@ -144,6 +144,28 @@ def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
     route = legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}}))
     assert isinstance(route, Route)
     assert route.meta.capabilities == {"sampling": {}}
+
+
+@pytest.mark.parametrize(
+    ("headers", "accepted"),
+    [
+        ({"mcp-method": " tools/call"}, True),
+        ({"mcp-name": "=?base64?eA==?="}, True),
+        ({"mcp-method": "tools/call", "mcp-name": "x"}, True),
+        ({"mcp-method": "tools/list"}, False),
+        ({"mcp-name": "y"}, False),
+        ({"mcp-name": "=?base64?eA?="}, False),
+        ({"mcp-method": "tools/call", "mcp-name": ""}, False),
+    ],
+    ids=str,
+)
+def test_a_legacy_request_may_go_without_headers_but_those_it_has_must_agree(
+    headers: dict[str, str], accepted: bool
+) -> None:
+    body = message("tools/call", meta=None)
+    body["params"]["name"] = "x"
+    outcome = legacy(body, headers)
+    assert isinstance(outcome, Route) if accepted else code(outcome) == -32020
 
 
 @pytest.mark.parametrize("meta", ["x", [], 7, {CAPABILITIES: []}, {"progressToken": True}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -218,6 +219,17 @@ def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value:
     assert parameter_headers(MIRRORED, {"a": value}) == {}
     assert not accepts(value, "us")
     assert not accepts(value, compact(value))
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"), [(None, True), ("eu", True), ("us", False), ("=?base64??", False)]
+)
+def test_where_headers_are_not_required_those_that_came_must_still_agree(
+    header: str | None, accepted: bool
+) -> None:
+    given = {} if header is None else {"mcp-param-region": header}
+    with nullcontext() if accepted else pytest.raises(ProtocolError):
+        check_parameters({("region",): "Region"}, {"region": "eu"}, given, required=False)
 
 
 def test_headers_that_no_parameter_declares_are_ignored() -> None:

@@ -38,6 +38,34 @@ BLOCKS = [
         },
     ),
     (
+        ResourceLink(
+            "file:///a",
+            "a",
+            title="A",
+            size=5,
+            icons=[MappingProxyType({"src": "https://a/i.svg", "theme": "dark"})],
+            meta={"a/b": [1]},
+        ),
+        {
+            "type": "resource_link",
+            "uri": "file:///a",
+            "name": "a",
+            "title": "A",
+            "size": 5,
+            "icons": [{"src": "https://a/i.svg", "theme": "dark"}],
+            "_meta": {"a/b": [1]},
+        },
+    ),
+    *(
+        (block, {**plain.to_wire(), "_meta": {"a/b": {"c": None}}})
+        for plain, block in (
+            (Text("hi"), Text("hi", meta={"a/b": {"c": None}})),
+            (Image(b"", "image/png"), Image(b"", "image/png", meta={"a/b": {"c": None}})),
+            (Audio(b"", "audio/wav"), Audio(b"", "audio/wav", meta={"a/b": {"c": None}})),
+            (EmbeddedResource("a:b", "c"), EmbeddedResource("a:b", "c", meta={"a/b": {"c": None}})),
+        )
+    ),
+    (
         Text("hi", annotations={"audience": ["user"], "priority": 0.5}),
         {"type": "text", "text": "hi", "annotations": {"audience": ["user"], "priority": 0.5}},
     ),
@@ -53,7 +81,7 @@ def test_a_block_has_the_wire_form_of_the_specification(block, wire):
 def test_the_official_models_read_every_block(block):
     wire = block.to_wire()
     read = TypeAdapter(ContentBlock).validate_python(wire)
-    assert read.model_dump(mode="json", by_alias=True, exclude_none=True) == wire
+    assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == wire
 
 
 @pytest.mark.parametrize("contents", [{}, {"text": "a", "blob": b"a"}])
@@ -79,6 +107,20 @@ def test_an_embedded_resource_holds_either_text_or_bytes(contents):
             "ResourceLink.description must be str or None",
         ),
         (lambda: ResourceLink("file:///a", "a", mime_type=1), "ResourceLink.mime_type must be str or None"),
+        (lambda: ResourceLink("a:b", "a", title=1), "ResourceLink.title must be str or None"),
+        (lambda: ResourceLink("a:b", "a", size="1"), "ResourceLink.size must be a whole number of bytes"),
+        (lambda: ResourceLink("a:b", "a", size=-1), "ResourceLink.size must be a whole number of bytes"),
+        (lambda: ResourceLink("a:b", "a", size=True), "ResourceLink.size must be a whole number of bytes"),
+        (
+            lambda: ResourceLink("a:b", "a", icons=[{"x": 1}]),
+            "ResourceLink.icons must be a list of mappings, each with src",
+        ),
+        (
+            lambda: ResourceLink("a:b", "a", icons="a"),
+            "ResourceLink.icons must be a list of mappings, each with src",
+        ),
+        (lambda: Text("a", meta=[]), "Text.meta must be Mapping or None"),
+        (lambda: Image(b"", "image/png", meta="a"), "Image.meta must be Mapping or None"),
         (lambda: EmbeddedResource(1, text="a"), "EmbeddedResource.uri must be str"),
         (lambda: EmbeddedResource("file:///a", text=1), "EmbeddedResource.text must be str or None"),
         (lambda: EmbeddedResource("file:///a", blob="a"), "EmbeddedResource.blob must be bytes or None"),
@@ -92,6 +134,23 @@ def test_a_member_of_another_type_is_refused_by_name(make, member):
     with pytest.raises(UsageError) as caught:
         make()
     assert str(caught.value) == member
+
+
+@pytest.mark.parametrize(
+    ("make", "member"),
+    [
+        (lambda half: Text(half), "Text.text"),
+        (lambda half: Image(b"", half), "Image.mime_type"),
+        (lambda half: ResourceLink("a:b" + half, "a"), "ResourceLink.uri"),
+        (lambda half: ResourceLink("a:b", "a", description=half), "ResourceLink.description"),
+        (lambda half: EmbeddedResource("a:b", text=half), "EmbeddedResource.text"),
+    ],
+)
+@pytest.mark.parametrize("half", ["\udc80", "a\ud83d"])
+def test_text_with_half_a_surrogate_pair_is_refused_by_name(make, member, half):
+    with pytest.raises(UsageError) as caught:
+        make(half)
+    assert str(caught.value) == f"{member} holds half of a surrogate pair"
 
 
 WITH_ANNOTATIONS = [
@@ -111,11 +170,18 @@ def test_annotations_are_written_as_json(annotated):
 
 
 @pytest.mark.parametrize("annotated", WITH_ANNOTATIONS)
-@pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
+@pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff", "\udc80"])
 def test_annotations_that_are_no_json_are_refused_by_place(annotated, wrong):
     block = annotated({"a": [1, wrong]})
     with pytest.raises(UsageError, match=rf"{type(block).__name__}\.annotations\.a\[1\]"):
         block.to_wire()
+
+
+def test_meta_and_icons_that_are_no_json_are_refused_by_place():
+    with pytest.raises(UsageError, match=r"Audio\.meta must be JSON, at Audio\.meta\.a: object"):
+        Audio(b"", "audio/wav", meta={"a": object()}).to_wire()
+    with pytest.raises(UsageError, match=r"ResourceLink\.icons must be JSON, at ResourceLink\.icons\[0\]\.b"):
+        ResourceLink("a:b", "a", icons=[{"src": "a:b", "b": object()}]).to_wire()
 
 
 def test_blocks_are_values():

@@ -3,13 +3,16 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRequired, TypeVar
 
 import pytest
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-from pydantic import AliasChoices, BaseModel, Field, WithJsonSchema
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.mirroring import McpHeader
@@ -178,6 +181,112 @@ def test_a_header_that_is_not_the_parameters_own_is_refused_when_it_is_registere
         one(annotation)
 
 
+Region = TypeAliasType("Region", Annotated[str, McpHeader("Region")])
+Regions = TypeAliasType("Regions", list[Region])
+T = TypeVar("T")
+Listed = TypeAliasType("Listed", list[T], type_params=(T,))
+Tree = TypeAliasType("Tree", "dict[str, Tree] | int")
+
+
+@dataclass
+class Site:
+    region: Annotated[str, McpHeader("Region")]
+
+
+@dataclass
+class Office:
+    region: str = Field("eu", json_schema_extra={"x-mcp-header": "Region"})
+
+
+@pydantic_dataclass
+class Shop:
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Row(TypedDict, total=False):
+    region: NotRequired[Annotated[str, McpHeader("Region")]]
+
+
+class Pair(NamedTuple):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Inner(BaseModel):
+    region: str = Field(json_schema_extra={"x-mcp-header": "Region"})
+
+
+class Outer(BaseModel):
+    itself: "Outer | None" = None
+    inner: dict[str, Inner]
+
+
+class Earlier(BaseModel):
+    later: "Later"
+
+
+class Later(BaseModel):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Nested(Place): ...
+
+
+class Stored(BaseModel):
+    place: Place
+
+
+class Strange(BaseModel):
+    model_config = ConfigDict(json_schema_extra=of_properties({"a": {"type": "string", "x-mcp-header": "A"}}))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(Place, list[Place], Nested, Stored, Site, Office, Shop, Row, Pair, Outer, Inner, Strange),
+        *(Region, Regions, Listed[Region], Listed[Annotated[str, McpHeader("H")]]),
+        Annotated[Region, Field(min_length=1)],
+        Annotated[Region, McpHeader("H")],
+        NewType("Named", Place),
+        NewType("Aliased", Region),  # type: ignore[valid-newtype]  # checkers ask for a class
+        type("Made", (Site,), {}),
+        Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})],
+        Annotated[str, McpHeader("A"), Field(json_schema_extra={"x-mcp-header": "A"})],
+        Annotated[str, WithJsonSchema({"type": "string", "x-mcp-header": "A"})],
+        Literal["a"] | Place,
+        Earlier,
+    ],
+)
+def test_a_header_that_is_hidden_in_a_type_is_refused_when_it_is_registered(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"tool: parameter 'a'"):
+        one(annotation)
+
+
+class Unresolved(TypedDict):
+    region: "Nobody"  # type: ignore[name-defined]  # noqa: F821 - for the first call to refuse
+
+
+class Endless(BaseModel):
+    members: "list[Endless]"
+    named: ClassVar[Annotated[str, McpHeader("A")]] = "a"
+
+
+Lost = TypeAliasType("Lost", "Nobody")  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    "annotation", [Unresolved, Endless, Lost, Tree, Literal["x-mcp-header"], Callable[[int], str], Unknown]
+)
+def test_types_that_declare_none_or_cannot_be_read_yet_are_no_obstacle(annotation: Any) -> None:
+    assert one(annotation).mirrored == {}
+
+
+def test_a_field_as_default_that_declares_a_header_is_refused() -> None:
+    def tool(a: str = Field("a", json_schema_extra={"x-mcp-header": "A"})): ...
+
+    with pytest.raises(DefinitionError, match="'a'"):
+        arguments(tool)
+
+
 def test_a_header_as_default_is_refused() -> None:
     def tool(a: str = McpHeader("A")): ...  # type: ignore[assignment]  # the mistake in question
 
@@ -205,9 +314,7 @@ def test_an_argument_that_may_come_under_two_names_is_refused() -> None:
 @pytest.mark.parametrize(
     "annotation",
     [
-        Place,
-        list[Place],
-        Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})],
+        Annotated[str, Field(json_schema_extra=lambda schema: schema.update({"x-mcp-header": "A"}))],
         Annotated[str, McpHeader("A"), WithJsonSchema({"type": "string"})],
         Annotated[str, WithJsonSchema({"type": "number"}), McpHeader("A")],
     ],

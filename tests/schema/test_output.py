@@ -230,6 +230,12 @@ def test_a_value_that_is_no_content_is_refused_where_content_is_declared(annotat
         returning(annotation).dump({"a": SECRET})
 
 
+@pytest.mark.parametrize("output", [unannotated(), returning(str)])
+def test_text_with_half_a_surrogate_pair_is_refused(output):
+    with pytest.raises(UsageError, match=r"half of a surrogate pair"):
+        output.dump("x\udc80y")
+
+
 class Thing: ...
 
 
@@ -257,6 +263,9 @@ UNWRITABLE = [
     ({"a": {math.inf, 1}}, "result.a: set"),
     ({"a": b"\xff"}, "result.a: bytes"),
     ({Thing(): 1}, "result: dict"),
+    ({"a": ["b", "x\udc80"]}, "result.a[1]: half of a surrogate pair"),
+    ({"a": {"\ud83d": 1}}, "result.a: half of a surrogate pair in a name"),
+    ({"a": {"\udc80": {"b": Thing()}}}, "result.a.\ufffd.b: Thing"),
 ]
 
 
@@ -284,6 +293,12 @@ def test_what_holds_itself_is_refused():
         (Rows, {"rows": [{"a": math.nan}]}, "result.rows[0].a: NaN or Infinity"),
         (Rows, Rows(rows=[{"a": Thing()}]), "result.rows[0].a: Thing"),
         (Pair, Pair(math.nan), "result.left: NaN or Infinity"),
+        (list[str], ["a", "x\udc80"], "result[1]: half of a surrogate pair"),
+        (Row, {"name": "\udc80"}, "result.name: half of a surrogate pair"),
+        (dict[str, str], {"x\udc80y": "a"}, "result: half of a surrogate pair in a name"),
+        (list[dict], [{"\udc80": 1}], "result[0]: half of a surrogate pair in a name"),
+        (Rows, Rows.model_construct(rows=[], note="\udc80"), "result.note: half of a surrogate pair"),
+        (Rows, Rows(rows=[{"\udc80": 1}]), "result.rows[0]: half of a surrogate pair in a name"),
     ],
 )
 def test_a_typed_result_says_where_json_cannot_hold_it(annotation, value, where):
@@ -299,6 +314,13 @@ def test_a_null_beside_anything_that_json_can_hold_is_a_null(output):
     _, [structured] = output.dump(value)
     assert sorted(structured.pop("b")) == [1.5, 2.5]
     assert structured == written
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(dict[str, str])])
+def test_whole_pairs_and_replacement_characters_are_text_as_any_other(output):
+    value = {"\ufffd": "\ufffd", "\U0001f600": "\U0001f600"}
+    [block], structured = output.dump(value)
+    assert json.loads(block["text"]) == structured == value
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab"),

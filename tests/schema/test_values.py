@@ -189,6 +189,29 @@ def test_an_untyped_value_json_cannot_hold_is_refused(value):
         dump(value, EMPTY)
 
 
+class Small(BaseModel):
+    size: int = Field(lt=3)
+
+
+@dataclass
+class Sized:
+    size: Annotated[int, Field(lt=3)]
+
+
+@pytest.mark.parametrize("value", [Sized(3), Small.model_construct(size=3), Small.model_construct()])
+@pytest.mark.parametrize("holder", [lambda value: value, lambda value: [value]])
+def test_an_instance_that_a_replay_could_not_read_is_refused_at_once(value, holder):
+    annotation = list[type(value)] if isinstance(holder(value), list) else type(value)
+    with pytest.raises(UsageError):
+        dump(holder(value), annotation)
+
+
+def test_a_name_that_json_would_change_is_refused():
+    assert through({"\ufffd": "\ufffd"}, EMPTY) == {"\ufffd": "\ufffd"}
+    with pytest.raises(UsageError):
+        dump({"\udc80": 1}, EMPTY)
+
+
 class Opaque: ...
 
 

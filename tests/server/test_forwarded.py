@@ -66,6 +66,24 @@ def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
     assert drifted("another")
 
 
+def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None:
+    tags: dict[str, dict[str, str]] = {}
+
+    class Tagged(Remembered):
+        def record(self, event: str, **fields: Any) -> None:
+            tags[event] = dict(self.tags)
+
+    server = Server("x", ports=lambda: make_ports(observer=Tagged()))
+
+    @server.tool
+    def one(count: int) -> None: ...
+
+    forwarded = Forwarded(None, "another").custom()
+    server.lambda_handler(call("one", {"count": "many"}), LambdaContext(ClientContext(forwarded)))
+    flows = {tags[event]["flow"] for event in ("catalog_drift", "answered")}
+    assert len(flows) == 1
+
+
 def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too() -> None:
     ports = make_ports()
     server = Server("x", ports=lambda: ports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -33,8 +34,9 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One HTTP response; `body` is text or empty.
+    """One HTTP response; `body` is JSON in ASCII, events of JSON, or empty.
 
+    Many readers refuse a whole response for half of a surrogate pair in it: U+FFFD takes its place.
     `raw` is what another function has already put into the event source's own form: it leaves as it is.
     """
 
@@ -42,6 +44,10 @@ class HttpResponse:
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: Any = None
+
+    def __post_init__(self) -> None:
+        if "\\ud" in self.body:
+            object.__setattr__(self, "body", _whole(self.body))
 
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
@@ -58,6 +64,19 @@ def answered(response: str, events: Iterable[str], headers: Mapping[str, str]) -
     if len(events) == 1 or "text/event-stream" not in headers.get("accept", ""):
         return HttpResponse(200, response, JSON_HEADERS)
     return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+
+
+def _whole(body: str) -> str:
+    parts: list[str] = []
+    start = 0
+    while (end := _READABLE.match(body, start).end()) < len(body):  # type: ignore[union-attr]  # it takes ""
+        parts += body[start:end], "\\ufffd"
+        start = end + len("\\udc80")
+    return "".join(parts) + body[start:]
+
+
+# Anything but a backslash, an escape that names no surrogate, and one that begins a whole pair.
+_READABLE: Final = re.compile(r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+")
 
 
 def fits(body: str | bytes) -> bool:

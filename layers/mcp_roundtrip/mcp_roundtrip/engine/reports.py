@@ -50,9 +50,16 @@ class Reports:
 
 
 def _number(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
         raise UsageError("progress takes finite numbers")
     return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float, which is how clients read it
+        return False
 
 
 def _json(data: Any) -> Any:

@@ -2,9 +2,9 @@
 
 Pure; the first rung that fails wins, and `classify` says so with a `Rejection`. The rungs, in order: one
 JSON-RPC message, headers that agree with it, `_meta` with its two required fields, a supported version.
-A request of the `initialize` era has neither such headers nor such fields, and skips these rungs where its
-era is served at all. Rungs that need to know the server (method, name, a tool's own needs) follow in
-`server.dispatch`.
+A request of the `initialize` era needs neither such headers nor such fields where its era is served at all,
+but headers that it has must agree. Rungs that need to know the server (method, name, a tool's own needs)
+follow in `server.dispatch`.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def classify(
             meta = _client_meta(message.params)
             _check_version(meta.protocol_version)
         else:
+            mirrored.check_sent(message, headers)
             meta = _legacy_meta(message.params, legacy_version)
     except ProtocolError as failure:
         return Rejection(message.id, failure, is_legacy=legacy_version is not None)

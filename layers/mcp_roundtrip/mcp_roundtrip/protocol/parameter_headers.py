@@ -24,15 +24,19 @@ MAX_INTEGER: Final = 2**53 - 1
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
-def check_parameters(mirrored: Mirrored, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+def check_parameters(
+    mirrored: Mirrored, arguments: Mapping[str, Any], headers: Mapping[str, str], *, required: bool = True
+) -> None:
     """Raise ProtocolError -32020 unless the headers (lower-case names) say what the arguments say.
 
+    Without `required`, a header may be missing: clients of the `initialize` era know of none.
     A header that no parameter declares is nobody's business here. An array or object where a string should
     be has no header either: to say what is wrong with it is left to the arguments' validation.
     """
     for path, name in mirrored.items():
-        problem = _problem(_value(arguments, path), headers.get(_header(name).lower()))
-        if problem is not None:
+        header = headers.get(_header(name).lower())
+        problem = _problem(_value(arguments, path), header)
+        if problem is not None and (required or header is not None):
             raise mismatch(f"the {_header(name)} header {problem}")
 
 

@@ -71,19 +71,22 @@ def as_json(value: Any) -> tuple[Any, str]:
 def text_of(data: Any, unwritten: Callable[[], Any]) -> str:
     """`data` on one line; `unwritten` gives the Python values that pydantic wrote as `data`.
 
-    Raises ValueError for NaN and Infinity, also where pydantic wrote null for them.
+    Raises ValueError for NaN and Infinity, also where pydantic wrote null for them, and for half of a
+    surrogate pair, also where it wrote U+FFFD for that: in the names of members.
     """
     text = _JSON.encode(data)
-    if "null" in text:
-        _FINITE.encode(unwritten())
+    text.encode()
+    if "null" in text or "\ufffd" in text:
+        _EXACT_JSON.encode(unwritten()).encode()
     return text
 
 
 # Read by the model: characters outside ASCII stay as they are. The envelope around it escapes them.
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-# Encodes nothing of use, but finds NaN in anything at the speed of C.
-_FINITE = json.JSONEncoder(
+# Encodes nothing of use, but finds NaN and the halves in anything at the speed of C.
+_EXACT_JSON = json.JSONEncoder(
+    ensure_ascii=False,
     allow_nan=False,
     skipkeys=True,
     default=lambda value: list(value) if isinstance(value, (set, frozenset)) else None,

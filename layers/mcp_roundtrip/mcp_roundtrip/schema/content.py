@@ -1,12 +1,13 @@
 """Content blocks a tool may return (server/tools, "Tool Result").
 
-Raises UsageError: a block for a member of another type, its `to_wire` for annotations that are no JSON.
+Raises UsageError: a block for a member of another type, its `to_wire` for what is no JSON in its
+`annotations`, its `icons`, or the `meta` that is sent as `_meta`.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -14,7 +15,7 @@ from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.adapters import as_json
 
 _TEXT: Final = str | None
-_ANNOTATIONS: Final = Mapping | None
+_OBJECT: Final = Mapping | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,14 @@ class Text:
 
     text: str
     annotations: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, text=str, annotations=_ANNOTATIONS)
+        check_types(self, text=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
         """`TextContent`."""
-        return _present(type="text", text=self.text, annotations=json_member(self, "annotations"))
+        return _present(type="text", text=self.text, **_about(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ class Image:
     data: bytes
     mime_type: str
     annotations: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, annotations=_ANNOTATIONS)
+        check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
         """`ImageContent`."""
@@ -55,9 +58,10 @@ class Audio:
     data: bytes
     mime_type: str
     annotations: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, annotations=_ANNOTATIONS)
+        check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
         """`AudioContent`."""
@@ -66,16 +70,23 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class ResourceLink:
-    """A resource the client may fetch."""
+    """A resource the client may fetch; `size` is in bytes, `icons` are mappings with `src`."""
 
     uri: str
     name: str
     description: str | None = None
     mime_type: str | None = None
     annotations: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
+    title: str | None = None
+    size: int | None = None
+    icons: Sequence[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, uri=str, name=str, description=_TEXT, mime_type=_TEXT, annotations=_ANNOTATIONS)
+        check_types(self, uri=str, name=str, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, description=_TEXT, mime_type=_TEXT, title=_TEXT)
+        check_size("ResourceLink.size", self.size)
+        check_icons("ResourceLink.icons", self.icons)
 
     def to_wire(self) -> dict[str, Any]:
         """`ResourceLink`."""
@@ -83,9 +94,12 @@ class ResourceLink:
             type="resource_link",
             uri=self.uri,
             name=self.name,
+            title=self.title,
             description=self.description,
             mimeType=self.mime_type,
-            annotations=json_member(self, "annotations"),
+            size=self.size,
+            icons=as_members("ResourceLink.icons", self.icons),
+            **_about(self),
         )
 
 
@@ -98,11 +112,13 @@ class EmbeddedResource:
     blob: bytes | None = None
     mime_type: str | None = None
     annotations: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise UsageError("EmbeddedResource takes exactly one of text and blob")
-        check_types(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT, annotations=_ANNOTATIONS)
+        check_types(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
+        check_types(self, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
         """`EmbeddedResource`."""
@@ -112,7 +128,7 @@ class EmbeddedResource:
             text=self.text,
             blob=None if self.blob is None else _base64(self.blob),
         )
-        return _present(type="resource", resource=resource, annotations=json_member(self, "annotations"))
+        return _present(type="resource", resource=resource, **_about(self))
 
 
 BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
@@ -120,30 +136,69 @@ BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
 
 
 def check_types(holder: Any, **kinds: Any) -> None:
-    """Raise UsageError for a member of `holder` that is not of its kind: a class, or a union of some."""
+    """Raise UsageError for a member of `holder` that is not of its kind: a class, or a union of some.
+
+    Also for text with half of a surrogate pair, which is no Unicode.
+    """
     for name, kind in kinds.items():
-        if not isinstance(getattr(holder, name), kind):
+        value = getattr(holder, name)
+        if not isinstance(value, kind):
             expected = " or ".join(each.__name__ for each in get_args(kind) or [kind])
             raise UsageError(f"{type(holder).__name__}.{name} must be {expected.replace('NoneType', 'None')}")
+        if isinstance(value, str):
+            check_text(f"{type(holder).__name__}.{name}", value)
+
+
+def check_text(where: str, text: str) -> None:
+    """Raise UsageError for half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{where} holds half of a surrogate pair") from None
+
+
+def check_size(where: str, size: Any) -> None:
+    """Raise UsageError for what is neither None nor a number of bytes."""
+    if size is not None and (type(size) is not int or size < 0):
+        raise UsageError(f"{where} must be a whole number of bytes")
+
+
+def check_icons(where: str, icons: Any) -> None:
+    """Raise UsageError for what are neither None nor icons."""
+    if icons is None:
+        return
+    if not isinstance(icons, (list, tuple)) or not all(map(_is_icon, icons)):
+        raise UsageError(f"{where} must be a list of mappings, each with src")
+
+
+def _is_icon(icon: Any) -> bool:
+    return isinstance(icon, Mapping) and isinstance(icon.get("src"), str)
 
 
 def json_member(holder: Any, name: str) -> Any:
     """The mapping that `holder` has as `name`, as JSON, or None. Raises UsageError when it is no JSON."""
-    value = getattr(holder, name)
+    return as_members(f"{type(holder).__name__}.{name}", getattr(holder, name))
+
+
+def as_members(where: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Any:
+    """A mapping, or a list of some, as JSON. Raises UsageError when it is no JSON."""
     if value is None:
         return None
+    plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
     try:
-        return as_json(dict(value))[0]
+        return as_json(plain)[0]
     except ValueError:
         from mcp_roundtrip.schema.places import place  # of use to nobody but the author of a mistake
 
-        root = f"{type(holder).__name__}.{name}"
-        raise UsageError(f"{root} must be JSON{place(dict(value), root)}") from None
+        raise UsageError(f"{where} must be JSON{place(plain, where)}") from None
+
+
+def _about(block: Any) -> dict[str, Any]:
+    return {"annotations": json_member(block, "annotations"), "_meta": json_member(block, "meta")}
 
 
 def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
-    annotations = json_member(media, "annotations")
-    return _present(type=kind, data=_base64(media.data), mimeType=media.mime_type, annotations=annotations)
+    return _present(type=kind, data=_base64(media.data), mimeType=media.mime_type, **_about(media))
 
 
 def _base64(data: bytes) -> str:

@@ -6,10 +6,13 @@ Clients leave a tool out whose declaration breaks a rule, so its author has to h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from inspect import Parameter
-from typing import TYPE_CHECKING, Any, Final, get_args
+from functools import lru_cache
+from inspect import Parameter, isclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.adapters import UNUSABLE, adapter
@@ -92,20 +95,81 @@ def in_schema(schema: Mapping[str, Any]) -> Mirrored:
 def _own_header(parameter: Parameter) -> McpHeader | None:
     metadata = getattr(parameter.annotation, "__metadata__", ())
     own = [item for item in metadata if isinstance(item, McpHeader)]
-    everywhere = [*_headers(parameter.annotation), *_headers(parameter.default)]
+    everywhere = [*_everywhere(parameter.annotation), *filter(_declares, [parameter.default])]
     if len(everywhere) > 1 or len(own) < len(everywhere):
         raise DefinitionError(
             f"parameter {parameter.name!r}: write one McpHeader, as Annotated[str, McpHeader(...)] "
-            "around the whole type"
+            "around the whole type, and not in an alias, a model or json_schema_extra"
         )
     return own[0] if own else None
 
 
-def _headers(annotation: Any) -> Iterator[McpHeader]:
-    if isinstance(annotation, McpHeader):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _headers(part)
+def _everywhere(annotation: Any) -> Sequence[Any]:
+    try:
+        return _known(annotation)
+    except TypeError:  # Annotated[..., Field(...)] is not hashable
+        return tuple(_declarations(annotation, {}))
+
+
+@lru_cache(maxsize=512)  # a server's tools share their types
+def _known(annotation: Any) -> Sequence[Any]:
+    return tuple(_declarations(annotation, {}))
+
+
+def _declarations(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """All that declares a header, however deep it is in a type. `seen` keeps what its ids are of."""
+    if id(part) in seen:
+        return
+    if _declares(part):  # the same McpHeader twice is two declarations
+        yield part
+        return
+    seen[id(part)] = part
+    for inner in (get_origin(part), *get_args(part), *_behind(part)):
+        yield from _declarations(inner, seen)
+
+
+def _declares(part: Any) -> bool:
+    if isinstance(part, McpHeader):
+        return True
+    config = getattr(part, "model_config", None)
+    extra = config.get("json_schema_extra") if isinstance(config, dict) else None
+    written = (extra, getattr(part, "json_schema_extra", None), getattr(part, "json_schema", None))
+    return any(map(_has_keyword, written))
+
+
+def _has_keyword(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    from mcp_roundtrip.schema.walk import subschemas  # few annotations bring JSON Schema
+
+    return any(KEYWORD in node for node in subschemas(schema))
+
+
+def _behind(part: Any) -> Iterable[Any]:
+    """The types that a name stands for, or that the members of a class have; none where they cannot be read.
+
+    A name that does not exist is for pydantic to refuse: it may exist by the time of the first call.
+    """
+    if type(part).__module__ in ("typing", "typing_extensions"):  # an alias (`type X = ...`), a NewType
+        name = "__value__" if type(part).__name__ == "TypeAliasType" else "__supertype__"
+        with suppress(NameError, AttributeError):
+            return (getattr(part, name),)
+    if not isclass(part):
+        return ()
+    if fields := getattr(part, "__pydantic_fields__", None):
+        members = chain.from_iterable((each, each.annotation, *each.metadata) for each in fields.values())
+        is_complete = getattr(part, "__pydantic_complete__", False)
+        return members if is_complete else (*members, *_hints(part))
+    if fields := getattr(part, "__dataclass_fields__", None):
+        return (*_hints(part), *(each.default for each in fields.values()))
+    return _hints(part) if hasattr(part, "__total__") or hasattr(part, "_fields") else ()
+
+
+def _hints(cls: type[Any]) -> Iterable[Any]:
+    try:
+        return get_type_hints(cls, include_extras=True).values()
+    except Exception:  # evaluating an annotation may raise anything
+        return ()
 
 
 def member_name(parameter: Parameter) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -29,6 +29,7 @@ MISSING: Final = Missing.MISSING
 
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
+_INSTANCES = ("model", "dataclass")
 
 
 class _Kind(Enum):
@@ -100,6 +101,10 @@ class Output:
         except UNUSABLE as error:
             raise DefinitionError(f"{self.name}: {error}") from None
 
+    @cached_property
+    def _has_instances(self) -> bool:
+        return _instances_in(adapter(self.annotation).core_schema)
+
     def _typed(self, value: Any) -> tuple[Any, str]:
         mismatch = f"{self.name} returned a value that does not fit its return type {_shown(self.annotation)}"
         try:
@@ -107,6 +112,10 @@ class Output:
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
             fitting = types.validate_python(value, by_alias=True, by_name=True)
             data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
+            if self._has_instances:
+                from mcp_roundtrip.schema.instances import check  # many results are plain data
+
+                check(types, fitting)
         except UNUSABLE as error:
             raise DefinitionError(f"{self.name}: {error}") from None
         except ValidationError as error:
@@ -117,6 +126,13 @@ class Output:
             return data, text_of(data, lambda: types.dump_python(fitting, warnings=False))
         except ValueError:
             raise _not_json(self.name, value) from None
+
+
+def _instances_in(schema: Any) -> bool:
+    """Whether pydantic's core schema has a model or a dataclass."""
+    if isinstance(schema, Mapping):
+        return schema.get("type") in _INSTANCES or any(map(_instances_in, schema.values()))
+    return isinstance(schema, _SEQUENCE) and any(map(_instances_in, schema))
 
 
 def untyped(name: str, value: Any) -> tuple[Any, str]:

@@ -26,8 +26,21 @@ def place(value: Any, root: str) -> str:
             break
         path.append(step[0])
         value = step[1]
-    what = "NaN or Infinity" if isinstance(value, float) else type(value).__name__
-    return f", at {location(root, path)}: {what}"
+    return f", at {location(root, path)}: {_what(value)}"
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, float):
+        return "NaN or Infinity"
+    if isinstance(value, str):
+        return "half of a surrogate pair"
+    if isinstance(value, Mapping) and not all(map(_is_json, filter(_is_text, value))):
+        return "half of a surrogate pair in a name"
+    return type(value).__name__
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_json(value: Any) -> bool:
@@ -49,4 +62,6 @@ def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
 
 
 def _step(name: Any) -> str | int:
-    return name if isinstance(name, (str, int)) else type(name).__name__
+    if isinstance(name, str):
+        return name if _is_json(name) else "\ufffd"
+    return name if isinstance(name, int) else type(name).__name__

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems
+from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems, text_of
 from mcp_roundtrip.schema.callables import type_hints, underlying
 
 EMPTY = Signature.empty
@@ -98,7 +98,8 @@ def _is_untyped(annotation: Any) -> bool:
 def _dump_untyped(value: Any) -> Any:
     try:
         data = to_jsonable_python(value, by_alias=False)
-        compact(data)
+        if "\\ufffd" in compact(data):  # pydantic writes it for half of a surrogate pair in a name
+            text_of(data, lambda: adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
         raise UsageError(
             f"a step returned {type(value).__name__}, which JSON cannot hold; return plain data or "
@@ -111,7 +112,8 @@ def _dump_typed(value: Any, annotation: Any) -> Any:
     try:
         types = adapter(annotation, exact=True)
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
-        _STRICT.encode(data).encode()
+        # Read back at once: an instance was taken as it is, and the next round must not find out.
+        types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
     except UNUSABLE:
         raise UsageError(_unusable(annotation)) from None
     except (PydanticSerializationError, ValueError):

@@ -36,6 +36,7 @@ from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.dispatch import ServerFacts
     from mcp_roundtrip.server.feature import Feature
 
 INVALID_STATE: Final = "Invalid or expired requestState"
@@ -90,8 +91,12 @@ class Call:
     principal: Principal | None
     ports: Ports
     invocation: Invocation
-    server_info: Mapping[str, Any]
-    namespaced_requests: bool = False
+    facts: ServerFacts
+
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        """The server's name, to its clients: that of the front door, if one forwarded the request."""
+        return self.invocation.forwarded.server_info or self.facts.server_info
 
     def answer(self) -> Reply:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
@@ -99,12 +104,13 @@ class Call:
         if required:
             raise MissingClientCapability(required)
         opened = self._open()
+        run = self._run(opened)
+        self.ports.observer.tag(flow=run.journal.run_id)
+        self._compare_with_catalog()
         try:
             arguments = self.feature.parameters.validate(self.inputs.arguments)
         except ArgumentsError as error:
             return self._told(error, "arguments_refused")
-        run = self._run(opened)
-        self.ports.observer.tag(flow=run.journal.run_id)
         outcome = self.replay(arguments, run)
         try:
             reply = self._conclude(outcome, opened)
@@ -162,6 +168,12 @@ class Call:
         except StateRejected as rejected:
             raise self._refused(rejected) from None
 
+    def _compare_with_catalog(self) -> None:
+        """Say so when the front door lists another definition than this function has: one of them is old."""
+        listed = self.invocation.forwarded.definition
+        if listed is not None and listed != self.facts.digest(self.feature):
+            self.ports.observer.record("catalog_drift", **self._named)
+
     def environment(self) -> Environment:
         """What its run is given from outside."""
         ports, principal = self.ports, bound_to(self.principal)
@@ -189,7 +201,7 @@ class Call:
             self.principal,
             self.route.meta.info,
             self.invocation.lambda_context,
-            self.namespaced_requests,
+            self.facts.namespaced_requests,
             self.route.meta.trace,
         )
         if self.feature.parameters.is_async:
@@ -283,10 +295,8 @@ class Call:
             raise self._internal(error)
         if isinstance(error, Drift):
             self.ports.observer.failure("drift", error, **self._named)
-            raise ProtocolError(
-                INTERNAL_ERROR,
-                f"The {self.feature.kind} changed while this call was under way ({error}). Call it again.",
-            )
+            text = f"The {self.feature.kind} changed while this call was under way ({error}). Call it again."
+            raise ProtocolError(INTERNAL_ERROR, text)
         raised = f"{self.feature.kind}_raised"
         self.ports.observer.failure(raised, error, **self._named)
         text = f"The {self.feature.kind} failed. Quote {self.invocation.correlation_id} to its operator."

@@ -218,13 +218,8 @@ class ServerFacts:
             if type(value) is not int or value < least:
                 raise DefinitionError(f"{name}={value!r}: it is a whole number of at least {least}")
 
-    def compare_with_catalog(self, feature: Feature, exchange: Exchange) -> None:
-        """Say so when the front door lists another definition than this function has: one of them is old."""
-        listed = exchange.invocation.forwarded.definition
-        if listed is not None and listed != self._digest(feature):
-            exchange.ports.observer.record("catalog_drift", **{feature.kind: feature.name})
-
-    def _digest(self, feature: Feature) -> str:
+    def digest(self, feature: Feature) -> str:
+        """What tells the feature's definition from another one."""
         key = (feature.kind, feature.name)
         if key not in self.digests:  # the JSON Schemas behind it cost milliseconds
             self.digests[key] = definition_digest(feature.definition())
@@ -233,7 +228,6 @@ class ServerFacts:
 
 def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str, inputs: Inputs) -> Call:
     """The call of a feature that a request asks for by this name."""
-    facts.compare_with_catalog(feature, exchange)
     return exchange.call(
         feature,
         name,
@@ -242,8 +236,7 @@ def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str,
         exchange.principal,
         exchange.ports,
         exchange.invocation,
-        exchange.invocation.forwarded.server_info or facts.server_info,
-        facts.namespaced_requests,
+        facts,
     )
 
 
@@ -305,10 +298,11 @@ class ToolServer:
         """The call that a `tools/call` asks for. Raises ProtocolError."""
         inputs = Inputs.read(exchange.route.params)
         tool = self.tools[known_name(exchange.route, self.tools)]
-        if tool.parameters.mirrored and exchange.headers is not None and not exchange.route.is_legacy:
+        if tool.parameters.mirrored and exchange.headers is not None:
             from mcp_roundtrip.protocol.parameter_headers import check_parameters  # few tools mirror any
 
-            check_parameters(tool.parameters.mirrored, inputs.arguments, exchange.headers)
+            mirrored, headers = tool.parameters.mirrored, exchange.headers
+            check_parameters(mirrored, inputs.arguments, headers, required=not exchange.route.is_legacy)
         return call_of(self.facts, exchange, tool, tool.name, inputs)
 
 

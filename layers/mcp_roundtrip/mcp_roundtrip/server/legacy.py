@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.meta import unknown_method
@@ -18,6 +19,7 @@ from mcp_roundtrip.protocol.methods import (
     RESOURCES_READ,
     TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.results import Kept
 from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, listed
 from mcp_roundtrip.server.input_responses import with_input_responses
@@ -52,6 +54,7 @@ class LegacyServer:
     tools: Mapping[str, LegacyTool]
     questions: LegacyQuestions = "error"
     tasks: Mapping[str, Handler] = field(default_factory=dict)
+    pages: dict[tuple[str, bool], Reply] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
@@ -103,8 +106,12 @@ class LegacyServer:
 
     def _list(self, exchange: Exchange) -> Reply:
         knows_tasks = bool(self.tasks) and has_tasks(exchange.route.meta.protocol_version)
-        tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
-        return Reply(legacy_result(listed(self.facts, "tools", tools, exchange).result))
+        page = compact(exchange.route.params.get("cursor")), knows_tasks
+        if page not in self.pages:
+            tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
+            reply = listed(self.facts, "tools", tools, exchange)  # raises for a cursor of no page
+            self.pages[page] = Reply(Kept(legacy_result(reply.result)))
+        return self.pages[page]
 
 
 def has_tasks(version: str) -> bool:

@@ -135,10 +135,12 @@ class LegacyCall(Call):
         if done:
             self.ports.observer.record("asked_too_late", **self._named, after=done)
             return self._told(ToolError(_too_late_text(self.feature.kind)), "not_asked")
-        urls = {key: each["params"] for key, each in requests.items() if each["params"]["mode"] == "url"}
-        if urls:
-            raise self._to_visit(urls, journal)
-        return self._asked_through_model({key: each["params"] for key, each in requests.items()})
+        params = {key: request["params"] for key, request in requests.items()}
+        forms = {key: each for key, each in params.items() if each["mode"] == "form"}
+        # Forms before URLs: their answers name the run, which a user who has been at a URL must find again.
+        if forms:
+            return self._asked_through_model(forms)
+        raise self._to_visit(params, journal)
 
     def _to_visit(self, urls: Mapping[str, Mapping[str, Any]], journal: Journal) -> Exception:
         # A tool whose keys differ from pass to pass would never come to an end.

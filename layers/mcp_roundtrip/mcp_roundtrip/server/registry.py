@@ -128,9 +128,8 @@ class Registry:
         signature: the function then takes the arguments as one dict. `legacy_questions` says what becomes of
         questions to clients before 2026-07-28, instead of what the server says. Raises DefinitionError.
         """
-        extra = _present(
-            title=title, description=description, annotations=annotations, icons=icons, _meta=meta
-        )
+        texts = {"title": title, "description": description}
+        extra = _declared("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
             choice = self.legacy_questions if legacy_questions is None else _known(legacy_questions)
@@ -189,10 +188,9 @@ class Registry:
         The name defaults to the function's, the description to its docstring, the arguments to its
         parameters: they arrive as text, and are what their annotations say. Raises DefinitionError.
         """
-        extra = _present(title=title, description=description, icons=icons, _meta=meta)
-
         if callable(name):
             return self.prompt()(name)
+        extra = _declared("prompt", name, title=title, description=description, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
             from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
@@ -231,9 +229,8 @@ class Registry:
         """
         if not isinstance(uri, str):
             raise DefinitionError("resource takes a URI: @server.resource('scheme://...')")
-        extra = _present(
-            title=title, description=description, size=size, annotations=annotations, icons=icons, _meta=meta
-        )
+        given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
+        extra = _declared("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
             from mcp_roundtrip.protocol.uri_template import UriTemplate
@@ -283,8 +280,13 @@ class Registry:
         return register
 
 
-def _present(**members: Any) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
+def _declared(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
+    given = {member: value for member, value in members.items() if value is not None}
+    if given:
+        from mcp_roundtrip.schema import declared  # many declare nothing but a function
+
+        return declared.members(kind, name, given)
+    return given
 
 
 def _known(choice: LegacyQuestions) -> LegacyQuestions:

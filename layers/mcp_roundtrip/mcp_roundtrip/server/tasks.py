@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -228,8 +228,7 @@ class TaskBody:
             None if made.principal is None else Principal(*made.principal),
             self.ports,
             self.invocation,
-            made.server_info,
-            self.server.facts.namespaced_requests,
+            replace(self.server.facts, server_info=made.server_info),
         )
 
     def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:

@@ -1,0 +1,91 @@
+"""What every response is written as."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.http import HttpResponse, answered
+from mcp_roundtrip.testing import Player
+
+HALF = "x\udc80y"
+
+server = Server("halves", instructions=HALF)
+
+
+@server.tool
+def fails() -> str:
+    raise ToolError(HALF)
+
+
+@server.tool
+def asks(ctx: Context) -> bool:
+    ctx.log("info", {HALF: HALF})
+    ctx.progress(1, 2, HALF)
+    return ctx.elicit("key", HALF, bool)
+
+
+@server.prompt
+def refuses() -> str:
+    raise ToolError(HALF)
+
+
+def repaired(text: str) -> str:
+    """By a way of its own: every pair becomes a character, the halves that are left are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").translate(
+        dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+    )  # fmt: skip
+
+
+# Halves, pairs, and what looks like an escape of one.
+PIECES = st.sampled_from(
+    ["\ud83d", "\ude00", "\ud800", "\udfff", "\U0001f600", "\\", "u", "ud83d", "\\ud83d", "\n", '"', "é"]
+)
+
+
+@given(st.lists(PIECES | st.text()).map("".join))
+def test_half_of_a_surrogate_pair_leaves_as_a_replacement_character_and_all_else_as_it_is(text: str) -> None:
+    body = HttpResponse(200, compact({text: [text]})).body
+    assert from_json(body) == {repaired(text): [repaired(text)]}
+
+
+@given(st.lists(st.lists(PIECES).map("".join), min_size=1))
+def test_every_event_of_a_stream_can_be_read(texts: list[str]) -> None:
+    *events, response = map(compact, texts)
+    body = answered(response, events, {"accept": "text/event-stream"}).body
+    read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]
+    assert read == [repaired(text) for text in texts]
+
+
+def test_what_needs_no_repair_is_the_same_text() -> None:
+    body = compact(["\U0001f600", "\\ud83d", "é"])
+    assert HttpResponse(200, body).body == body
+
+
+def test_a_response_as_large_as_can_be_is_read_through_in_a_moment() -> None:
+    body = compact(["\U0001f600\n" * 428_000])
+    begun = time.perf_counter()
+    HttpResponse(200, body)
+    assert time.perf_counter() - begun < 1
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("server/discover", {}),
+        ("tools/call", {"name": "fails", "arguments": {}}),
+        ("tools/call", {"name": "asks", "arguments": {}}),
+        ("prompts/get", {"name": "refuses"}),
+    ],
+)
+def test_what_an_author_says_to_client_and_user_can_be_read(method: str, params: dict[str, object]) -> None:
+    answer = json.dumps(Player(server, log_level="debug").request(method, **params))
+    assert "\\ufffd" in answer
+    from_json(answer)
