@@ -2,19 +2,24 @@
 #   PYTHON=…                         the interpreter of the virtual environments
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
+#   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
+#   NAME=…                           for new-tool: what it is called, such as find_orders
 #   BEFORE=…                         for bench: the revision that a plain call is compared with
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
 
 VENV      := .venv
 SAM       := .venv-sam/bin/sam
 MINISTACK := .venv-ministack/bin/hypercorn
+CHECKOV   := .venv-checkov/bin/checkov
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
 
 SAM_CLI       := aws-sam-cli==1.170.0
-MINISTACK_KMS := ministack==1.5.33 cryptography
+CHECKOV_PIN   := checkov==3.3.30
+MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 DYNALITE_NPM  := dynalite@4.0.0
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
+TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
@@ -24,7 +29,8 @@ PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,pyt
 # Their tests are skipped where there is no Node.js 20 or later, with npm. (The Inspector's package asks for 22.19;
 # its command line is content with 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
-                command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json)
+                command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
+                .cache/typescript/package-lock.json)
 
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
@@ -35,7 +41,7 @@ export SAM_CLI_TELEMETRY := 0
 
 .PHONY: help
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
@@ -45,13 +51,17 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter))
 
 .PHONY: test
-test: $(VENV)/.dev $(SAM) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy and all tests
+test: $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy and all tests
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	@# One function at a time: each has its folder on the path and calls its module `app`.
 	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 	$(VENV)/bin/pytest
+
+.PHONY: e2e
+e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## the built artefact: in AWS's Lambda emulator, and deployed to ministack
+	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
 
 .PHONY: conformance
 conformance: $(VENV)/.dev  ## the official MCP conformance suite
@@ -61,14 +71,23 @@ conformance: $(VENV)/.dev  ## the official MCP conformance suite
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## speed and memory beside the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
+.PHONY: cost
+cost: $(VENV)/.local  ## dollars per million calls, rounds and tasks, as docs/cost.md has them
+	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
+
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState
 	$(VENV)/bin/python -m mcp_roundtrip.local.sample_events
 
 .PHONY: catalog
-catalog: $(VENV)/.local  ## write the front door's catalog anew, after a tool's signature or docstring changed
+catalog: $(VENV)/.dev  ## write the front door's catalog anew, after a tool's signature or docstring changed
 	$(VENV)/bin/python -m mcp_roundtrip.local.catalog
 	$(VENV)/bin/python -m mcp_roundtrip.local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+
+.PHONY: new-tool
+new-tool: $(VENV)/.local  ## write a tool to begin with: function, test, events, template entry (NAME=…)
+	@# In the environment, where make puts it: a name in the command would be the shell's to read.
+	@$(VENV)/bin/python -m mcp_roundtrip.local.new_tool "$$NAME"
 
 .PHONY: build
 build: $(SAM)  ## sam build, bytecode included
@@ -80,7 +99,7 @@ deploy: build  ## sam deploy --guided
 
 .PHONY: clean
 clean:  ## remove everything the other commands made, the virtual environments too
-	rm -rf $(VENV) .venv-sam .venv-ministack $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: a virtual environment once, its content whenever what it is made from changed.
@@ -102,13 +121,19 @@ $(SAM): Makefile | .venv-sam/bin/python
 	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
 	touch $@
 
+# Likewise.
+$(CHECKOV): Makefile | .venv-checkov/bin/python
+	.venv-checkov/bin/python -m pip install --quiet $(CHECKOV_PIN)
+	touch $@
+
 # Likewise: it pins botocore, which would hold boto3 back.
 $(MINISTACK): Makefile | .venv-ministack/bin/python
-	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_KMS)
+	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_PIN)
 	touch $@
 
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
+.cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts $(NPM) \
 	    && touch $@ || echo "$(NPM) is not installed: its tests are skipped" >&2

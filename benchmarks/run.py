@@ -1,4 +1,4 @@
-"""`make bench`: speed and memory beside the peers, all measured in this run; about four minutes.
+"""`make bench`: speed and memory beside the peers, all measured in this run; about five minutes.
 
 An argument names the revision that a plain call is compared with, see before.py.
 
@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 
+import bearer
 import before
+import forwarding
 import layer
 import measure
 import states
@@ -27,6 +29,8 @@ from tasks import Tasks
 FIRST_RUNS = 15
 WARM_RUNS = 5
 WARM_CALLS = 200
+FORWARDED_FIRST_RUNS = 5
+TOKEN_CALLS = 2_000
 LENGTHS = (1, 10, 100, 1000)
 STATE_COLD_RUNS = 3
 STATE_WARM_CALLS = 400
@@ -62,6 +66,8 @@ def main(revision: str = before.REVISION) -> int:
     try:
         measured = measure.figures(measure.CONTENDERS, FIRST_RUNS, WARM_RUNS, WARM_CALLS)
         compared_with = comparison(revision)
+        forwarded = forwarding.figures(FORWARDED_FIRST_RUNS, WARM_RUNS, WARM_CALLS)
+        tokens = bearer.figures(TOKEN_CALLS)
         surface: Surface = measure.process("surface.py", str(TOOLS), str(NOTIFICATIONS))
         replays: Replays = measure.process("replay.py", *map(str, LENGTHS))["replays"]
         sealed = states.figures(STATE_COLD_RUNS, STATE_WARM_CALLS)
@@ -71,11 +77,14 @@ def main(revision: str = before.REVISION) -> int:
         return 1
     layers = layer.zipped_mib()
     print(*compared(measured), before_table(compared_with, revision), surface_table(surface), sep="\n")
+    print(forwarding.forwarding_table(forwarded), bearer.bearer_table(tokens), sep="\n")
     print(replay_table(replays), state_table(sealed), sep="\n")
     print(*task_tables(durable), layer_table(layers), sep="\n")
     judged = (
         peer_targets(measured),
         before_targets(compared_with),
+        forwarding.forwarding_targets(forwarded),
+        bearer.bearer_targets(tokens),
         surface_targets(surface),
         replay_targets(replays, measured),
         state_targets(sealed),

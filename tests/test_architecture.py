@@ -25,16 +25,19 @@ MAY_IMPORT = {
     "engine": {"errors", "canonical", "principal", "protocol", "schema"},
     "state": {"errors", "canonical"},
     "tasks": {"errors", "canonical", "protocol", "engine"},
-    "auth": {"principal"},
+    "auth": {"errors", "canonical", "principal"},
     "settings": {"errors", "canonical", "auth"},
-    "telemetry": {"errors"},
+    "redaction": set[str](),
+    "telemetry": {"errors", "redaction"},
     "adapters": {"errors", "canonical", "http", "protocol"},
     "aws": {"errors", "canonical", "state", "tasks"},
+    "s3": {"errors", "schema", "aws"},
     "server": {
         *("errors", "canonical", "principal", "http", "auth"),
         *("protocol", "schema", "engine", "state", "tasks"),
     },
-    "wiring": {"errors", "auth", "settings", "telemetry", "server", "state", "tasks", "aws"},
+    "readiness": set[str](),
+    "wiring": {"errors", "auth", "settings", "telemetry", "server", "state", "tasks", "aws", "readiness"},
 }
 """Part -> the parts it may import. `local` and `testing` may import anything, and nothing imports them."""
 
@@ -122,7 +125,7 @@ def test_a_plain_call_imports_nothing_slow(plain_call_modules: frozenset[str]) -
 
 
 PLAIN_CALL_LOADS = """
-adapters adapters.detect adapters.direct adapters.http_api
+adapters adapters.detect adapters.direct adapters.event adapters.http_api
 auth canonical
 engine engine.asking engine.async_context engine.budget engine.context engine.effects engine.journal
 engine.namespaced engine.outcome engine.questions engine.replay engine.reports engine.run
@@ -131,8 +134,8 @@ protocol protocol.capabilities protocol.headers protocol.jsonrpc protocol.meta p
 protocol.results
 schema schema.adapters schema.callables schema.choices schema.content schema.docstring schema.forms
 schema.mirroring schema.output schema.signature schema.values
-server server.app server.calls server.causes server.dispatch server.forwarded server.handler server.ports
-server.registry
+server server.app server.calls server.dispatch server.exchange server.forwarded server.handler server.ports
+server.registry server.tools
 settings state state.claims telemetry wiring
 """
 """Each costs a cold start up to some milliseconds: what a plain call does not use is imported elsewhere."""

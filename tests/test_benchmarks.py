@@ -58,3 +58,20 @@ def test_this_revision_is_compared_with_itself(benchmarks):
     except before.NoRevision as reason:
         pytest.skip(str(reason))
     assert all(min(each.before, each.today, each.ratio) > 0 for each in found.values())
+
+
+def test_a_call_through_the_front_door_is_measured_beside_the_tools_own(benchmarks):
+    import forwarding
+
+    found = forwarding.figures(1, 1, 1)
+    assert found[forwarding.FRONT_DOOR].warm_ms > found[forwarding.TOOL].warm_ms > 0
+    [target] = forwarding.forwarding_targets(found)
+    assert (target.value, target.limit) == (found[forwarding.FRONT_DOOR].warm_ms, 3)
+
+
+def test_verifying_a_token_is_measured_beside_pyjwt(benchmarks):
+    import bearer
+
+    found = bearer.figures(3)
+    assert found.keys() == bearer.PRIVATE_KEYS.keys()
+    assert {target.limit for target in bearer.bearer_targets(found)} == {3}

@@ -10,6 +10,16 @@ from mcp_roundtrip.settings import StateSigning, load
 
 ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
+LAMBDA = {
+    "MCP_AUTH_MODE": "lambda",
+    "MCP_PRINCIPAL_CONTEXT_KEY": "user",
+    "MCP_SCOPE_CONTEXT_KEY": "scope",
+}
+BEARER = {
+    "MCP_AUTH_MODE": "bearer",
+    "MCP_TOKEN_ISSUER": "https://id.test/",
+    "MCP_AUDIENCE": "https://x.test/mcp",
+}
 
 
 def test_the_minimum_is_who_identifies_callers() -> None:
@@ -24,8 +34,10 @@ def test_the_minimum_is_who_identifies_callers() -> None:
 def test_every_setting_is_read_from_its_variable() -> None:
     settings = load(
         {
-            "MCP_AUTH_MODE": "lambda",
-            "MCP_PRINCIPAL_CONTEXT_KEY": "user",
+            "MCP_AUTH_MODE": "bearer",
+            "MCP_TOKEN_ISSUER": "https://id.test/tenant",
+            "MCP_TOKEN_JWKS_URI": "https://id.test/keys?p=policy",
+            "MCP_TOKEN_ALGORITHMS": "ES256, PS512",
             "MCP_ISSUER": "urn:x",
             "MCP_AUDIENCE": "https://x.test/mcp",
             "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:1:key/a",
@@ -44,6 +56,9 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "UNRELATED": "x",
         }
     )
+    assert settings.token_issuer == "https://id.test/tenant"
+    assert settings.token_jwks_uri == "https://id.test/keys?p=policy"
+    assert settings.token_algorithms == ("ES256", "PS512")
     assert settings.trusted_state_key_arns == ("arn:b", "arn:c")
     assert settings.state_public_keys == {"mrk-1": b"MFk", "2": b"MF"}
     assert settings.state_signing is StateSigning.DELEGATED
@@ -56,6 +71,11 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.required("issuer") == "urn:x"
 
 
+def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
+    settings = load(LAMBDA)
+    assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
+
+
 @pytest.mark.parametrize(
     ("environment", "setting"),
     [
@@ -63,6 +83,34 @@ def test_every_setting_is_read_from_its_variable() -> None:
         ({"MCP_AUTH_MODE": ""}, "MCP_AUTH_MODE"),
         ({"MCP_AUTH_MODE": "open"}, "MCP_AUTH_MODE"),
         ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": ""}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
+        ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
+        *(
+            ({**BEARER, "MCP_AUDIENCE": audience}, "MCP_AUDIENCE")
+            for audience in ("x.test/mcp", "http://x.test/mcp", "https://x.test/mcp#", "https://x.test/mcp?a")
+        ),
+        ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
+        ({**LAMBDA, "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
+        (
+            {**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_JWKS_URI": "https://id.test/keys"},
+            "MCP_TOKEN_JWKS_URI",
+        ),
+        ({**LAMBDA, "MCP_AUTH_MODE": "iam"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
+        ({**MINIMAL, "MCP_SCOPE_CONTEXT_KEY": "scope"}, "MCP_SCOPE_CONTEXT_KEY"),
+        ({**BEARER, "MCP_AUTH_MODE": "none"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_AUTH_MODE": "iam"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "id.test"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "http://id.test"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "http://localhost.test"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test?tenant=1"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test#"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_ISSUER": "https://a@id.test"}, "MCP_TOKEN_ISSUER"),
+        ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
+        ({**BEARER, "MCP_TOKEN_JWKS_URI": "file:///keys"}, "MCP_TOKEN_JWKS_URI"),
+        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "none"}, "MCP_TOKEN_ALGORITHMS"),
+        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
+        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
@@ -101,6 +149,13 @@ def test_a_wrong_setting_is_named(environment: dict[str, str], setting: str) -> 
     with pytest.raises(SettingsError) as refused:
         load(environment)
     assert refused.value.setting == setting
+
+
+@pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])
+def test_tokens_are_verified_with_public_keys_of_an_issuer(issuer: str) -> None:
+    settings = load({**BEARER, "MCP_TOKEN_ISSUER": issuer})
+    assert settings.token_issuer == issuer
+    assert settings.token_algorithms == ("RS256", "ES256")
 
 
 KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"

@@ -38,6 +38,28 @@ def test_a_line_carries_the_invocations_id_and_the_fields(lines: Lines) -> None:
     assert (line["tool"], line["round"]) == ("weather", 1)
 
 
+def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0")
+    observer = LogObserver()
+    observer.begin("request-1")
+    observer.tag(flow="f")
+    observer.record("certificate_issued", jti="j")
+    observer.record("forwarded", owner="o")
+    other, last = lines()
+    costs = {"duration_ms", "cold_start", "kms_calls", "dynamodb_calls"}
+    assert last.keys() - {"owner"} - costs == other.keys() - {"jti"}
+    varies = {"message", "timestamp", "owner", "jti"} | costs
+    assert {name: last[name] for name in last.keys() - varies} == {
+        name: other[name] for name in other.keys() - varies
+    }
+
+
+def test_below_the_level_there_is_no_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
+    LogObserver().record("answered", outcome="input_required", asked=["a"])
+    assert lines() == []
+
+
 def test_the_id_of_one_invocation_is_not_on_the_lines_of_the_next(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
@@ -71,6 +93,68 @@ def test_the_reason_of_somebody_elses_exception_is_neither_a_metric_nor_a_field(
 
     LogObserver().failure("tool_raised", Refused("refused"))
     assert "card 4111" not in json.dumps(lines())
+
+
+def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
+    now = [0.0]
+    observer = LogObserver(clock_ms=lambda: now[0])
+    for correlation_id in ("request-1", "request-2"):
+        observer.begin(correlation_id)
+        now[0] += 12.34
+        observer.called("kms")
+        observer.called("dynamodb")
+        observer.called("dynamodb")
+        observer.record("answered", tool="weather", outcome="complete", round=3)
+    first, second = lines()
+    for line in (first, second):
+        assert (line["duration_ms"], line["kms_calls"], line["dynamodb_calls"]) == (12.3, 1, 2)
+    assert (first["cold_start"], second["cold_start"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("event", "fields", "counts"),
+    [
+        ("answered", {"outcome": "complete", "round": 3, "declined": 2}, {"rounds": 3, "declines": 2}),
+        ("answered", {"outcome": "input_required", "round": 1, "asked": ["a", "b"]}, {"asks": 2}),
+        ("answered", {"outcome": "checkpoint", "round": 4, "asked": []}, {"sheds": 1}),
+        ("answered", {"outcome": "tool_error", "round": 2}, {"rounds": 2}),
+        ("refused", {"code": -32602, "status": 400}, {"refusals": 1}),
+    ],
+    ids=str,
+)
+def test_the_last_line_is_a_metric_as_well(
+    lines: Lines, event: str, fields: dict[str, Any], counts: dict[str, int]
+) -> None:
+    LogObserver().record(event, **fields)
+    (line,) = lines()
+    [directive] = line["_aws"]["CloudWatchMetrics"]
+    assert {metric["Name"] for metric in directive["Metrics"]} == counts.keys()
+    assert {name: line[name] for name in counts} == {name: [count] for name, count in counts.items()}
+    [dimensions] = directive["Dimensions"]
+    assert all(isinstance(line[name], str) for name in dimensions)
+    assert dimensions == (["service", "code"] if event == "refused" else ["service"])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"method": "tools/list"}, {"outcome": "complete", "round": 1}, {"outcome": "not_asked"}],
+    ids=str,
+)
+def test_a_request_with_nothing_to_count_is_a_line_alone(lines: Lines, fields: dict[str, Any]) -> None:
+    LogObserver().record("answered", **fields)
+    assert "_aws" not in lines()[0]
+
+
+def test_a_traceback_quotes_nothing_that_is_to_be_hidden(lines: Lines) -> None:
+    observer = LogObserver()
+    observer.begin("request-1")
+    observer.hide(lambda: [{"card": "4111 1111"}])
+    observer.failure("tool_raised", ValueError("card 4111 1111 expired"))
+    observer.begin("request-2")
+    observer.failure("tool_raised", ValueError("card 4111 1111 expired"))
+    first, _, second, _ = lines()
+    assert "card [redacted] expired" in first["exception"]
+    assert "card 4111 1111 expired" in second["exception"], "what the request before brought is forgotten"
 
 
 def test_a_log_level_that_is_none_is_said_and_does_not_stop_the_log(

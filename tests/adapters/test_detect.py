@@ -2,18 +2,91 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mcp_roundtrip.adapters import direct, http_api
-from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from support.messages import http_event, message
+from mcp_roundtrip.adapters import http_api
+from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, adapter, detect, is_function_url
+from mcp_roundtrip.adapters.event import Source
+from mcp_roundtrip.local.samples import stable
+from support.messages import http_event
+
+SAMPLES = {file: event for file, event in stable().items() if "worker" not in file}
 
 
-def test_each_source_is_recognised() -> None:
-    assert detect(http_event("{}")) is http_api
-    assert detect(message("tools/list")) is direct
+def fitting(event: dict[str, Any]) -> list[str]:
+    return [name for name, source in SOURCES.items() if source.sends(event)]
+
+
+def source_of(file: str, event: dict[str, Any]) -> str:
+    folder = Path(file).parts[0]
+    return folder if folder in SOURCES else "direct" if "jsonrpc" in event else "http_api"
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_a_sample_event_gets_the_adapter_of_its_source_and_no_other_fits(file: str) -> None:
+    event = SAMPLES[file]
+    assert fitting(event) == [source_of(file, event)]
+    assert detect(event) is adapter(source_of(file, event))
+
+
+def test_every_source_has_a_sample_event() -> None:
+    assert {source_of(file, event) for file, event in SAMPLES.items()} == SOURCES.keys()
+
+
+def contradict(one: Source, other: Source) -> bool:
+    """Whether no event can fit both: they want one member to be different texts, or one forbids it."""
+    differ = any(
+        isinstance(mark, str) and isinstance(other.has.get(path), str) and mark != other.has[path]
+        for path, mark in one.has.items()
+    )
+    return differ or any(
+        path == without or path.startswith(f"{without}.")
+        for path, mark in one.has.items()
+        for without, unwanted in other.lacks.items()
+        if unwanted in (object, mark)
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [*combinations(SOURCES.values(), 2)], ids=lambda source: source.name
+)
+def test_no_event_can_be_of_two_sources(one: Source, other: Source) -> None:
+    assert contradict(one, other) or contradict(other, one)
+
+
+NAMES = sorted({name for event in SAMPLES.values() for name in event})
+CONTEXTS = [event["requestContext"] for event in SAMPLES.values() if "requestContext" in event]
+MIXED_CONTEXT = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.sampled_from([each[name] for each in CONTEXTS if name in each])
+        for name in sorted({name for each in CONTEXTS for name in each})
+    },
+)
+MIXED = st.fixed_dictionaries(
+    {},
+    optional={
+        name: MIXED_CONTEXT
+        if name == "requestContext"
+        else st.sampled_from([event[name] for event in SAMPLES.values() if name in event])
+        for name in NAMES
+    },
+)
+
+
+@given(MIXED)
+def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[str, Any]) -> None:
+    if names := fitting(event):
+        assert [detect(event)] == [adapter(name) for name in names]
+    else:
+        with pytest.raises(UnknownEventSource):
+            detect(event)
 
 
 def test_an_http_event_stays_one_whatever_it_claims_besides() -> None:
@@ -24,3 +97,33 @@ def test_an_http_event_stays_one_whatever_it_claims_besides() -> None:
 def test_anything_else_is_refused(event: Any) -> None:
     with pytest.raises(UnknownEventSource):
         detect(event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"version": "1.0", "requestContext": {"http": {"method": "POST"}}},
+        {"version": "2.0"},
+        {"version": "2.0", "requestContext": {"elb": {}}},
+        {"version": "2.0", "type": "REQUEST", "requestContext": {"http": {"method": "POST"}}},
+    ],
+)
+def test_what_is_only_like_an_event_is_refused(event: dict[str, Any]) -> None:
+    assert fitting(event) == []
+
+
+@pytest.mark.parametrize(
+    ("domain", "is_one"),
+    [
+        ("abc.lambda-url.eu-west-1.on.aws", True),
+        ("abc.execute-api.eu-west-1.amazonaws.com", False),
+        ("lambda-url.example.com", False),
+        ("lambda-url.eu-west-1.on.aws", False),
+        ("a.lambda-url.example.com", False),
+        ("", False),
+        (None, False),
+        (7, False),
+    ],
+)
+def test_a_function_url_is_told_by_its_domain(domain: Any, is_one: bool) -> None:
+    assert is_function_url(domain) is is_one

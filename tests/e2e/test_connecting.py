@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from support.served import Served, for_anybody
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
+    from support.typescript import RunModule
 
-pytest_plugins = ["support.inspector"]
+pytest_plugins = ["support.inspector", "support.typescript"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +42,18 @@ def test_a_program_prints_what_is_shown(
     assert capfd.readouterr().out == output
 
 
+def test_the_typescript_program_prints_what_is_shown(served: Served, run_module: RunModule) -> None:
+    [program], [output] = blocks("js"), blocks("console")
+    assert SHOWN_URL in program
+    assert run_module(program.replace(SHOWN_URL, served.url)) == output
+
+
+def test_every_configuration_shown_is_json_and_leads_to_the_examples() -> None:
+    for shown in blocks("jsonc"):
+        [servers] = json.loads(shown).values()
+        assert servers["examples"]["url"] == SHOWN_URL
+
+
 def test_the_inspectors_commands_work(served: Served, inspector: Inspect) -> None:
     [shown] = blocks("sh")
     for command in shown.splitlines():
@@ -57,3 +71,5 @@ def test_the_versions_shown_are_those_that_were_tried() -> None:
     assert f"(#fastmcp) {fastmcp} |" in PAGE
     assert f"command line {inspector} |" in PAGE
     assert {*re.findall(r"inspector@([\d.]+)", PAGE)} == {inspector}
+    [typescript] = re.findall(r"@modelcontextprotocol/client@([\d.]+)", pins)
+    assert f"(#the-typescript-sdk) {typescript} |" in PAGE

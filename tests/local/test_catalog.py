@@ -93,3 +93,29 @@ def test_a_stale_or_missing_catalog_fails_the_check_and_is_left_as_it_is(tmp_pat
     catalog.write_text("{}")
     assert main([*command, "--check"]) == 1
     assert catalog.read_text() == "{}"
+
+
+SCOPED = """
+    from mcp_roundtrip import Server
+
+    server = Server("any", scopes={hierarchy})
+
+    @server.tool(scopes=["{scope}"])
+    def {name}() -> str:
+        return ""
+    """
+
+
+def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
+    two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
+    catalog = json.loads(render(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
+    assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
+    assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
+
+
+def test_owners_that_contradict_each_other_about_scopes_are_refused(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
+    two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
+    with pytest.raises(CatalogError):
+        render(write(tmp_path, one=one, two=two))

@@ -1,4 +1,8 @@
-"""What template.yaml means, for every AuthMode; for its keys, see test_state_keys.py."""
+"""What template.yaml means, for every AuthMode.
+
+For its keys, see test_state_keys.py; for what production asks of it, test_production.py; for the AWS calls
+that its roles are there for, test_least_privilege.py.
+"""
 
 import json
 import re
@@ -6,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
-from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS
 from support.sam_build import ROOT, SAM, run
 from support.transformed import (
     AUTH_MODES,
+    DOMAIN,
     FOLDERS,
     FRONT_DOOR,
     TOOLS,
     WORKER_OF,
+    alias,
     arn,
     broken_rules,
     deployed,
@@ -26,19 +30,18 @@ from support.transformed import (
     outputs,
     properties,
     role_of,
-    statements,
     transform,
     transformed,
-    transformed_file,
     variables,
 )
 
 WORKERS = sorted(WORKER_OF.values())
-VERSIONS = {f"{arn(worker)}:*" for worker in WORKERS}
-"""A worker's versions: a deployment makes one, and tasks are worked on by the one that created them."""
 QUEUE_OF = {"ProvisionWorkerFunction": "ProvisionTasks"}
 VERSION = re.compile(r"\$\{ProvisionWorkerFunctionVersion[0-9a-f]+\}")
 ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
+METADATA = "/.well-known/oauth-protected-resource"
+ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", *(f"ANY {ROUTE_OF[tool]}" for tool in TOOLS)}
+METADATA_ROUTES = {f"GET {METADATA}", f"GET {METADATA}/mcp"}
 
 
 def version_of(worker: str) -> str:
@@ -99,17 +102,70 @@ def test_the_deployer_must_choose_who_may_call() -> None:
 
 AUTHORIZATION = {
     "none": ("NONE", None),
+    "bearer": ("NONE", None),
     "jwt": ("JWT", "${JwtAuthorizer}"),
     "lambda": ("CUSTOM", "${LambdaAuthorizer}"),
     "iam": ("AWS_IAM", None),
 }
 
 
+def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
+    given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode], **more}
+    return {route["RouteKey"]: route for route in of_type("AWS::ApiGatewayV2::Route", **given).values()}
+
+
 @every_auth_mode
 def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
-    routes = of_type("AWS::ApiGatewayV2::Route", AuthMode=auth_mode, **AUTH_MODES[auth_mode]).values()
-    assert len(routes) == len(ROUTE_OF)
-    assert {(r["AuthorizationType"], r.get("AuthorizerId")) for r in routes} == {AUTHORIZATION[auth_mode]}
+    routes = routes_of(auth_mode)
+    assert routes.keys() - METADATA_ROUTES == ROUTES
+    assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
+        AUTHORIZATION[auth_mode]
+    }
+
+
+@every_auth_mode
+def test_where_to_get_a_token_is_told_without_one_wherever_tokens_are_wanted(auth_mode: str) -> None:
+    routes = routes_of(auth_mode)
+    metadata = [route for key, route in routes.items() if key in METADATA_ROUTES]
+    assert len(metadata) == (2 if auth_mode in ("bearer", "jwt") else 0)
+    for route in metadata:
+        assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+        assert route["Target"] == "integrations/${FrontDoorIntegration}"
+
+
+def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
+    issuer = {"TokenIssuer": "https://issuer.example"}
+    assert routes_of("lambda", **issuer).keys() == ROUTES | METADATA_ROUTES
+    assert variables(FRONT_DOOR, AuthMode="lambda", **AUTH_MODES["lambda"], **issuer)["MCP_TOKEN_ISSUER"]
+
+
+@pytest.mark.parametrize("auth_mode", ["none", "iam", "jwt"])
+def test_an_issuer_that_would_not_count_is_refused(auth_mode: str) -> None:
+    given = {**AUTH_MODES[auth_mode], "TokenIssuer": "https://issuer.example"}
+    [broken] = broken_rules(AuthMode=auth_mode, **given)
+    assert "TokenIssuer" in broken
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "mode"),
+    [
+        ("TokenJwksUri", "https://issuer.example/keys", "bearer"),
+        ("TokenAlgorithms", "ES256", "bearer"),
+        ("PrincipalContextKey", "user", "lambda"),
+        ("ScopeContextKey", "scopes", "lambda"),
+    ],
+)
+def test_what_functions_would_refuse_in_a_mode_is_refused_before(name: str, value: str, mode: str) -> None:
+    for auth_mode, needed in AUTH_MODES.items():
+        broken = broken_rules(AuthMode=auth_mode, **{**needed, name: value})
+        assert [name in rule for rule in broken] == ([] if auth_mode == mode else [True])
+
+
+@every_auth_mode
+def test_the_function_knows_who_issues_the_tokens(auth_mode: str) -> None:
+    told = variables(FRONT_DOOR, AuthMode=auth_mode, **AUTH_MODES[auth_mode])
+    assert told["MCP_AUTH_MODE"] == auth_mode
+    assert told["MCP_TOKEN_ISSUER"] == ("https://issuer.example" if auth_mode in ("bearer", "jwt") else "")
 
 
 @every_auth_mode
@@ -146,20 +202,24 @@ def test_a_lambda_authorizers_verdict_is_cached_per_route() -> None:
 @every_function_with_a_route
 def test_a_route_leads_to_its_function_and_only_that_path_may_invoke_it(function: str) -> None:
     base = function.removesuffix("Function")
-    route, integration = properties(f"{base}Route"), properties(f"{base}Integration")
-    permission = properties(f"{function}McpPermission")
+    integration, permission = properties(f"{base}Integration"), properties(f"{function}McpPermission")
+    routes = [route for key, route in routes_of("none").items() if key.split()[1] == ROUTE_OF[function]]
 
-    assert route["RouteKey"] == f"ANY {ROUTE_OF[function]}"
-    assert route["Target"] == f"integrations/${{{base}Integration}}"
-    assert integration["IntegrationUri"] == arn(function)
-    assert permission["FunctionName"] == f"${{{function}}}"
+    assert {route["Target"] for route in routes} == {f"integrations/${{{base}Integration}}"}
+    assert integration["IntegrationUri"] == permission["FunctionName"] == alias(function)
     assert integration["PayloadFormatVersion"] == "2.0"
     assert permission["SourceArn"].endswith(f":${{Api}}/*/*{ROUTE_OF[function]}")
 
 
 def test_nothing_else_may_invoke_a_function() -> None:
-    by_the_api = {f"{function}McpPermission" for function in ROUTE_OF}
+    metadata = {
+        f"{FRONT_DOOR}{event}Permission": f":${{Api}}/*/GET{path}"
+        for event, path in (("ResourceMetadata", METADATA), ("ResourceMetadataOfMcp", f"{METADATA}/mcp"))
+    }
+    by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | metadata.keys()
     assert set(of_type("AWS::Lambda::Permission")) == by_the_api
+    for permission, source in metadata.items():
+        assert properties(permission)["SourceArn"].endswith(source)
     with_authorizer = of_type("AWS::Lambda::Permission", AuthMode="lambda", **AUTH_MODES["lambda"])
     assert set(with_authorizer) == by_the_api | {"LambdaAuthorizerPermission"}
     assert of_type("AWS::Lambda::Url") == {}
@@ -170,12 +230,12 @@ def test_a_function_answers_before_the_api_gives_up(function: str) -> None:
     assert properties(function)["Timeout"] < 30
 
 
-# What a function may do
+# What a function may do (and for the actions, test_least_privilege.py)
 
 
 def test_every_function_has_a_role_of_its_own() -> None:
     roles = [role_of(function) for function in of_type("AWS::Lambda::Function")]
-    assert sorted(roles) == sorted(of_type("AWS::IAM::Role"))
+    assert sorted([*roles, "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
     assert len(roles) == len(set(roles)) == len(FOLDERS)
 
 
@@ -189,73 +249,9 @@ def test_only_lambda_may_take_on_a_functions_role(function: str) -> None:
     }
 
 
-@every_function
-def test_no_policy_has_a_wildcard_and_every_managed_one_is_this_templates(function: str) -> None:
-    managed = properties(role_of(function)).get("ManagedPolicyArns", [])
-    assert {name_in(policy) for policy in managed} <= set(of_type("AWS::IAM::ManagedPolicy"))
-    for statement in statements(function):
-        assert statement["Effect"] == "Allow"
-        resources = (
-            statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
-        )
-        assert "*" not in json.dumps([statement["Action"], *(set(resources) - VERSIONS)])
-
-
-@every_function
-def test_a_function_may_write_to_its_own_log_group_alone(function: str) -> None:
-    log = statements(function)[0]
-    assert log["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]
-    assert log["Resource"] == arn(name_in(properties(function)["LoggingConfig"]["LogGroup"]))
-    groups = [name_in(properties(each)["LoggingConfig"]["LogGroup"]) for each in FOLDERS]
-    assert sorted(groups) == sorted(of_type("AWS::Logs::LogGroup"))
-
-
-CLIENTS_OF_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-WORK_ON_TASKS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-
-
-USE_A_QUEUE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:SendMessage"]
-DELIVERIES = ("invoke", "queue")
-
-every_delivery = pytest.mark.parametrize("delivery", DELIVERIES)
-
-
-def allow(action: str | list[str], logical_id: str) -> dict[str, Any]:
-    return {"Effect": "Allow", "Action": action, "Resource": arn(logical_id)}
-
-
-def send_for(worker: str, delivery: str) -> list[dict[str, Any]]:
-    """What it takes to send for a worker, of any version; and by its queue, if it has one."""
-    invoke = {**allow("lambda:InvokeFunction", worker), "Resource": [arn(worker), f"{arn(worker)}:*"]}
-    return [invoke, *([allow("sqs:SendMessage", QUEUE_OF[worker])] if delivery == "queue" else [])]
-
-
-@every_delivery
-@every_tool
-def test_a_tool_may_log_use_the_state_keys_and_its_tasks_and_nothing_else(tool: str, delivery: str) -> None:
-    _, *others = statements(tool, TaskDelivery=delivery)
-    tasks = [s for s in others if not str(s["Action"]).startswith("kms:")]
-    worker = WORKER_OF.get(tool)
-    allowed = [allow(CLIENTS_OF_TASKS, "TaskTable"), *send_for(worker, delivery)] if worker else []
-    assert tasks == allowed
-
-
-@every_delivery
-@every_worker
-def test_a_worker_may_log_work_on_tasks_send_for_the_next_and_nothing_else(
-    worker: str, delivery: str
-) -> None:
-    _, *others = statements(worker, TaskDelivery=delivery)
-    assert others == [allow(WORK_ON_TASKS, "TaskTable"), allow("sqs:SendMessage", "UndeliveredTasks")]
-    # Policies of their own, since the worker cannot exist before its role.
-    more = [
-        statement
-        for policy in of_type("AWS::IAM::RolePolicy", TaskDelivery=delivery).values()
-        for statement in policy["PolicyDocument"]["Statement"]
-        if name_in(policy["RoleName"]) == role_of(worker)
-    ]
-    queue = [allow(USE_A_QUEUE, QUEUE_OF[worker])] if delivery == "queue" else []
-    assert more == [*send_for(worker, "invoke"), *queue]
+def test_every_function_and_the_api_have_a_log_group_of_their_own() -> None:
+    groups = [name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS]
+    assert sorted([*groups, "ApiLogs"]) == sorted(of_type("AWS::Logs::LogGroup"))
 
 
 def test_only_workers_have_policies_beside_their_roles() -> None:
@@ -269,17 +265,6 @@ def test_only_workers_have_policies_beside_their_roles() -> None:
     assert of_type("AWS::SQS::QueuePolicy") == {}
 
 
-@every_delivery
-def test_the_front_door_may_log_invoke_the_tools_answer_for_tasks_and_nothing_else(delivery: str) -> None:
-    _, invoke, *tasks = statements(FRONT_DOOR, TaskDelivery=delivery)
-    assert invoke["Action"] == "lambda:InvokeFunction"
-    assert sorted(invoke["Resource"]) == [arn(tool) for tool in TOOLS]
-    assert tasks == [
-        allow(CLIENTS_OF_TASKS, "TaskTable"),
-        *(statement for worker in WORKERS for statement in send_for(worker, delivery)),
-    ]
-
-
 # What a function is told
 
 SHARED = {
@@ -289,15 +274,20 @@ SHARED = {
     "MCP_ISSUER",
     "MCP_PRINCIPAL_CONTEXT_KEY",
     "MCP_REVOKED_CERTIFICATES",
+    "MCP_SCOPE_CONTEXT_KEY",
     "MCP_STATE_ENCRYPTION",
     "MCP_STATE_ENCRYPTION_KEY_ARN",
     "MCP_STATE_KEY_ARN",
     "MCP_STATE_PUBLIC_KEYS",
     "MCP_STATE_SIGNING",
+    "MCP_TOKEN_ALGORITHMS",
+    "MCP_TOKEN_ISSUER",
+    "MCP_TOKEN_JWKS_URI",
     "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS",
     "MCP_TRUSTED_STATE_KEY_ARNS",
     "POWERTOOLS_LOG_LEVEL",
     "POWERTOOLS_SERVICE_NAME",
+    "SETTINGS_VERSION",
 }
 
 
@@ -321,7 +311,7 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
 def test_the_front_door_is_told_the_owner_of_every_tool() -> None:
     assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_TASK_TABLE"}
     owners = json.loads(variables(FRONT_DOOR)["MCP_OWNERS"])
-    assert owners == {FOLDERS[tool]: arn(tool) for tool in TOOLS}
+    assert owners == {FOLDERS[tool]: f"{arn(tool)}:live" for tool in TOOLS}
 
 
 @every_function
@@ -331,19 +321,21 @@ def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) 
 
 
 @pytest.mark.parametrize(
-    ("endpoint_uri", "audience"),
+    ("given", "audience"),
     [
-        ("", "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/mcp"),
-        ("https://tools.example/mcp", "https://tools.example/mcp"),
+        ({}, "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/mcp"),
+        (DOMAIN, "https://tools.example/mcp"),
+        ({"EndpointUri": "https://edge.example/mcp"}, "https://edge.example/mcp"),
+        ({"EndpointUri": "https://edge.example/mcp", **DOMAIN}, "https://edge.example/mcp"),
     ],
 )
 def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
-    endpoint_uri: str, audience: str
+    given: dict[str, str], audience: str
 ) -> None:
-    told = [variables(function, EndpointUri=endpoint_uri) for function in FOLDERS]
+    told = [variables(function, **given) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in told} == {audience}
     assert {v["MCP_ISSUER"] for v in told} == {"${AWS::StackName}"}
-    assert outputs(EndpointUri=endpoint_uri)["McpUrl"] == audience
+    assert outputs(**given)["McpUrl"] == audience
 
 
 # Workers
@@ -404,23 +396,6 @@ def test_without_the_queues_there_are_none() -> None:
     assert set(of_type("AWS::SQS::Queue", TaskDelivery="queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
 
 
-def test_an_undelivered_invocation_raises_an_alarm() -> None:
-    alarm = properties("UndeliveredTasksAlarm")
-    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
-
-
-@pytest.mark.parametrize("function", [FRONT_DOOR, *WORKER_OF, *WORKERS])
-def test_a_task_that_is_given_up_raises_an_alarm_whoever_finds_out(function: str) -> None:
-    alarm = properties(f"{function.removesuffix('Function')}TaskGivenUpAlarm")
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
-    assert (alarm["Namespace"], alarm["MetricName"]) == (NAMESPACE, "task_given_up")
-    assert alarm["MetricName"] in WARNINGS
-    service = variables(function)["POWERTOOLS_SERVICE_NAME"]
-    assert alarm["Dimensions"] == [{"Name": "service", "Value": service}]
-
-
 # What outlives what
 
 
@@ -443,30 +418,3 @@ def test_a_table_with_tasks_outlives_its_stack() -> None:
 def test_logs_expire(function: str) -> None:
     group = name_in(properties(function)["LoggingConfig"]["LogGroup"])
     assert properties(group, LogRetentionDays="7")["RetentionInDays"] == "7"
-
-
-@every_function_with_a_route
-def test_what_answers_is_what_was_deployed_last(function: str) -> None:
-    # SAM names a version by a digest in which a parameter is its name: a changed value would publish none.
-    versioned = {name_in(each["FunctionName"]) for each in of_type("AWS::Lambda::Version").values()}
-    assert function not in versioned
-
-
-@every_worker
-def test_versions_of_a_worker_stay_for_the_tasks_they_created(worker: str) -> None:
-    assert deployed()[version_of(worker)]["DeletionPolicy"] == "Retain"
-
-
-def test_a_worker_has_a_new_version_with_a_new_layer(tmp_path: Path) -> None:
-    def versions(layer: str) -> set[str]:
-        packaged = tmp_path / f"{layer}.yaml"
-        source = (ROOT / "template.yaml").read_text()
-        packaged.write_text(
-            source.replace("ContentUri: layers/mcp_roundtrip/", f"ContentUri: s3://layers/{layer}")
-        )
-        resources = yaml.safe_load(transformed_file(packaged, AuthMode="none"))["Resources"].items()
-        return {name for name, each in resources if each["Type"] == "AWS::Lambda::Version"}
-
-    one, other = versions("one"), versions("other")
-    assert len(one) == len(other) == len(WORKERS)
-    assert one.isdisjoint(other)

@@ -27,6 +27,10 @@ BLOCKS = [
         },
     ),
     (
+        ResourceLink("file:///a", "a", size=0),
+        {"type": "resource_link", "uri": "file:///a", "name": "a", "size": 0},
+    ),
+    (
         EmbeddedResource("file:///a", text=""),
         {"type": "resource", "resource": {"uri": "file:///a", "text": ""}},
     ),

@@ -129,7 +129,8 @@ def test_an_allowed_origin_and_no_origin_pass() -> None:
         post(http_event(body, headers={**headers(body), "origin": "https://good.test"}), open_server)[0]
         == 200
     )
-    assert post(http_event(body, headers={**headers(body), "origin": "null"}), open_server)[0] == 403
+    for origin in ("null", "", "https://good.test, https://good.test"):
+        assert post(http_event(body, headers={**headers(body), "origin": origin}), open_server)[0] == 403
 
 
 def test_a_caller_nobody_identified_is_refused_before_the_body_is_read() -> None:
@@ -380,27 +381,6 @@ def test_an_initialize_with_the_header_of_another_era_learns_the_versions(versio
     status, answer = post(http_event(body, headers={"mcp-protocol-version": version}))
     assert (status, answer["error"]["code"]) == (400, -32022)
     assert "2026-07-28" in answer["error"]["message"]
-
-
-@pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
-def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text: str) -> None:
-    observer = Remembered()
-    ports = make_ports(observer=observer)
-    large = Server("large", ports=lambda: ports)
-
-    @large.tool
-    def result() -> str:
-        return text
-
-    @large.tool
-    def question(ctx: Context) -> str:
-        return ctx.elicit("q", text, str)
-
-    for name in ("result", "question"):
-        response = large.lambda_handler(http_event(call(name)), None)
-        assert len(json.dumps(response)) < 6_000_000
-        assert json.loads(response["body"]).get("result", {}).get("isError") or name == "question"
-    assert "result_too_large" in [event for event, _ in observer.failures]
 
 
 def test_the_trace_context_of_a_request_is_on_its_log_lines() -> None:

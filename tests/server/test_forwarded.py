@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from mcp_roundtrip import Server
+from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.aws.forwarder import READ_TIMEOUT_S
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.server.app import server_info
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.testing.environment import Remembered, make_ports
 from support.messages import call
@@ -26,7 +31,7 @@ class LambdaContext:
 
 
 def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
-    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"})
+    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True)
     assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
 
 
@@ -39,12 +44,31 @@ def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
         LambdaContext(ClientContext(None)),
         LambdaContext(ClientContext("x")),
         LambdaContext(ClientContext({"mcpServerInfo": {"name": "door"}})),
+        LambdaContext(ClientContext({"mcpHideUnauthorized": "true"})),
         LambdaContext(ClientContext({"mcpServerInfo": {"name": 7, "version": []}})),
         LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []})),
     ],
 )
 def test_anything_else_is_a_call_that_was_not_forwarded(context: Any) -> None:
     assert Forwarded.read(context) == Forwarded()
+
+
+def is_refused(title: str) -> bool:
+    try:
+        server_info("door", "1", title)
+    except DefinitionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
+def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) -> None:
+    length = next(length for length in count(1) if is_refused(letter * length)) - 1
+    info = server_info("door", "1", letter * length)
+    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, hides=True).custom()
+    # Lambda's Invoke, X-Amz-Client-Context: up to 3,583 bytes of Base64.
+    assert len(b64encode(compact({"custom": custom}).encode())) <= 3_583
+    assert len(compact(info)) > 1_900
 
 
 def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:

@@ -14,10 +14,12 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
-from mcp_roundtrip.server.dispatch import PAGE_SIZE, Endpoint, ServerFacts, ToolServer
+from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerFacts
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.testing import FakeClock
 from mcp_roundtrip.testing.environment import make_ports
 from mcp_roundtrip.testing.tasks import TaskTable

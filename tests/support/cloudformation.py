@@ -51,10 +51,14 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
                 return condition(name, template, parameters)
             case {"Fn::Equals": [left, right]}:
                 return inner(left) == inner(right)
+            case {"Fn::EachMemberEquals": [members, value]}:
+                return all(member == inner(value) for member in inner(members))
             case {"Fn::Not": [operand]}:
                 return not inner(operand)
             case {"Fn::And": operands}:
                 return all(inner(operands))
+            case {"Fn::Or": operands}:
+                return any(inner(operands))
             case {"Fn::FindInMap": path}:
                 mapping, top, second = inner(path)
                 return template["Mappings"][mapping][top][second]

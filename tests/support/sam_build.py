@@ -59,9 +59,10 @@ def environment() -> dict[str, str]:
     }
 
 
-def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a command in `environment()` and return what came of it, whatever its exit status."""
-    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in `environment()` with these variables, to its end, whatever its exit status."""
+    env = environment() | variables
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
 def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITECTURE) -> Built:

@@ -39,6 +39,9 @@ class Outcome:
 ASKS, DONE, TOOL_ERROR, TASK = "input_required", "complete", "tool error", "task"
 
 STABLE: Mapping[str, Outcome] = {
+    "alb/weather/call.json": Outcome(200, ASKS),
+    "alb/weather/health_check.json": Outcome(405, -32600),
+    "alb_multi_value/weather/call.json": Outcome(200, ASKS),
     "approval/anonymous.json": Outcome(200, TOOL_ERROR),
     "approval/call.json": Outcome(200, ASKS),
     "approval/direct_call.json": Outcome(None, ASKS),
@@ -57,6 +60,8 @@ STABLE: Mapping[str, Outcome] = {
     "front_door/unknown_resource.json": Outcome(400, -32602),
     "front_door/unknown_task.json": Outcome(400, -32602),
     "front_door/unknown_tool.json": Outcome(400, -32602),
+    "function_url/weather/call.json": Outcome(200, ASKS),
+    "http_api_1_0/weather/call.json": Outcome(200, ASKS),
     "provision/bad_arguments.json": Outcome(200, TOOL_ERROR),
     "provision/call.json": Outcome(200, ASKS),
     "provision/direct_call.json": Outcome(None, ASKS),
@@ -64,6 +69,7 @@ STABLE: Mapping[str, Outcome] = {
     "provision/without_tasks.json": Outcome(200, ASKS),
     "provision_worker/invoke.json": Outcome(None, None),
     "provision_worker/queue.json": Outcome(None, 0),
+    "rest_api/weather/call.json": Outcome(200, ASKS),
     "summarize/call.json": Outcome(200, ASKS),
     "summarize/direct_call.json": Outcome(None, ASKS),
     "summarize/without_capabilities.json": Outcome(200, DONE),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from mcp_roundtrip.local import LocalApp, serve
 from mcp_roundtrip.local.environment import Outcome
@@ -40,17 +42,19 @@ def for_anybody() -> Iterator[Served]:
 
 
 @contextmanager
-def for_alice(approvals_url: str) -> Iterator[Served]:
+def for_alice(
+    approvals_url: str, *, template: Path = TEMPLATE, python: str = sys.executable, **parameters: str
+) -> Iterator[Served]:
     """As behind a JWT authorizer that knows every caller for Alice."""
     lines: list[str] = []
-    parameters = {
+    parameters |= {
         "AuthMode": "jwt",
         "JwtIssuer": ISSUER,
         "JwtAudience": "the-example",
         "ApprovalsUrl": approvals_url,
     }
     with (
-        serve(TEMPLATE, parameters=parameters, log=lines.append) as app,
+        serve(template, parameters=parameters, python=python, log=lines.append) as app,
         closing(Gateway(app.routes, _signed_in(app), lines.append)) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,
     ):

@@ -23,6 +23,7 @@ TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
 AUTH_MODES: dict[str, dict[str, str]] = {
     "none": {},
     "iam": {},
+    "bearer": {"TokenIssuer": "https://issuer.example"},
     "jwt": {"JwtIssuer": "https://issuer.example", "JwtAudience": "mcp"},
     "lambda": {
         "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
@@ -30,6 +31,11 @@ AUTH_MODES: dict[str, dict[str, str]] = {
     },
 }
 """The parameters each AuthMode needs."""
+
+DOMAIN = {
+    "DomainName": "tools.example",
+    "CertificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/1d2c3b4a",
+}
 
 
 @cache
@@ -83,6 +89,11 @@ def properties(logical_id: str, **given: str) -> Any:
 
 def arn(logical_id: str) -> str:
     return f"${{{logical_id}.Arn}}"
+
+
+def alias(function: str) -> str:
+    """The function as the API invokes it, and everybody else who is to have the version that is deployed."""
+    return f"${{{function}Aliaslive}}"
 
 
 def name_in(reference: str) -> str:

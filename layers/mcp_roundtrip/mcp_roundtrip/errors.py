@@ -1,4 +1,4 @@
-"""Every exception of the package.
+"""The package's exceptions. Those of requests that are not let in are beside what raises them.
 
 ::
 
@@ -22,11 +22,12 @@
             ├── Drift                    the code changed under a call in flight (.key, .changed)
             ├── InvalidAnswer            the client's answer does not fit its question (.reason)
             ├── StateRejected            a requestState that is not accepted (.reason: for the log only)
-            ├── StateTooLarge            the journal does not fit into a requestState (.size, .limit)
-            ├── ResultTooLarge           the response does not fit into a Lambda response (.limit)
+            ├── TooLarge                 base of three; a note for the log says what to do instead
+            │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
+            │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
+            │   └── ItemTooLarge         what a task has to remember does not fit into an item (.size, .limit)
             ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
             ├── StoreError               the store of tasks did not do its part (.reason: as above)
-            ├── ItemTooLarge             what a task has to remember does not fit into an item (.size, .limit)
             ├── OwnerFailed              a function behind the front door did not answer (.reason: as above)
             └── SettingsError            a setting is missing or contradictory (.setting)
 """
@@ -195,7 +196,15 @@ class StateRejected(WithReason):
     """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
 
 
-class StateTooLarge(McpRoundtripError):
+class TooLarge(McpRoundtripError):
+    """Something has to be kept elsewhere. The message may reach the client; the note is for the author."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.add_note("Keep what is large elsewhere, and return a link or a key: see mcp_roundtrip.s3")
+
+
+class StateTooLarge(TooLarge):
     """The journal does not fit into a `requestState`: `size` characters, at most `limit`."""
 
     def __init__(self, size: int, limit: int) -> None:
@@ -207,7 +216,7 @@ class StateTooLarge(McpRoundtripError):
         self.limit = limit
 
 
-class ResultTooLarge(McpRoundtripError):
+class ResultTooLarge(TooLarge):
     """The response is over `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
@@ -223,7 +232,7 @@ class StoreError(WithReason):
     """The store of tasks did not read or write. `reason` is for the log."""
 
 
-class ItemTooLarge(McpRoundtripError):
+class ItemTooLarge(TooLarge):
     """An item of a task would be `size` bytes, at most `limit`."""
 
     def __init__(self, size: int, limit: int) -> None:

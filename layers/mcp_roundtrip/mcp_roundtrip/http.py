@@ -20,7 +20,9 @@ class HttpRequest:
 
     `headers` has lower-case names; `body` is the raw body, None when the event's cannot be read;
     `authorizer` is the event source's authorizer context (nothing in it came from the caller unverified);
-    `source_limit_ms` is how long the event source waits for an answer.
+    `source_limit_ms` is how long the event source waits for an answer. `path` is the request's path as the
+    event source reports it, without the stage where the event tells it apart; empty where there was no HTTP.
+    `max_response` is how many bytes the response's body may have, as `payload_size` counts them.
     """
 
     method: str
@@ -30,6 +32,8 @@ class HttpRequest:
     source_limit_ms: int | None = None
     is_direct: bool = False
     """There was no HTTP: the headers are made from the body."""
+    path: str = ""
+    max_response: int = MAX_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from mcp_roundtrip.auth import AuthMode
@@ -20,6 +21,22 @@ MAX_DELEGATED_TTL_S: Final = 1200
 
 # An alias can be pointed at another key while its public half is cached: only a key's own ARN will do.
 _KEY_ARN: Final = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+
+# Keys that are fetched without TLS are anybody's; a developer's own issuer is not fetched from anywhere.
+_HTTPS: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
+_ISSUER: Final = re.compile(_HTTPS)
+_JWKS_URI: Final = re.compile(_HTTPS + r"(\?[^#\s]*)?")
+
+_ONLY_WITH: Final = MappingProxyType(
+    {
+        "principal_context_key": (AuthMode.LAMBDA,),
+        "scope_context_key": (AuthMode.LAMBDA,),
+        "token_issuer": (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA),
+        "token_jwks_uri": (AuthMode.BEARER,),
+        "token_algorithms": (AuthMode.BEARER,),
+    }
+)
+"""Whoever has set one of these takes callers to be identified by it: no other mode does that."""
 
 _WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
 
@@ -53,6 +70,14 @@ class Settings:
     auth_mode: AuthMode
     principal_context_key: str | None = None
     """With `lambda`: the authorizer's context member that identifies the caller."""
+    scope_context_key: str | None = None
+    """With `lambda`: the authorizer's context member that holds the caller's scopes, separated by spaces."""
+    token_issuer: str | None = None
+    """Who issues access tokens, as their `iss` has it; with `jwt` and `lambda`, whom clients are sent to."""
+    token_jwks_uri: str | None = None
+    """With `bearer`: where the issuer's keys are, if its metadata is not to be asked."""
+    token_algorithms: tuple[str, ...] = ("RS256", "ES256")
+    """With `bearer`: what tokens may be signed with, comma-separated."""
     issuer: str | None = None
     """Who issues states: the same for all functions behind one endpoint."""
     audience: str | None = None
@@ -111,6 +136,10 @@ def load(environment: Mapping[str, str]) -> Settings:
     settings = Settings(
         auth_mode=_choice(environment, "AUTH_MODE", AuthMode),
         principal_context_key=_text(environment, "PRINCIPAL_CONTEXT_KEY"),
+        scope_context_key=_text(environment, "SCOPE_CONTEXT_KEY"),
+        token_issuer=_url(environment, "TOKEN_ISSUER", _ISSUER),
+        token_jwks_uri=_url(environment, "TOKEN_JWKS_URI", _JWKS_URI),
+        token_algorithms=_token_algorithms(environment),
         issuer=_text(environment, "ISSUER"),
         audience=_text(environment, "AUDIENCE"),
         state_key_arn=_text(environment, "STATE_KEY_ARN"),
@@ -129,8 +158,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),
     )
-    if settings.auth_mode is AuthMode.LAMBDA:
-        settings.required("principal_context_key")
+    _check_authorization(settings)
     has_mac_keys = settings.state_encryption_key_arn or settings.trusted_state_encryption_key_arns
     if settings.state_encryption is StateEncryption.DISABLED and has_mac_keys:
         raise SettingsError("MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with")
@@ -139,6 +167,23 @@ def load(environment: Mapping[str, str]) -> Settings:
         problem = f"must be at most {most} with MCP_STATE_SIGNING {settings.state_signing}"
         raise SettingsError("MCP_ROUND_TTL_S", problem)
     return settings
+
+
+def _check_authorization(settings: Settings) -> None:
+    mode = settings.auth_mode
+    for name, modes in _ONLY_WITH.items():
+        if mode not in modes and getattr(settings, name) != getattr(Settings, name):
+            known = " and ".join(modes)
+            raise SettingsError(
+                PREFIX + name.upper(), f"is set, and MCP_AUTH_MODE is {mode}: this is for {known}"
+            )
+    if mode is AuthMode.LAMBDA:
+        settings.required("principal_context_key")
+    if mode is AuthMode.BEARER:
+        settings.required("token_issuer")
+    # The protected resource metadata are found by it.
+    if settings.token_issuer is not None and not _ISSUER.fullmatch(settings.required("audience")):
+        raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
 
 
 def _text(environment: Mapping[str, str], name: str) -> str | None:
@@ -155,6 +200,26 @@ def _choice(
         without = "" if default else "; there is no default"
         raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
     return choices(text)
+
+
+def _url(environment: Mapping[str, str], name: str, pattern: re.Pattern[str]) -> str | None:
+    url = _text(environment, name)
+    if url is not None and not pattern.fullmatch(url):
+        raise SettingsError(PREFIX + name, "must be an https URL without a fragment (an issuer: or a query)")
+    return url
+
+
+def _token_algorithms(environment: Mapping[str, str]) -> tuple[str, ...]:
+    names = _items(environment, "TOKEN_ALGORITHMS")
+    if not names:
+        return Settings.token_algorithms
+    from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS  # most deployments leave it at the default
+
+    if not SIGNATURE_ALGORITHMS.issuperset(names):
+        raise SettingsError(
+            "MCP_TOKEN_ALGORITHMS", f"must be among {', '.join(sorted(SIGNATURE_ALGORITHMS))}"
+        )
+    return names
 
 
 def _task_worker(environment: Mapping[str, str]) -> str | None:

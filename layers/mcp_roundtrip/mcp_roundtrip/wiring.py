@@ -11,10 +11,10 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import settings as settings_module
-from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Observer, Policy, Ports, TaskPort
 from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
@@ -29,11 +29,26 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.state.renewal import Renewals
 
+ON_DEMAND: Final = "on-demand"
+
+
+def get_ready() -> None:
+    """Do what first requests would wait for, if Lambda initialises this process before they come."""
+    if (how := _initialization_type()) != ON_DEMAND:
+        from mcp_roundtrip import readiness  # most processes are started for a request
+
+        readiness.get_ready(how)
+
+
+def _initialization_type() -> str:
+    return os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", ON_DEMAND)
+
 
 @cache
 def observer() -> Observer:
     """The process's observer."""
-    return LogObserver()
+    # A snapshot has to be restored while the first request waits; an environment that is kept ready is there.
+    return LogObserver(starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"))
 
 
 @cache
@@ -49,11 +64,12 @@ def make_ports(settings: Settings) -> Ports:
     tasks = cache(lambda: _tasks(settings))
     return Ports(
         policy=Policy(
-            Authenticator(settings.auth_mode, settings.principal_context_key),
+            _authentication(settings),
             settings.allowed_origins,
             settings.max_rounds,
             lambda: settings.required("issuer"),
             lambda: settings.required("audience"),
+            settings.token_issuer,
         ),
         observer=observer(),
         clock=time.time,
@@ -65,6 +81,28 @@ def make_ports(settings: Settings) -> Ports:
         forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
         tasks=tasks,
     )
+
+
+def _authentication(settings: Settings) -> Authentication:
+    if settings.auth_mode is not AuthMode.BEARER:
+        return Authenticator(settings.auth_mode, settings.principal_context_key, settings.scope_context_key)
+    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do without it
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys  # as above
+
+    issuer = settings.required("token_issuer")
+    return BearerAuthenticator(
+        issuer,
+        settings.required("audience"),
+        frozenset(settings.token_algorithms),
+        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time),
+        time.time,
+    )
+
+
+def _fetch(url: str, timeout_s: float) -> bytes:
+    from mcp_roundtrip.auth.fetch import fetch  # http and ssl cost 40 ms
+
+    return fetch(url, timeout_s)
 
 
 class _StateParts:
@@ -101,9 +139,10 @@ class _StateParts:
 
     @cached_property
     def _kms(self) -> Any:
+        from mcp_roundtrip.aws.calls import counted
         from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
 
-        return kms_client()
+        return counted(kms_client(), observer().called)
 
     @cached_property
     def _renewals(self) -> Renewals:
@@ -176,12 +215,14 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
 
 
 def _tasks(settings: Settings) -> TaskPort:
+    from mcp_roundtrip.aws.calls import counted
     from mcp_roundtrip.aws.dispatcher import AwsDispatcher  # boto3 costs 130 ms
     from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store, dispatcher = DynamoStore(dynamodb_client(), table), AwsDispatcher()
+    store = DynamoStore(counted(dynamodb_client(), observer().called), table)
+    dispatcher = AwsDispatcher()
     tasks = Tasks(
         store,
         dispatcher,

@@ -21,11 +21,6 @@ from mcp_roundtrip.protocol.methods import (
 )
 
 
-def matches(event: Mapping[str, Any]) -> bool:
-    """Whether the event is of this source."""
-    return "jsonrpc" in event
-
-
 def request(event: Mapping[str, Any]) -> HttpRequest:
     """The request an HTTP client would have sent: its headers mirror the body, so they cannot disagree.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+
+Client = TypeVar("Client", bound=Any)
 
 FAILURES: Final = (ClientError, BotoCoreError)
 """What a call raises that came to nothing."""
@@ -14,6 +17,17 @@ FAILURES: Final = (ClientError, BotoCoreError)
 def patience() -> Config:
     """For clients that give up in time for an answer: connect 1 s, read 2 s, three attempts."""
     return Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+
+
+def counted(client: Client, called: Callable[[str], None]) -> Client:
+    """The client, telling `called` the service's name for each request it sends, retries included."""
+    service = client.meta.service_model.service_name
+
+    def sending(**request: Any) -> None:
+        called(service)
+
+    client.meta.events.register(f"before-send.{service}", sending)
+    return client
 
 
 def reason_of(failure: ClientError | BotoCoreError) -> str:

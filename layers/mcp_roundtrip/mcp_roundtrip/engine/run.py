@@ -159,6 +159,10 @@ class Run:
 
     # -- entries ------------------------------------------------------------------------------------
 
+    def values(self) -> list[Any]:
+        """All answers and results that the run has, as JSON data."""
+        return [*self.offered.values(), *(entry.value for entry in self._entries.values())]
+
     def entry(self, key: str) -> Entry | None:
         """What the journal holds under `key`."""
         return self._entries.get(key)

@@ -62,12 +62,19 @@ class _Generation:
 
 
 class LocalApp:
-    """What `serve` yields; `kms` is the KMS that the functions call."""
+    """What `serve` yields; `kms` and `dynamodb` are those that the functions call."""
 
     def __init__(
-        self, template: Path, url: str, endpoints: Mapping[str, str], kms: FakeKms, options: Options
+        self,
+        template: Path,
+        url: str,
+        endpoints: Mapping[str, str],
+        kms: FakeKms,
+        dynamodb: FakeDynamoDb,
+        options: Options,
     ) -> None:
         self.kms = kms
+        self.dynamodb = dynamodb
         self._template = template
         self._url = url
         self._endpoints = endpoints
@@ -201,16 +208,16 @@ def serve(
         stack.callback(queues.close)
         sqs_server = HttpServer(queues.respond, max_body=MAX_MESSAGE)
         stack.callback(sqs_server.close)
-        kms = FakeKms()
+        kms, dynamodb = FakeKms(), FakeDynamoDb()
         endpoints = {
             # Whatever is not here ends at a refusal, not at AWS.
             "AWS_ENDPOINT_URL": lambda_server.url,
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
             "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms)).endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(serve_dynamodb(FakeDynamoDb())),
+            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(serve_dynamodb(dynamodb)),
             "AWS_ENDPOINT_URL_SQS": sqs_server.url,
         }
-        app = LocalApp(template.resolve(), front.url, endpoints, kms, options)
+        app = LocalApp(template.resolve(), front.url, endpoints, kms, dynamodb, options)
         stack.callback(app.close)
         atexit.register(app.close)  # for whoever leaves the block open
         stack.callback(atexit.unregister, app.close)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.auth.scopes import Scopes
+from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.feature import Feature
-from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.testing.modules import load_module, servers_in
 
 FUNCTIONS = Path("functions")
@@ -78,7 +79,8 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
                 )
             owners[name] = owner
             task = {"task": feature.task} if feature.task else {}
-            yield {"owner": owner, **task, **_legacy(feature), "definition": feature.definition()}
+            scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
+            yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}
 
 
 def _legacy(feature: Feature) -> dict[str, str]:
@@ -87,11 +89,27 @@ def _legacy(feature: Feature) -> dict[str, str]:
     return {"legacyQuestions": "model"} if through_model else {}
 
 
+def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
+    """Which scopes imply others, for any of the owners. Raises CatalogError where they contradict."""
+    implied: dict[str, set[str]] = {}
+    for server in servers.values():
+        for scope, narrower in server.scopes.items():
+            implied.setdefault(scope, set()).update(narrower)
+    try:
+        Scopes.of({scope: tuple(narrower) for scope, narrower in implied.items()})
+    except DefinitionError as error:
+        raise CatalogError(f"the servers' scopes, taken together: {error}") from None
+    return {scope: sorted(implied[scope]) for scope in sorted(implied)}
+
+
 def render(functions: Path) -> str:
     """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
-    catalog = {
-        member: rows for member, rows in contents(servers(functions)).items() if rows or member == "tools"
+    found = servers(functions)
+    catalog: dict[str, Any] = {
+        member: rows for member, rows in contents(found).items() if rows or member == "tools"
     }
+    if implied := hierarchy(found):
+        catalog["scopes"] = implied
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -11,8 +11,8 @@ import base64
 import json
 import re
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from mcp_roundtrip.errors import ItemTooLarge
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.model import Reply, Request
 from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Condition, Equals, Item, Value
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.tasks.store import MemoryStore, size_of
 
 MAX_BODY = 16 * 1024 * 1024
 PAGE = 1_000_000
@@ -42,9 +42,15 @@ class Fault(Exception):
 
 
 class FakeDynamoDb:
-    """Tables by name. Safe to share between threads."""
+    """Tables by name. Safe to share between threads.
+
+    `units` are the read and write units that on-demand capacity is billed in, as the Developer Guide has
+    them ("Read and write operations"): for every 4 KB that are read consistently, and every 1 KB that is
+    written, of the larger item where one replaces another, and whether or not a condition holds.
+    """
 
     def __init__(self) -> None:
+        self.units: Counter[str] = Counter()
         self._tables: defaultdict[str, MemoryStore] = defaultdict(MemoryStore)
         self._lock = threading.Lock()
 
@@ -57,6 +63,7 @@ class FakeDynamoDb:
         if request.get("ConditionExpression") != "attribute_not_exists(pk)":
             raise Fault("ValidationException", "this stand-in only puts items that do not exist")
         present = self._of(request).put_new(_item(request["Item"]))
+        self._written(_item(request["Item"]))
         if present is not None:
             raise Fault("ConditionalCheckFailedException", "The conditional request failed", present)
         return {}
@@ -64,6 +71,7 @@ class FakeDynamoDb:
     def GetItem(self, request: Mapping[str, Any]) -> dict[str, Any]:
         key = _item(request["Key"])
         found = self._of(request).get(str(key["pk"]), str(key["sk"]))
+        self._read([found or {}])
         return {} if found is None else {"Item": _wire(found)}
 
     def Query(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +84,7 @@ class FakeDynamoDb:
         while left and size < PAGE:
             page.append(left.pop(0))
             size += len(json.dumps(_wire(page[-1])))
+        self._read(page)
         last = {"LastEvaluatedKey": _wire({"pk": page[-1]["pk"], "sk": page[-1]["sk"]})} if left else {}
         return {"Items": [_wire(item) for item in page], "Count": len(page), **last}
 
@@ -84,7 +93,9 @@ class FakeDynamoDb:
         names = request["ExpressionAttributeNames"]
         values = _item(request["ExpressionAttributeValues"])
         change = _change(request["UpdateExpression"], request["ConditionExpression"], names, values)
+        present = table.get(str(key["pk"]), str(key["sk"]))
         changed = table.update(str(key["pk"]), str(key["sk"]), change)
+        self._written(present or {}, changed or {})
         if changed is None:
             present = table.get(str(key["pk"]), str(key["sk"]))
             raise Fault("ConditionalCheckFailedException", "The conditional request failed", present)
@@ -92,6 +103,16 @@ class FakeDynamoDb:
 
     def _of(self, request: Mapping[str, Any]) -> MemoryStore:
         return self.table(request["TableName"])
+
+    def _read(self, items: Sequence[Item]) -> None:
+        self._bill("read", sum(map(size_of, items)), 4_096)
+
+    def _written(self, *images: Item) -> None:
+        self._bill("write", max(map(size_of, images)), 1_024)
+
+    def _bill(self, kind: str, size: int, unit: int) -> None:
+        with self._lock:
+            self.units[kind] += max(1, -(-size // unit))
 
 
 @contextmanager

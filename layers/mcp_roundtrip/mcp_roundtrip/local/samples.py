@@ -1,4 +1,7 @@
-"""The sample events that never change, by file: `<function>/<what it shows>.json`."""
+"""The sample events that never change, by file: `<function>/<what it shows>.json`.
+
+Those of other event sources than HTTP APIs with payload 2.0 are in `<source>/<function>/`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_roundtrip.local.event_formats import FORMATS, alb
 from mcp_roundtrip.local.events import to_event
 from mcp_roundtrip.local.model import Request, Route
 from mcp_roundtrip.local.sqs import record as sqs_record
@@ -87,6 +91,7 @@ def stable() -> dict[str, Event]:
         **_summarize(),
         **_provision(),
         **_approval(),
+        **_other_sources(),
     }
 
 
@@ -194,6 +199,15 @@ def _approval() -> dict[str, Event]:
         "approval/call.json": post(APPROVAL, in_the_client),
         "approval/anonymous.json": post(APPROVAL, call("approve_expense", EXPENSE)),
         "approval/direct_call.json": in_the_client,
+    }
+
+
+def _other_sources() -> dict[str, Event]:
+    asks = post(WEATHER, call("get_weather", HYDERABAD))
+    health_check = event("GET", WEATHER, {"user-agent": "ELB-HealthChecker/2.0"})
+    return {
+        **{f"{source}/weather/call.json": sent(asks) for source, sent in FORMATS.items()},
+        "alb/weather/health_check.json": alb(health_check),
     }
 
 

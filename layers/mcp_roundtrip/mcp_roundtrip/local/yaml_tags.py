@@ -45,7 +45,7 @@ def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
         assert isinstance(node, yaml.MappingNode)
         value = loader.construct_mapping(node, deep=True)
     if tag == "GetAtt" and isinstance(value, str):
-        value = value.split(".")
+        value = value.split(".", 1)  # an attribute may have dots, too
     return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
 
 

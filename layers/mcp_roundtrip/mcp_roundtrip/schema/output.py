@@ -157,7 +157,7 @@ def _place(value: Any) -> str:
 
 
 def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
-    return [Text(text).to_wire()], data
+    return [{"type": "text", "text": text}], data  # not by way of Text: `text_of` has checked it already
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:

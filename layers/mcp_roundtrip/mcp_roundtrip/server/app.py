@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.principal import Principal, bound_to
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.dispatch import (
-    PAGE_SIZE,
-    Endpoint,
-    Handler,
-    ServerFacts,
-    ToolServer,
-    capabilities,
-    discovery,
-)
+from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
+from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerFacts
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.registry import LegacyQuestions, Registry
+from mcp_roundtrip.server.registry import Registry
+from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.auth.scopes import Scopes
     from mcp_roundtrip.state.links import Link
 
 
 LegacyTasks = Literal["sep-2322"]
 """Which dialect of tasks clients of 2025-11-25 are served."""
+
+MAX_SERVER_INFO: Final = 2_000
+"""Bytes of JSON that a server's name, version and title may take: every response carries them."""
 
 
 class Server(Registry):
@@ -39,8 +38,11 @@ class Server(Registry):
     `namespaced_requests` lets its tools use `ctx.request`. Lists come in pages of `page_size`, and clients
     may keep them for `list_ttl_ms`. Clients of 2025-06-18 and 2025-11-25 are served too, unless
     `legacy_clients` is off; `legacy_questions` says what becomes of questions that they cannot be asked, and
-    with `legacy_tasks="sep-2322"` they ask for tasks in the dialect that SEP-2322 describes. `ports` replaces
-    what the environment provides, in tests. Raises DefinitionError for choices that do not exist.
+    with `legacy_tasks="sep-2322"` they ask for tasks in the dialect that SEP-2322 describes. `scopes` says
+    which narrower scopes a scope implies, `initial_scopes` which ones clients should ask for at first (by
+    default the narrowest that any feature needs); with `hide_unauthorized`, what a caller's scopes do not
+    suffice for is neither listed nor known. `ports` replaces what the environment provides, in tests. Raises
+    DefinitionError for choices that do not exist.
     """
 
     def __init__(
@@ -56,14 +58,28 @@ class Server(Registry):
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
+        scopes: Mapping[str, Sequence[str]] | None = None,
+        initial_scopes: Sequence[str] | None = None,
+        hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
+        wiring.get_ready()
         super().__init__(legacy_questions)
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self._ports = ports
         self._legacy_clients = legacy_clients
         self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
-        self._facts = ServerFacts(self.info, instructions, namespaced_requests, page_size, list_ttl_ms)
+        self.scopes: Mapping[str, Sequence[str]] = scopes or {}
+        self._initial_scopes = checked_scopes(initial_scopes)
+        self._facts = ServerFacts(
+            self.info,
+            instructions,
+            namespaced_requests,
+            page_size,
+            list_ttl_ms,
+            hierarchy(self.scopes),
+            hide_unauthorized,
+        )
         self._tool_server = ToolServer(self._facts, self.tools)
 
     @cached_property
@@ -77,7 +93,12 @@ class Server(Registry):
             from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers, cache(self._legacy_handlers) if self._legacy_clients else None)
+        return Endpoint(
+            handlers,
+            cache(self._legacy_handlers) if self._legacy_clients else None,
+            self.info.get("title") or self.info["name"],
+            initial_scopes(self._initial_scopes, self._facts, self.tools, self.prompts, self.resources),
+        )
 
     @cached_property
     def _features(self) -> dict[str, dict[str, Handler]]:
@@ -95,12 +116,12 @@ class Server(Registry):
 
             found["resources"] = ResourceServer(self._facts, self.resources).handlers()
         if self.prompts or self.resources:
-            from mcp_roundtrip.server.completions import CompletionServer
+            from mcp_roundtrip.server.completions import Completable, CompletionServer, Reference
 
-            parameters = {("prompt", name): each.parameters for name, each in self.prompts.items()} | {
-                ("resource", uri): each.parameters for uri, each in self.resources.items()
-            }
-            found["completions"] = CompletionServer(self._facts, parameters, self.completers).handlers()
+            prompts = {("prompt", name): prompt for name, prompt in self.prompts.items()}
+            resources = {("resource", uri): resource for uri, resource in self.resources.items()}
+            features: dict[Reference, Completable] = {**prompts, **resources}
+            found["completions"] = CompletionServer(self._facts, features, self.completers).handlers()
         return found
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
@@ -142,7 +163,40 @@ def known_dialect(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> Leg
     return legacy_tasks
 
 
+def hierarchy(scopes: Mapping[str, Sequence[str]]) -> Scopes | None:
+    """What the setting `scopes` says. Raises DefinitionError."""
+    if not scopes:
+        return None
+    from mcp_roundtrip.auth.scopes import Scopes  # servers without scopes do without it
+
+    return Scopes.of(scopes)
+
+
+def checked_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The setting `initial_scopes`. Raises DefinitionError."""
+    if given is None:
+        return None
+    from mcp_roundtrip.auth.scopes import scope_tokens  # as above
+
+    return scope_tokens(given)
+
+
+def initial_scopes(
+    chosen: tuple[str, ...] | None, facts: ServerFacts, *features: Mapping[str, Guarded]
+) -> tuple[str, ...]:
+    """What clients should ask for at first: if nobody chose, the narrowest scopes that a feature needs."""
+    needed = {scope for each in features for feature in each.values() for scope in feature.scopes}
+    if chosen is not None or not needed:
+        return chosen or ()
+    from mcp_roundtrip.auth.scopes import Scopes  # as above
+
+    return (facts.hierarchy or Scopes()).narrowest(needed)
+
+
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
-    """The Implementation object that every result carries."""
-    info = {"name": name, "version": version}
-    return info if title is None else {**info, "title": title}
+    """The Implementation object that every result carries. Raises DefinitionError for a long one."""
+    info = {"name": name, "version": version} | ({} if title is None else {"title": title})
+    # Lambda takes 3,583 characters of client context, in Base64, and a forwarded call has more to tell there.
+    if len(compact(info)) > MAX_SERVER_INFO:
+        raise DefinitionError(f"name, version and title are at most {MAX_SERVER_INFO} bytes of JSON together")
+    return info

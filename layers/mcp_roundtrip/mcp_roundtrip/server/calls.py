@@ -17,11 +17,9 @@ from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
-    Drift,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
-    SettingsError,
     StateRejected,
     StateTooLarge,
     ToolError,
@@ -31,12 +29,11 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
-from mcp_roundtrip.server.causes import as_one
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.dispatch import ServerFacts
+    from mcp_roundtrip.server.exchange import ServerFacts
     from mcp_roundtrip.server.feature import Feature
 
 INVALID_STATE: Final = "Invalid or expired requestState"
@@ -110,14 +107,15 @@ class Call:
         try:
             arguments = self.feature.parameters.validate(self.inputs.arguments)
         except ArgumentsError as error:
-            return self._told(error, "arguments_refused")
+            return self.told(error, "arguments_refused")
         outcome = self.replay(arguments, run)
+        told = {"round": _round(opened), **self._declined()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
-            failure.notifications, failure.fields = tuple(run.reports.notifications), self._named
+            failure.notifications, failure.fields = tuple(run.reports.notifications), {**self.named, **told}
             raise
-        return Reply(reply.result, tuple(run.reports.notifications), reply.fields)
+        return Reply(reply.result, tuple(run.reports.notifications), {**told, **reply.fields})
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -139,7 +137,7 @@ class Call:
         except StateRejected as rejected:
             raise self._refused(rejected) from None
         except KeyServiceError as error:
-            raise self._internal(error) from error
+            raise self.internal(error) from error
 
     def _may_start_task(self) -> bool:
         return self.feature.task is not None and not missing(self.route.meta.capabilities, [TASKS])
@@ -172,7 +170,7 @@ class Call:
         """Say so when the front door lists another definition than this function has: one of them is old."""
         listed = self.invocation.forwarded.definition
         if listed is not None and listed != self.facts.digest(self.feature):
-            self.ports.observer.record("catalog_drift", **self._named)
+            self.ports.observer.record("catalog_drift", **self.named)
 
     def environment(self) -> Environment:
         """What its run is given from outside."""
@@ -187,7 +185,7 @@ class Call:
         )
 
     def _step_failed(self, step: str, error: Exception, runs_again: bool) -> None:
-        observer, fields = self.ports.observer, {**self._named, "step": step}
+        observer, fields = self.ports.observer, {**self.named, "step": step}
         if runs_again:
             observer.record("step_retried", **fields, error=type(error).__name__)
         else:
@@ -197,6 +195,7 @@ class Call:
 
     def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
         """One pass over the tool's body."""
+        self.ports.observer.hide(lambda: (self.inputs.arguments, self.inputs.state, *run.values()))
         info = CallInfo(
             self.principal,
             self.route.meta.info,
@@ -248,10 +247,10 @@ class Call:
     def _input_required(
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
     ) -> Reply:
-        this_round = 1 if opened is None else opened.round + 1
+        this_round = _round(opened)
         if this_round > self.ports.policy.max_rounds:
             text = f"The call was given up: it is not finished after {this_round - 1} rounds."
-            return self._told(ToolError(text), "too_many_rounds", round=this_round)
+            return self.told(ToolError(text), "too_many_rounds")
         try:
             state = self.ports.states().seal(
                 self._binding(),
@@ -261,17 +260,16 @@ class Call:
             )
         except StateRejected:  # opened in time, and the flow ended while the tool ran
             text = f"The call took too long for another round. Call the {self.feature.kind} again."
-            return self._told(ToolError(text), "flow_expired", round=this_round)
+            return self.told(ToolError(text), "flow_expired")
         except KeyServiceError as error:
-            raise self._internal(error) from error
+            raise self.internal(error) from error
         except StateTooLarge as error:
             return self._too_large(error, journal)
         if len(state) > LARGE_STATE:
-            self.ports.observer.record("state_large", **self._named, characters=len(state))
+            self.ports.observer.record("state_large", **self.named, characters=len(state))
         return self.reply(
             results.input_required(self.server_info, requests, state),
             "input_required" if requests else "checkpoint",
-            round=this_round,
             asked=sorted(requests),
         )
 
@@ -280,48 +278,48 @@ class Call:
         steps = {entry.key: len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect}
         if sum(steps.values()) > error.size // 4:
             largest = max(steps, key=lambda key: steps[key])
-            self.ports.observer.failure("state_too_large", error, **self._named, largest_step=largest)
+            self.ports.observer.failure("state_too_large", error, **self.named, largest_step=largest)
             raise internal_error(self.invocation.correlation_id)
-        text = "The answers of this call are too large to be carried to the next round."
-        return self._told(ToolError(text), "answers_too_large")
+        text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
+        return self.told(ToolError(text), "answers_too_large")
 
     def _failed(self, error: BaseException) -> Reply:
-        error = as_one(error)
-        if isinstance(error, ToolError):
-            return self._told(error, "tool_error")
-        if isinstance(error, (ProtocolError, SettingsError)):
-            raise error
-        if isinstance(error, KeyServiceError):
-            raise self._internal(error)
-        if isinstance(error, Drift):
-            self.ports.observer.failure("drift", error, **self._named)
-            text = f"The {self.feature.kind} changed while this call was under way ({error}). Call it again."
-            raise ProtocolError(INTERNAL_ERROR, text)
-        raised = f"{self.feature.kind}_raised"
-        self.ports.observer.failure(raised, error, **self._named)
-        text = f"The {self.feature.kind} failed. Quote {self.invocation.correlation_id} to its operator."
-        return self._told(ToolError(text), raised)
+        from mcp_roundtrip.server.failures import told_of  # most calls do not fail
 
-    def _told(self, error: ToolError, outcome: str, **fields: Any) -> Reply:
+        return told_of(self, error)
+
+    def told(self, error: ToolError, outcome: str, **fields: Any) -> Reply:
         """Tell of an error in a result, where the feature's results can."""
         return self.reply(self.feature.refused(self.server_info, error), outcome, **fields)
 
+    def _declined(self) -> dict[str, int]:
+        """How many answers say no, if any."""
+        if not self.inputs.responses:
+            return {}
+        answers = [answer for answer in self.inputs.responses.values() if isinstance(answer, dict)]
+        declined = sum(answer.get("action") in ("decline", "cancel") for answer in answers)
+        return {"declined": declined} if declined else {}
+
     @property
-    def _named(self) -> dict[str, str]:
+    def named(self) -> dict[str, str]:
         """What it is called in the log: not by the URI, which may hold what no log should."""
         return {self.feature.kind: self.feature.name}
 
     def reply(self, result: Mapping[str, Any], outcome: str, **fields: Any) -> Reply:
         """A result, and what to say about it in the log."""
-        return Reply(result, fields={**self._named, "outcome": outcome, **fields})
+        return Reply(result, fields={**self.named, "outcome": outcome, **fields})
 
     def _refused(self, rejected: StateRejected) -> ProtocolError:
-        self.ports.observer.record("state_refused", **self._named, reason=rejected.reason)
+        self.ports.observer.record("state_refused", **self.named, reason=rejected.reason)
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
-    def _internal(self, error: Exception) -> ProtocolError:
-        self.ports.observer.failure("state_unavailable", error, **self._named)
+    def internal(self, error: Exception) -> ProtocolError:
+        self.ports.observer.failure("state_unavailable", error, **self.named)
         return internal_error(self.invocation.correlation_id)
+
+
+def _round(opened: OpenState | None) -> int:
+    return 1 if opened is None else opened.round + 1
 
 
 def internal_error(correlation_id: str) -> ProtocolError:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts
+from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, authorize
 
 MAX_VALUES: Final = 100
 """Of one response (schema, CompleteResult)."""
@@ -67,12 +67,21 @@ class Completer:
         return found if isinstance(found, Completion) else Completion(found)
 
 
+class Completable(Protocol):
+    """A prompt or a resource."""
+
+    @property
+    def parameters(self) -> Texts: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionServer:
-    """`completion/complete`. `parameters` are those of each prompt and template."""
+    """`completion/complete` for prompts and templates, with the scopes that they need themselves."""
 
     facts: ServerFacts
-    parameters: Mapping[Reference, Texts]
+    features: Mapping[Reference, Completable]
     completers: Mapping[tuple[Reference, str], Completer]
 
     def handlers(self) -> dict[str, Handler]:
@@ -82,9 +91,7 @@ class CompletionServer:
     def _complete(self, exchange: Exchange) -> Reply:
         params = exchange.route.params
         reference, (argument, value) = reference_of(params), _argument(params)
-        parameters = self.parameters.get(reference)
-        if parameters is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")
+        parameters = self._feature(reference, exchange).parameters
         if argument not in parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
         completer, others = self.completers.get((reference, argument)), _context(params)
@@ -99,6 +106,10 @@ class CompletionServer:
             raise internal_error(exchange.invocation.correlation_id) from error
         server_info = exchange.invocation.forwarded.server_info or self.facts.server_info
         return Reply(results.complete(server_info, completion=_wire(found)))
+
+    def _feature(self, reference: Reference, exchange: Exchange) -> Completable:
+        unknown = ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")
+        return authorize(self.facts, self.features.get(reference), exchange, unknown)
 
 
 def _wire(found: Completion) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol.capabilities import Path
-from mcp_roundtrip.server.registry import TaskSupport
+from mcp_roundtrip.server.tools import TaskSupport
 
 
 class Parameters(Protocol):
@@ -30,7 +30,8 @@ class Parameters(Protocol):
 class Feature(Protocol):
     """What a client can call: a tool, a prompt or a resource.
 
-    `kind` says which, `requires` are the client capabilities without which a call is refused at once.
+    `kind` says which, `requires` are the client capabilities without which a call is refused at once,
+    `scopes` what its caller has to have been granted.
     """
 
     @property
@@ -45,6 +46,8 @@ class Feature(Protocol):
     def requires(self) -> tuple[Path, ...]: ...
     @property
     def task(self) -> TaskSupport | None: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
 
     def definition(self) -> dict[str, Any]:
         """What stands in the list."""

@@ -15,6 +15,7 @@ _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
 _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
+_HIDES: Final = "mcpHideUnauthorized"
 
 FORWARD_MS: Final = 26_000
 """How long a front door waits for an owner: below its own 29 s and the 30 s of an HTTP API, with a cold start
@@ -25,12 +26,14 @@ before it, so that the caller gets an answer that says what happened."""
 class Forwarded:
     """`deadline_ms` is when the front door stops waiting (epoch milliseconds), `definition` the digest of the
     tool's definition in its catalog, `correlation_id` what both functions' logs say,
-    `server_info` the name under which both answer."""
+    `server_info` the name under which both answer, `hides` whether callers do not learn of what they may not
+    call."""
 
     deadline_ms: float | None = None
     definition: str | None = None
     correlation_id: str | None = None
     server_info: Mapping[str, Any] | None = None
+    hides: bool = False
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
@@ -45,6 +48,7 @@ class Forwarded:
             definition if isinstance(definition, str) else None,
             correlation_id if isinstance(correlation_id, str) else None,
             _implementation(custom.get(_SERVER_INFO)),
+            custom.get(_HIDES) is True,
         )
 
     def custom(self) -> dict[str, Any]:
@@ -54,6 +58,7 @@ class Forwarded:
             _DEFINITION: self.definition,
             _CORRELATION_ID: self.correlation_id,
             _SERVER_INFO: self.server_info,
+            _HIDES: self.hides,
         }
 
 

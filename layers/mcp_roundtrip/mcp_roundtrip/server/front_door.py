@@ -6,14 +6,14 @@ unchanged, to the function that owns the tool. It runs no tool code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import INVALID_PARAMS, OwnerFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.methods import (
@@ -26,24 +26,31 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
-from mcp_roundtrip.protocol.results import LIST_TTL_MS, Kept
-from mcp_roundtrip.server.app import LegacyTasks, known_dialect, server_info
-from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.dispatch import (
+from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.server.app import (
+    LegacyTasks,
+    checked_scopes,
+    hierarchy,
+    initial_scopes,
+    known_dialect,
+    server_info,
+)
+from mcp_roundtrip.server.calls import internal_error
+from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
+from mcp_roundtrip.server.exchange import (
     PAGE_SIZE,
-    Endpoint,
     Exchange,
     Handler,
     ServerFacts,
-    capabilities,
-    discovery,
-    known_name,
+    authorize,
+    kept,
     listed,
+    named,
 )
 from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.registry import LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriTemplate
@@ -53,18 +60,20 @@ if TYPE_CHECKING:
 class Listed:
     """A feature in the catalog: who owns it, how it is listed, and whether calls may or must become tasks.
 
-    `legacy_questions` is its owner's choice, as far as lists depend on it.
+    `legacy_questions` is its owner's choice, as far as lists depend on it; `scopes` is what calls need.
     """
 
     owner: str
     members: Mapping[str, Any]
     task: TaskSupport | None = None
     legacy_questions: LegacyQuestions = "error"
+    scopes: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Listed:
         """A row of the catalog file."""
-        return cls(row["owner"], row["definition"], row.get("task"), row.get("legacyQuestions", "error"))
+        questions = row.get("legacyQuestions", "error")
+        return cls(row["owner"], row["definition"], row.get("task"), questions, tuple(row.get("scopes", ())))
 
     def definition(self) -> Mapping[str, Any]:
         return self.members
@@ -72,23 +81,23 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What all owners offer, by name, URI or template."""
+    """What all owners offer, by name, URI or template, and which scopes imply others."""
 
     tools: Mapping[str, Listed]
     prompts: Mapping[str, Listed]
     resources: Mapping[str, Listed]
     templates: Mapping[str, Listed]
+    scopes: Mapping[str, Sequence[str]]
 
     @classmethod
     def read(cls, text: str) -> Catalog:
         """A catalog file, every list in its order. Raises ValueError when it is none."""
         content = parse(text)
-        return cls(
-            *(
-                {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
-                for member, key in CATALOG_KEYS.items()
-            )
+        tools, prompts, resources, templates = (
+            {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
+            for member, key in CATALOG_KEYS.items()
         )
+        return cls(tools, prompts, resources, templates, content.get("scopes", {}))
 
 
 CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
@@ -99,6 +108,7 @@ class FrontDoor:
     """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is.
 
     The keywords are those of `Server`; the owners' servers need `legacy_clients` and `legacy_tasks` alike.
+    Scopes are checked here and by the owner again; which of them imply others the owners' servers say.
     """
 
     def __init__(
@@ -113,11 +123,22 @@ class FrontDoor:
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
+        initial_scopes: Sequence[str] | None = None,
+        hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
+        wiring.get_ready()
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
-        self._facts = ServerFacts(self.info, instructions, page_size=page_size, list_ttl_ms=list_ttl_ms)
+        self._facts = ServerFacts(
+            self.info,
+            instructions,
+            page_size=page_size,
+            list_ttl_ms=list_ttl_ms,
+            hierarchy=hierarchy(self.catalog.scopes),
+            hide_unauthorized=hide_unauthorized,
+        )
+        self._initial_scopes = checked_scopes(initial_scopes)
         self._legacy_clients = legacy_clients
         self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
         self._ports = ports
@@ -132,7 +153,16 @@ class FrontDoor:
             from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
 
             handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(handlers, cache(self._legacy_handlers) if self._legacy_clients else None)
+        catalog = self.catalog
+        return Endpoint(
+            handlers,
+            cache(self._legacy_handlers) if self._legacy_clients else None,
+            self.info.get("title") or self.info["name"],
+            initial_scopes(
+                *(self._initial_scopes, self._facts),
+                *(catalog.tools, catalog.prompts, catalog.resources, catalog.templates),
+            ),
+        )
 
     @cached_property
     def _features(self) -> dict[str, dict[str, Handler]]:
@@ -149,7 +179,7 @@ class FrontDoor:
             found["prompts"] = {
                 PROMPTS_LIST: self._lists("prompts", prompts),
                 PROMPTS_GET: lambda exchange: self._forward(
-                    prompts[known_name(exchange.route, prompts, "prompt")], exchange
+                    named(self._facts, prompts, exchange, "prompt"), exchange
                 ),
             }
         if resources or templates:
@@ -159,7 +189,7 @@ class FrontDoor:
                 RESOURCES_LIST: self._lists("resources", resources),
                 RESOURCES_TEMPLATES_LIST: self._lists("resourceTemplates", templates),
                 RESOURCES_READ: lambda exchange: self._forward(
-                    self._resource(uri_of(exchange.route.params)), exchange
+                    self._resource(uri_of(exchange.route.params), exchange), exchange
                 ),
             }
         if found:
@@ -167,21 +197,19 @@ class FrontDoor:
 
             found["completions"] = {
                 COMPLETION_COMPLETE: lambda exchange: self._forward(
-                    self._referred(*reference_of(exchange.route.params)), exchange
+                    self._referred(*reference_of(exchange.route.params), exchange), exchange
                 )
             }
         return found
 
-    def _resource(self, uri: str) -> Listed:
+    def _resource(self, uri: str, exchange: Exchange) -> Listed:
         from mcp_roundtrip.protocol.uri_template import first_match
         from mcp_roundtrip.server.resources import not_found
 
-        if uri in self.catalog.resources:
-            return self.catalog.resources[uri]
-        match = first_match(self._templates, uri)
-        if match is None:
-            raise not_found(uri)
-        return match[0]
+        meant = self.catalog.resources.get(uri)
+        if meant is None and (match := first_match(self._templates, uri)) is not None:
+            meant = match[0]
+        return authorize(self._facts, meant, exchange, not_found(uri))
 
     @cached_property
     def _templates(self) -> list[tuple[UriTemplate, Listed]]:
@@ -189,15 +217,12 @@ class FrontDoor:
 
         return [(UriTemplate.parse(text), listed) for text, listed in self.catalog.templates.items()]
 
-    def _referred(self, kind: str, name: str) -> Listed:
-        listed = (
-            self.catalog.prompts.get(name)
-            if kind == "prompt"
-            else self.catalog.templates.get(name) or self.catalog.resources.get(name)
-        )
-        if listed is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
-        return listed
+    def _referred(self, kind: str, name: str, exchange: Exchange) -> Listed:
+        catalog = self.catalog
+        among = (catalog.prompts,) if kind == "prompt" else (catalog.templates, catalog.resources)
+        meant = next((items[name] for items in among if name in items), None)
+        unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
+        return authorize(self._facts, meant, exchange, unknown)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
@@ -218,27 +243,18 @@ class FrontDoor:
         return handle(self.endpoint, event, context, self._ports)
 
     def _lists(self, member: str, items: Mapping[str, Listed]) -> Handler:
-        """The catalog is what it is until the next deployment, and so is every page of its lists."""
-        pages: dict[str, Reply] = {}
-
-        def answer(exchange: Exchange) -> Reply:
-            cursor = compact(exchange.route.params.get("cursor"))
-            if cursor not in pages:
-                page = listed(self._facts, member, items, exchange)  # raises for a cursor of no page
-                pages[cursor] = Reply(Kept(page.result))
-            return pages[cursor]
-
-        return answer
+        return kept(self._facts, lambda exchange: listed(self._facts, member, items, exchange))
 
     def _call(self, exchange: Exchange) -> HttpResponse:
-        return self._forward(self.catalog.tools[known_name(exchange.route, self.catalog.tools)], exchange)
+        return self._forward(named(self._facts, self.catalog.tools, exchange), exchange)
 
     def _forward(self, owned: Listed, exchange: Exchange) -> HttpResponse:
         ports, invocation = exchange.ports, exchange.invocation
         remaining_ms = min(invocation.deadline_ms - ports.clock_ms(), FORWARD_MS)
         deadline_ms = int(ports.clock() * 1000 + remaining_ms)
         definition = definition_digest(owned.members)
-        custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info).custom()
+        hides = self._facts.hide_unauthorized
+        custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info, hides).custom()
         try:
             raw = ports.forward(owned.owner, invocation.event or {}, custom)
         except OwnerFailed as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_roundtrip import wiring
@@ -61,6 +62,8 @@ def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) ->
     observer = wiring.observer()
     observer.begin(correlation_id)
     record_fault(observer, error)
+    if request.method != "POST":  # who looks for metadata goes by the status
+        return replace(error_response(None, internal_error(correlation_id)), status=500)
     try:
         message = jsonrpc.read(request.body or b"")
     except jsonrpc.InvalidEnvelope as failure:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
-from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.meta import unknown_method
@@ -19,12 +18,11 @@ from mcp_roundtrip.protocol.methods import (
     RESOURCES_READ,
     TOOLS_LIST,
 )
-from mcp_roundtrip.protocol.results import Kept
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, listed
+from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, kept, listed
 from mcp_roundtrip.server.input_responses import with_input_responses
 from mcp_roundtrip.server.legacy_questions import LegacyCall
-from mcp_roundtrip.server.registry import LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
@@ -37,6 +35,8 @@ class LegacyTool(Protocol):
     def task(self) -> TaskSupport | None: ...
     @property
     def legacy_questions(self) -> LegacyQuestions: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
     def definition(self) -> Mapping[str, Any]: ...
 
 
@@ -54,7 +54,6 @@ class LegacyServer:
     tools: Mapping[str, LegacyTool]
     questions: LegacyQuestions = "error"
     tasks: Mapping[str, Handler] = field(default_factory=dict)
-    pages: dict[tuple[str, bool], Reply] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
@@ -69,7 +68,7 @@ class LegacyServer:
             **served,
             INITIALIZE: self._initialize,
             PING: lambda exchange: Reply({}),
-            TOOLS_LIST: self._list,
+            TOOLS_LIST: kept(self.facts, self._list),
             **{method: _since_tasks(handler) for method, handler in self.tasks.items()},
         }
 
@@ -106,12 +105,8 @@ class LegacyServer:
 
     def _list(self, exchange: Exchange) -> Reply:
         knows_tasks = bool(self.tasks) and has_tasks(exchange.route.meta.protocol_version)
-        page = compact(exchange.route.params.get("cursor")), knows_tasks
-        if page not in self.pages:
-            tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
-            reply = listed(self.facts, "tools", tools, exchange)  # raises for a cursor of no page
-            self.pages[page] = Reply(Kept(legacy_result(reply.result)))
-        return self.pages[page]
+        tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
+        return Reply(legacy_result(listed(self.facts, "tools", tools, exchange).result))
 
 
 def has_tasks(version: str) -> bool:
@@ -150,6 +145,10 @@ class _Listed:
 
     tool: LegacyTool
     knows_tasks: bool
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return self.tool.scopes
 
     def definition(self) -> Mapping[str, Any]:
         tool = dict(self.tool.definition())

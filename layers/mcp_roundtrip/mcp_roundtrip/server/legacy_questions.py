@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.server.calls import Call, Inputs, Reply
 from mcp_roundtrip.server.input_responses import INPUT_RESPONSES, ask_the_user, read_input_responses
-from mcp_roundtrip.server.registry import LegacyQuestions, Tool
+from mcp_roundtrip.server.tools import LegacyQuestions, Tool
 from mcp_roundtrip.state.claims import OpenState
 
 URL_ELICITATION_REQUIRED: Final = -32042
@@ -62,14 +62,14 @@ class LegacyCall(Call):
         try:
             call = self._prepared()
         except ArgumentsError as error:
-            return self._told(error, "arguments_refused")
+            return self.told(error, "arguments_refused")
         while True:
             try:
                 return Call.answer(call)  # the class has slots, for which Python 3.13 has no super()
             except _ToVisit as pending:
                 call = call._after_visits(pending)
             except MissingClientCapability as unaskable:
-                return self._told(ToolError(_unaskable_text(self.feature.kind, unaskable)), "not_asked")
+                return self.told(ToolError(_unaskable_text(self.feature.kind, unaskable)), "not_asked")
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -128,13 +128,13 @@ class LegacyCall(Call):
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
     ) -> Reply:
         if not requests:
-            return self._told(ToolError(_out_of_time_text(self.feature.kind)), "out_of_time")
+            return self.told(ToolError(_out_of_time_text(self.feature.kind)), "out_of_time")
         if any(request["method"] != "elicitation/create" for request in requests.values()):
-            return self._told(ToolError(_cannot_ask(self.feature.kind, [])), "not_asked")
+            return self.told(ToolError(_cannot_ask(self.feature.kind, [])), "not_asked")
         done = [entry.key for entry in journal.entries if entry.kind.is_once]
         if done:
-            self.ports.observer.record("asked_too_late", **self._named, after=done)
-            return self._told(ToolError(_too_late_text(self.feature.kind)), "not_asked")
+            self.ports.observer.record("asked_too_late", **self.named, after=done)
+            return self.told(ToolError(_too_late_text(self.feature.kind)), "not_asked")
         params = {key: request["params"] for key, request in requests.items()}
         forms = {key: each for key, each in params.items() if each["mode"] == "form"}
         # Forms before URLs: their answers name the run, which a user who has been at a URL must find again.
@@ -150,7 +150,7 @@ class LegacyCall(Call):
             {"elicitationId": digest("mcp-rs/v1/elicitation", [journal.run_id, key], size=24), **params}
             for key, params in urls.items()
         ]
-        self.ports.observer.record("url_required", **self._named, asked=sorted(urls))
+        self.ports.observer.record("url_required", **self.named, asked=sorted(urls))
         text = "Open the URLs and finish what they ask for, then send this request again."
         return ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
 

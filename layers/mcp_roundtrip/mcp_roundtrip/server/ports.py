@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_roundtrip.auth import Authenticator
+from mcp_roundtrip.auth import Authentication
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
 
@@ -36,6 +36,12 @@ class Observer(Protocol):
     def tag(self, **fields: str) -> None:
         """And to these: a flow, a trace."""
 
+    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
+        """Quote none of the values that this gives when it is called: they are the request's own."""
+
+    def called(self, service: str) -> None:
+        """An AWS service was called, or called again."""
+
     def record(self, event: str, **fields: Any) -> None:
         """Something expected happened."""
 
@@ -58,13 +64,17 @@ class TaskPort:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set."""
+    """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set.
 
-    authenticator: Authenticator
+    `authorization_server` is the issuer that clients are sent to for a token, if there is one.
+    """
+
+    authentication: Authentication
     allowed_origins: frozenset[str]
     max_rounds: int
     issuer: Callable[[], str]
     audience: Callable[[], str]
+    authorization_server: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

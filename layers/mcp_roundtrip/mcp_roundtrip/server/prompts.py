@@ -14,7 +14,7 @@ from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Inputs, Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, call_of, known_name, listed
+from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, listed, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Prompt:
     parameters: Texts
     requires: tuple[Path, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "prompt"
     task: ClassVar[None] = None
@@ -73,5 +74,5 @@ class PromptServer:
 
     def _get(self, exchange: Exchange) -> Reply:
         inputs = Inputs.read(exchange.route.params)
-        prompt = self.prompts[known_name(exchange.route, self.prompts, "prompt")]
+        prompt = named(self.facts, self.prompts, exchange, "prompt")
         return call_of(self.facts, exchange, prompt, prompt.name, inputs).answer()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, overload
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
-from mcp_roundtrip.errors import DefinitionError, ToolError
-from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import TASKS, Path, path
-from mcp_roundtrip.schema.output import MISSING, Output
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.capabilities import TASKS, path
+from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport, Tool
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.texts import Texts
@@ -24,51 +23,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TaskSupport = Literal["optional", "required"]
-"""Whether a call may become a task, or has to be able to."""
-
-LegacyQuestions = Literal["error", "default", "model"]
-"""What becomes of a question that a client of the `initialize` era cannot be asked: the call ends in an
-error, the question falls back to its default, or the model is told to ask it."""
-
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A registered tool: a `Feature`."""
-
-    name: str
-    function: Callable[..., Any]
-    parameters: Parameters
-    output: Output
-    requires: tuple[Path, ...] = ()
-    task: TaskSupport | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    legacy_questions: LegacyQuestions = "error"
-
-    kind: ClassVar[str] = "tool"
-
-    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
-        """CallToolResult."""
-        content, structured = self.output.dump(value)
-        members = {} if structured is MISSING else {"structuredContent": structured}
-        return results.tool_result(server_info, content, members)
-
-    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
-        """A CallToolResult for the model."""
-        return results.tool_error(server_info, str(error))
-
-    def definition(self) -> dict[str, Any]:
-        """The Tool object of `tools/list`."""
-        members: dict[str, Any] = {"name": self.name}
-        if self.parameters.description:
-            members["description"] = self.parameters.description
-        members |= {"inputSchema": self.parameters.json_schema(), **self.extra}
-        output_schema = self.output.json_schema()
-        if output_schema is not None:
-            members["outputSchema"] = output_schema
-        return members
 
 
 class Registry:
@@ -99,6 +54,7 @@ class Registry:
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
         legacy_questions: LegacyQuestions | None = None,
     ) -> Callable[[F], F]: ...
@@ -115,6 +71,7 @@ class Registry:
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
         legacy_questions: LegacyQuestions | None = None,
     ) -> Any:
@@ -122,7 +79,8 @@ class Registry:
 
         The name defaults to the function's, the description to its docstring, the schemas to its signature.
         `requires` lists client capabilities ("sampling", "elicitation.url") that every call needs; a call
-        without them is refused with -32021 before the tool runs. `task` lets the tool call `ctx.run_as_task`:
+        without them is refused with -32021 before the tool runs; without all of the `scopes`, or broader
+        ones, with HTTP 403. `task` lets the tool call `ctx.run_as_task`:
         with "required", a client that did not declare the tasks extension gets -32021 at once, with
         "optional" the call goes on without becoming a task. `input_schema` replaces the schema of the
         signature: the function then takes the arguments as one dict. `legacy_questions` says what becomes of
@@ -148,6 +106,7 @@ class Registry:
                     task,
                     extra,
                     choice,
+                    _scopes(scopes),
                 )
             )
             return function
@@ -171,6 +130,7 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        scopes: Sequence[str] = (),
     ) -> Callable[[F], F]: ...
     def prompt(
         self,
@@ -182,11 +142,13 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        scopes: Sequence[str] = (),
     ) -> Any:
         """Register a function as a prompt, which it returns as text, content blocks or `PromptMessage`s.
 
         The name defaults to the function's, the description to its docstring, the arguments to its
-        parameters: they arrive as text, and are what their annotations say. Raises DefinitionError.
+        parameters: they arrive as text, and are what their annotations say. `scopes` are what its callers,
+        and those who ask for completions, have to have been granted. Raises DefinitionError.
         """
         if callable(name):
             return self.prompt()(name)
@@ -196,7 +158,12 @@ class Registry:
             from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
 
             prompt = Prompt(
-                name or function.__name__, function, _texts(function), tuple(map(path, requires)), extra
+                name or function.__name__,
+                function,
+                _texts(function),
+                tuple(map(path, requires)),
+                extra,
+                _scopes(scopes),
             )
             _check_name("prompt", prompt.name, self.prompts)
             self.prompts[prompt.name] = prompt
@@ -218,6 +185,7 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         requires: Sequence[str] = (),
+        scopes: Sequence[str] = (),
         ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
     ) -> Callable[[F], F]:
@@ -225,7 +193,8 @@ class Registry:
 
         It takes the template's variables as parameters, and returns text, bytes, `ResourceContents` or a
         list of them, or any other value as JSON. `ttl_ms` and `cache_scope` say how long a client may keep
-        what it has read, and whether others may share it. Raises DefinitionError.
+        what it has read, and whether others may share it; what needs `scopes` nobody may. Raises
+        DefinitionError.
         """
         if not isinstance(uri, str):
             raise DefinitionError("resource takes a URI: @server.resource('scheme://...')")
@@ -246,6 +215,7 @@ class Registry:
                 ttl_ms,
                 cache_scope,
                 extra,
+                scopes=_scopes(scopes),
             )
             if uri in self.resources:
                 raise DefinitionError(f"resource {uri!r} is registered twice")
@@ -287,6 +257,14 @@ def _declared(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
 
         return declared.members(kind, name, given)
     return given
+
+
+def _scopes(given: Sequence[str]) -> tuple[str, ...]:
+    if not given:
+        return ()
+    from mcp_roundtrip.auth.scopes import scope_tokens  # servers without scopes do without it
+
+    return scope_tokens(given)
 
 
 def _known(choice: LegacyQuestions) -> LegacyQuestions:

@@ -23,7 +23,14 @@ from mcp_roundtrip.protocol.uri_template import UriTemplate, first_match
 from mcp_roundtrip.schema.contents import contents
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Inputs, Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ServerFacts, call_of, listed
+from mcp_roundtrip.server.exchange import (
+    Exchange,
+    Handler,
+    ServerFacts,
+    authorize,
+    call_of,
+    listed,
+)
 
 CacheScope = Literal["public", "private"]
 
@@ -52,6 +59,7 @@ class Resource:
     cache_scope: CacheScope = "private"
     extra: Mapping[str, Any] = field(default_factory=dict)
     uri: str = ""
+    scopes: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "resource"
     task: ClassVar[None] = None
@@ -69,6 +77,8 @@ class Resource:
             raise DefinitionError(
                 f'resource {self.name}: ttl_ms is a whole number, cache_scope "public" or "private"'
             )
+        if self.scopes and self.cache_scope == "public":
+            raise DefinitionError(f"resource {self.name}: what needs scopes cannot be cached for everybody")
 
     @property
     def name(self) -> str:
@@ -136,6 +146,7 @@ class ResourceServer:
         inputs = Inputs.read({name: value for name, value in params.items() if name != "arguments"})
         uri = uri_of(params)
         resource, variables = found(self.resources, uri)
+        authorize(self.facts, resource, exchange, not_found(uri))
         inputs = replace(inputs, arguments=variables)
         return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
 

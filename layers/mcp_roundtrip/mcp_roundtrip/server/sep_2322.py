@@ -23,10 +23,11 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer, known_name
+from mcp_roundtrip.server.exchange import Exchange, Handler
 from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
 from mcp_roundtrip.server.ports import TaskPort
 from mcp_roundtrip.server.tasks import input_requests, members, on_task, unavailable
+from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 
@@ -65,9 +66,9 @@ class ToolCalls:
     server: ToolServer
 
     def answer(self, exchange: Exchange) -> Reply:
-        """The result, or CreateTaskResult. Raises ProtocolError."""
+        """The result, or CreateTaskResult. Raises ProtocolError or InsufficientScope."""
         params = exchange.route.params
-        tool = self.server.tools[known_name(exchange.route, self.server.tools)]
+        tool = self.server.tool(exchange)
         if "task" in params and has_tasks(exchange.route.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
             if tool.task is None:

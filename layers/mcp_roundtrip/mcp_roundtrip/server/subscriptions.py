@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.dispatch import Exchange, Handler
+from mcp_roundtrip.server.exchange import Exchange, Handler
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

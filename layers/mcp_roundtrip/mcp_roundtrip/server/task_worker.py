@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.server.dispatch import ToolServer
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.tasks import TaskBody
+from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.worker import Worker
 
 LEASE_MARGIN_MS: Final = 5_000
@@ -31,9 +31,9 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
     """
     ports = make_ports()
     correlation_id = getattr(context, "aws_request_id", None) or "unknown"
-    ports.observer.begin(correlation_id)
     shift = Shift(server, ports, correlation_id, context)
     if "Records" not in event:
+        ports.observer.begin(correlation_id)
         try:
             return shift.work(str(event["task"]))
         except Exception as error:
@@ -75,6 +75,7 @@ class Shift:
         """Work on the task of one message; False if the message is to come again."""
         if self._remaining_ms() < LEFT_OVER_MS:
             return False
+        self.ports.observer.begin(self.correlation_id)
         try:
             message = parse(record["body"])
             self.work(str(message["task"]))

@@ -31,9 +31,9 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
-from mcp_roundtrip.server.dispatch import Exchange, Handler, ToolServer
+from mcp_roundtrip.server.exchange import Exchange, Handler
 from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.server.registry import Tool
+from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
@@ -166,8 +166,9 @@ def on_task(exchange: Exchange, task_id: Any, operation: Callable[[Tasks, str | 
         return operation(exchange.ports.tasks().tasks, bound_to(exchange.principal), task_id)
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
-    except ItemTooLarge:
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: an answer is too large to be kept") from None
+    except ItemTooLarge as error:
+        text = f"Invalid params: an answer is too large to be kept, at most about {error.limit} bytes"
+        raise ProtocolError(INVALID_PARAMS, text) from None
     except StoreError as error:
         raise unavailable(error, exchange.ports, exchange.invocation) from error
 
@@ -210,6 +211,7 @@ class TaskBody:
             return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
         call = self._call(tool, task, past.call)
         self.ports.observer.tag(flow=task.run_id)
+        self.ports.observer.hide(lambda: (past.call.arguments,))
         run = self._run(call, task, past, recorder)
         outcome: Outcome
         try:

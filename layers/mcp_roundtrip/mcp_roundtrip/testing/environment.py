@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.server.ports import Policy, Ports
@@ -40,6 +40,12 @@ class Remembered:
     def begin(self, correlation_id: str) -> None:
         """Forget what the invocation before was tagged with."""
         self.tags.clear()
+
+    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
+        """Nothing is hidden from a test."""
+
+    def called(self, service: str) -> None:
+        """Tests count calls where they are made."""
 
     def tag(self, **fields: str) -> None:
         self.tags |= fields
@@ -101,7 +107,8 @@ def make_ports(
     clock: FakeClock | None = None,
     limits: Limits | None = None,
     observer: Remembered | None = None,
-    auth: Authenticator | None = None,
+    auth: Authentication | None = None,
+    authorization_server: str | None = None,
     states: Callable[[], Any] | None = None,
     allowed_origins: frozenset[str] = frozenset(),
     max_rounds: int = 9,
@@ -120,6 +127,7 @@ def make_ports(
             max_rounds,
             lambda: ISSUER,
             lambda: AUDIENCE,
+            authorization_server,
         ),
         observer=observer or Remembered(),
         clock=time,

@@ -1,0 +1,55 @@
+"""Where an issuer's keys are: in its metadata (RFC 8414, OpenID Connect Discovery)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.canonical import parse
+
+
+def is_loopback(url: str) -> bool:
+    """Whether it is plain HTTP to this computer, as a developer's own issuer speaks it."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
+
+
+def metadata_urls(issuer: str) -> Iterator[str]:
+    """Where an issuer's metadata can be, in the order to try (RFC 8414 §3.1, §5)."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    yield f"{origin}/.well-known/oauth-authorization-server{path}"
+    yield f"{origin}/.well-known/openid-configuration{path}"
+    if path:
+        yield f"{origin}{path}/.well-known/openid-configuration"
+
+
+def discovered_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
+    """The `jwks_uri` in the issuer's metadata. Raises IssuerUnavailable."""
+    failure = IssuerUnavailable("issuer_metadata")
+    for url in metadata_urls(issuer):
+        try:
+            return _jwks_uri(issuer, fetch(url))
+        except IssuerUnavailable as error:
+            if not error.is_answer:
+                raise
+            failure = error
+    raise failure
+
+
+def _jwks_uri(issuer: str, document: bytes) -> str:
+    try:
+        metadata = parse(document)
+    except ValueError:
+        raise IssuerUnavailable("issuer_metadata", is_answer=True) from None
+    # Equal as text, or somebody else's document was put there (RFC 8414 §3.3).
+    if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
+        raise IssuerUnavailable("issuer_metadata_of_another", is_answer=True)
+    uri = metadata.get("jwks_uri")
+    # Lambda's runtime API is plain HTTP on 127.0.0.1: no issuer out there may send requests to it.
+    if not isinstance(uri, str) or not (
+        uri.startswith("https://") or (is_loopback(uri) and is_loopback(issuer))
+    ):
+        raise IssuerUnavailable("issuer_jwks_uri")
+    return uri

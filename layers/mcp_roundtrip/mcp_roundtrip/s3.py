@@ -1,0 +1,180 @@
+"""Results that are too large to be sent: their bytes go into an S3 bucket, and a link into the result.
+
+::
+
+    exports = Bucket("example-exports")
+
+    @server.tool
+    def export(ctx: Context) -> ResourceLink:
+        stored = ctx.step("export", put_export)  # uploaded once; the journal keeps what `put` returns
+        return exports.link(stored)              # signed anew in every round, without a request
+
+    def put_export() -> Stored:
+        return exports.put(make_csv(), "orders.csv", "text/csv")
+
+Nothing else in the package imports this module. It needs boto3 (extra `mcp-roundtrip[s3]`; Lambda has it),
+and the function's role s3:PutObject and s3:GetObject on the objects, GetObject for the sake of those who
+follow the link: a presigned URL may do what its signer may, for as long as the signer's credentials last.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from urllib.parse import quote
+
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.content import ResourceLink
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+MAX_BYTES: Final = 5 * 1024**3
+"""The most bytes of an object that is put in one request (Amazon S3 API Reference, PutObject)."""
+
+MAX_TTL_MS: Final = 604_800_000
+"""Seven days, the longest a signature of version 4 is good for."""
+
+_MIME_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w.:+-]+)*", re.ASCII)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object in a bucket, as a step's result: `size` in bytes, `name` is what a download is called."""
+
+    key: str
+    name: str
+    mime_type: str
+    size: int
+
+
+class Bucket:
+    """A private bucket for large results; objects go under `prefix`, each under a random key.
+
+    `client` is an S3 client in the bucket's Region that signs with version 4; without one, it is made at the
+    first use, for the function's Region. Objects stay until a lifecycle rule of the bucket removes them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        prefix: str = "",
+        client: S3Client | None = None,
+        clock: Callable[[], float] = time.time,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self.name = name
+        self.prefix = prefix
+        self._given = client
+        self._clock = clock
+        self._random_bytes = random_bytes
+
+    def put(self, data: bytes | BinaryIO, name: str, mime_type: str = "application/octet-stream") -> Stored:
+        """Upload bytes, or a binary file from its beginning to its end. Put it into a step.
+
+        Raises UsageError for what cannot be stored, and what boto3 raises, with a note that says what was
+        tried: an error of the network or of S3 is a step's to retry.
+        """
+        if not _is_name(name):
+            raise UsageError(f"the name of an object is 1 to 255 characters of plain text, not {name!r:.300}")
+        if not isinstance(mime_type, str) or not _MIME_TYPE.fullmatch(mime_type):
+            raise UsageError(f"{name}: {mime_type!r:.100} is not a MIME type")
+        size = _size_of(data, name)
+        if size > MAX_BYTES:
+            raise UsageError(f"{name} has {size} bytes: one upload takes {MAX_BYTES}, split it")
+        key = self.prefix + urlsafe_b64encode(self._random_bytes(24)).decode()
+        with self._told("PutObject"):
+            self._client.put_object(
+                Bucket=self.name,
+                Key=key,
+                Body=data,
+                ContentType=mime_type,
+                # Never shown in place: what a tool collects may be a page with scripts.
+                ContentDisposition=f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+            )
+        return Stored(key, name, mime_type, size)
+
+    def link(
+        self,
+        stored: Stored,
+        *,
+        ttl_ms: int = 3_600_000,
+        description: str = "",
+        annotations: Mapping[str, Any] | None = None,
+    ) -> ResourceLink:
+        """A link to the object, good for `ttl_ms` milliseconds, a second to seven days, for whoever has it.
+
+        It ends sooner if the credentials that sign it do: those of a role last for hours at most. Its
+        description says until when it is good. No request is made. Raises UsageError.
+        """
+        if type(ttl_ms) is not int or not 1_000 <= ttl_ms <= MAX_TTL_MS:
+            raise UsageError(f"ttl_ms={ttl_ms!r}: a link is good for 1000 to {MAX_TTL_MS} milliseconds")
+        until = datetime.fromtimestamp(self._clock() + ttl_ms // 1000, UTC)
+        available = f"Available until {until:%Y-%m-%dT%H:%M:%SZ}."
+        return ResourceLink(
+            self._presigned(stored.key, ttl_ms // 1000),
+            stored.name,
+            f"{description} {available}".lstrip(),
+            stored.mime_type,
+            annotations,
+            size=stored.size,
+        )
+
+    def _presigned(self, key: str, seconds: int) -> str:
+        with self._told("GetObject"):
+            url = self._client.generate_presigned_url(
+                "get_object", Params={"Bucket": self.name, "Key": key}, ExpiresIn=seconds
+            )
+        if "X-Amz-Algorithm=AWS4-HMAC-SHA256" not in url:
+            raise UsageError(
+                "the S3 client has to sign with version 4: "
+                "make it with mcp_roundtrip.aws.s3.s3_client(), or Config(signature_version='s3v4')"
+            )
+        return url
+
+    @cached_property
+    def _client(self) -> S3Client:
+        if self._given is not None:
+            return self._given
+        from mcp_roundtrip.aws.s3 import s3_client  # boto3 costs 130 ms
+
+        return s3_client()
+
+    @contextmanager
+    def _told(self, operation: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # the note is for the log: whoever calls the tool does not see it
+            error.add_note(
+                f"mcp_roundtrip.s3: {operation} in the bucket {self.name!r}, which has to be in the client's "
+                f"Region. The function's role needs s3:{operation} on {self.name}/{self.prefix}*."
+            )
+            raise
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= 255 and not _CONTROL.search(name)
+
+
+def _size_of(data: bytes | BinaryIO, name: str) -> int:
+    """Bytes of it; a file is left at its beginning."""
+    if isinstance(data, (bytes, bytearray)):
+        return len(data)
+    if isinstance(data, (str, io.TextIOBase)):
+        raise UsageError(f"{name} is text: encode it, or open the file in binary mode")
+    if not (hasattr(data, "seekable") and data.seekable()):
+        raise UsageError(f"{name} has to be bytes or a binary file that can be read again from its beginning")
+    size = data.seek(0, io.SEEK_END)
+    data.seek(0)
+    return size

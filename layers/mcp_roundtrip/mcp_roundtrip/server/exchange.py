@@ -1,0 +1,176 @@
+"""What the methods of all features have in common: the request at hand, and which features its caller has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from mcp_roundtrip.auth import InsufficientScope
+from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.server.calls import Call, Inputs, Reply
+from mcp_roundtrip.server.forwarded import definition_digest
+from mcp_roundtrip.server.ports import Invocation, Ports
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.auth.scopes import Scopes
+    from mcp_roundtrip.server.feature import Feature
+
+PAGE_SIZE: Final = 1_000
+"""Items of a list that are sent at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request that passed the ladder, with all a handler may look at."""
+
+    route: Route
+    principal: Principal | None
+    ports: Ports
+    invocation: Invocation
+    headers: Mapping[str, str] | None = None
+    """None where there was no HTTP."""
+    call: Callable[..., Call] = Call
+    """What carries out a call: clients of the `initialize` era have another one."""
+    scopes: frozenset[str] = frozenset()
+    """What the principal was granted."""
+
+
+Handler = Callable[[Exchange], Reply | HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says of itself. Lists come in pages of `page_size`, and are fresh for `list_ttl_ms`.
+
+    `hierarchy` says which scopes imply others; with `hide_unauthorized`, what a caller may not call is not
+    there for it.
+    """
+
+    server_info: Mapping[str, Any]
+    instructions: str | None = None
+    namespaced_requests: bool = False
+    page_size: int = PAGE_SIZE
+    list_ttl_ms: int = results.LIST_TTL_MS
+    hierarchy: Scopes | None = None
+    hide_unauthorized: bool = False
+    digests: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise DefinitionError(f"{name}={value!r}: it is a whole number of at least {least}")
+
+    def permits(self, scopes: Sequence[str], exchange: Exchange) -> bool:
+        """Whether the caller was granted all of these scopes, or broader ones."""
+        if not scopes or self.hierarchy is None:
+            return exchange.scopes.issuperset(scopes)
+        return self.hierarchy.suffice(exchange.scopes, scopes)
+
+    def hides(self, exchange: Exchange) -> bool:
+        """Whether what the caller may not call is not there for it: also where its front door says so."""
+        return self.hide_unauthorized or exchange.invocation.forwarded.hides
+
+    def digest(self, feature: Feature) -> str:
+        """What tells the feature's definition from another one."""
+        key = (feature.kind, feature.name)
+        if key not in self.digests:  # the JSON Schemas behind it cost milliseconds
+            self.digests[key] = definition_digest(feature.definition())
+        return self.digests[key]
+
+
+def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str, inputs: Inputs) -> Call:
+    """The call of a feature that a request asks for by this name."""
+    return exchange.call(
+        feature,
+        name,
+        inputs,
+        exchange.route,
+        exchange.principal,
+        exchange.ports,
+        exchange.invocation,
+        facts,
+    )
+
+
+class Guarded(Protocol):
+    """What may need scopes."""
+
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+
+
+AnyGuarded = TypeVar("AnyGuarded", bound=Guarded)
+
+
+def authorize(
+    facts: ServerFacts, item: AnyGuarded | None, exchange: Exchange, unknown: ProtocolError
+) -> AnyGuarded:
+    """The item. Raises `unknown` where there is none that the caller may know of, and InsufficientScope.
+
+    To be called with what the request means. To look among what the caller may call alone would let it have
+    a feature that is meant for something else.
+    """
+    if item is None:
+        raise unknown
+    if not facts.permits(item.scopes, exchange):
+        raise unknown if facts.hides(exchange) else InsufficientScope(item.scopes)
+    return item
+
+
+def named(
+    facts: ServerFacts, items: Mapping[str, AnyGuarded], exchange: Exchange, kind: str = "tool"
+) -> AnyGuarded:
+    """The item that `params.name` names. Raises -32602 for an unknown one, and InsufficientScope."""
+    name = exchange.route.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
+    unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
+    return authorize(facts, items.get(name), exchange, unknown)
+
+
+class Definable(Guarded, Protocol):
+    """What stands in a list."""
+
+    def definition(self) -> Mapping[str, Any]: ...
+
+
+def listed(facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange) -> Reply:
+    """A page of the list that the result's `member` is; `items` are by the names that order them."""
+    cursor, names = exchange.route.params.get("cursor"), list(items)
+    if facts.hides(exchange):
+        names = [name for name in names if facts.permits(items[name].scopes, exchange)]
+    following: dict[str, str] = {}
+    if cursor is not None or len(names) > facts.page_size:
+        from mcp_roundtrip.server.pages import page  # most lists are one page
+
+        part, next_cursor = page(member, names, cursor, facts.page_size)
+        names = names[part]
+        following = {} if next_cursor is None else {"nextCursor": next_cursor}
+    definitions = [items[name].definition() for name in names]
+    result = results.cacheable(facts.server_info, facts.list_ttl_ms, **{member: definitions}, **following)
+    return Reply({**result, "cacheScope": "private"} if facts.hides(exchange) else result)
+
+
+def kept(facts: ServerFacts, answer: Callable[[Exchange], Reply]) -> Handler:
+    """A list of what stays the same until the next deployment: the JSON of its pages is written once.
+
+    Not where callers are shown different things.
+    """
+    pages: dict[tuple[str, str], Reply] = {}
+
+    def handled(exchange: Exchange) -> Reply:
+        if facts.hides(exchange):
+            return answer(exchange)
+        page = exchange.route.meta.protocol_version, compact(exchange.route.params.get("cursor"))
+        if page not in pages:
+            pages[page] = Reply(results.Kept(answer(exchange).result))  # raises for a cursor of no page
+        return pages[page]
+
+    return handled

@@ -1,0 +1,35 @@
+"""Application Load Balancer without multi-value headers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_roundtrip.adapters import alb
+from mcp_roundtrip.http import HttpResponse
+from support.sources import any_call, sent_by, with_context, with_header
+
+EVENT = sent_by("alb", any_call())
+
+
+def test_the_request_is_read_from_the_event() -> None:
+    request = alb.request(EVENT)
+    assert (request.method, request.path, request.source_limit_ms) == ("POST", "/mcp", 60_000)
+    assert request.headers["mcp-name"] == "whoami"
+    assert request.max_response < 1_000_000
+
+
+def test_what_the_load_balancer_says_in_headers_identifies_nobody() -> None:
+    event = with_header(EVENT, "x-amzn-oidc-identity", "alice")
+    assert alb.request(event).authorizer == {}
+    assert alb.request(with_context(event, authorizer={"jwt": {"claims": {}}})).authorizer == {}
+
+
+@pytest.mark.parametrize(("status", "described"), [(200, "200 OK"), (405, "405 Method Not Allowed")])
+def test_the_response_describes_its_status(status: int, described: str) -> None:
+    assert alb.response(HttpResponse(status, "{}", {"allow": "POST"})) == {
+        "statusCode": status,
+        "statusDescription": described,
+        "headers": {"allow": "POST"},
+        "body": "{}",
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,84 @@
+"""API Gateway REST API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.adapters import rest_api
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from support.sources import any_call, sent_by, with_context
+
+EVENT = sent_by("rest_api", any_call())
+CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
+IDENTITY = {
+    "accountId": "123456789012",
+    "accessKey": "AKIAEXAMPLE",
+    "caller": "AROAEXAMPLE:session",
+    "user": "AROAEXAMPLE:session",
+    "userArn": "arn:aws:sts::123456789012:assumed-role/role/session",
+    "sourceIp": "203.0.113.7",
+}
+
+
+def authorizer(**context: Any) -> Any:
+    return rest_api.request(with_context(EVENT, **context)).authorizer
+
+
+def test_the_request_is_read_from_the_event() -> None:
+    request = rest_api.request(EVENT)
+    assert (request.method, request.path, request.source_limit_ms) == ("POST", "/mcp", 29_000)
+    assert request.headers["mcp-name"] == "whoami"
+
+
+def test_headers_without_lists_are_read_too() -> None:
+    request = rest_api.request({**EVENT, "multiValueHeaders": None})
+    assert request.headers == rest_api.request(EVENT).headers
+
+
+def test_a_path_that_begins_like_the_stage_is_left_alone() -> None:
+    stage = EVENT["requestContext"]["stage"]
+    assert rest_api.request({**EVENT, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
+
+
+def test_the_claims_of_a_cognito_or_jwt_authorizer_are_where_payload_2_0_has_them() -> None:
+    assert authorizer(authorizer={"claims": CLAIMS}) == {"jwt": {"claims": CLAIMS}}
+    scopes = ["a", "b"]
+    assert authorizer(authorizer={"claims": CLAIMS, "scopes": scopes})["jwt"]["scopes"] == scopes
+
+
+def test_a_lambda_authorizers_context_is_where_payload_2_0_has_it() -> None:
+    context = {"principalId": "alice", "tenant": "blue", "integrationLatency": 7}
+    assert authorizer(authorizer=context) == {"lambda": context}
+
+
+def test_a_lambda_authorizer_that_puts_claims_into_its_context_is_none_that_verified_a_jwt() -> None:
+    context = {"principalId": "alice", "claims": CLAIMS}
+    assert authorizer(authorizer=context) == {"lambda": context}
+    assert authorizer(authorizer={"claims": "text"}) == {"lambda": {"claims": "text"}}
+
+
+def test_an_iam_identity_is_where_payload_2_0_has_it() -> None:
+    assert authorizer(identity=IDENTITY) == {
+        "iam": {
+            "accountId": "123456789012",
+            "accessKey": "AKIAEXAMPLE",
+            "callerId": "AROAEXAMPLE:session",
+            "userId": "AROAEXAMPLE:session",
+            "userArn": "arn:aws:sts::123456789012:assumed-role/role/session",
+        }
+    }
+
+
+def test_a_user_of_a_cognito_identity_pool_is_told_from_the_others_of_the_pool() -> None:
+    given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
+    assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
+    assert Authenticator(AuthMode.IAM).principal(given) != Authenticator(AuthMode.IAM).principal(
+        authorizer(identity=IDENTITY)
+    )
+
+
+@pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
+def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
+    assert authorizer(authorizer=given) == {}

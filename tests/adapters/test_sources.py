@@ -1,0 +1,264 @@
+"""One table over all event sources, through a Server's Lambda handler."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip.adapters.detect import detect
+from mcp_roundtrip.auth import Authenticator, AuthMode, Unauthorized
+from mcp_roundtrip.auth.bearer import bearer_token
+from mcp_roundtrip.local.catalog import contents
+from mcp_roundtrip.local.samples import Event
+from mcp_roundtrip.server.handler import MARGIN_MS
+from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip.testing.environment import make_ports
+from support.messages import call, message
+from support.sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
+
+CLOCK = FakeClock()
+LISTS = (*GATEWAYS, "alb_multi_value")
+"""The sources whose events have all values of a header."""
+
+CLAIMS = {"sub": "alice", "iss": "https://idp.test/", "client_id": "app"}
+ROLE = {"accountId": "123456789012", "userArn": "arn:aws:sts::123456789012:assumed-role/role/one"}
+
+
+@dataclass
+class LambdaContext:
+    aws_request_id: str = "request-1"
+    client_context: None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
+
+def server(authenticator: Authenticator | None = None) -> Server:
+    ports = make_ports(clock=CLOCK, auth=authenticator or Authenticator(AuthMode.NONE))
+    made = Server("sources", ports=lambda: ports)
+
+    @made.tool
+    def whoami(ctx: Context) -> str:
+        return str(ctx.principal and ctx.principal.canonical())
+
+    @made.tool
+    def remaining(ctx: Context) -> int:
+        return int(ctx.remaining_ms)
+
+    return made
+
+
+def answer(event: Event, authenticator: Authenticator | None = None) -> tuple[int, Any]:
+    response = server(authenticator).lambda_handler(event, LambdaContext())
+    return response["statusCode"], json.loads(response["body"]) if response["body"] else None
+
+
+@pytest.mark.parametrize(
+    ("source", "limit_ms", "headers"),
+    [
+        ("http_api", 30_000, "headers"),
+        ("http_api_1_0", 30_000, "headers"),
+        ("rest_api", 29_000, "headers"),
+        ("function_url", 900_000, "headers"),
+        ("alb", 60_000, "headers"),
+        ("alb_multi_value", 60_000, "multiValueHeaders"),
+    ],
+)
+def test_a_call_is_answered_within_the_sources_limit_and_in_its_form(
+    source: str, limit_ms: int, headers: str
+) -> None:
+    response = server().lambda_handler(sent_by(source, call("remaining")), LambdaContext())
+    result = json.loads(response["body"])["result"]
+    assert (response["statusCode"], result["structuredContent"]) == (200, limit_ms - MARGIN_MS)
+    assert response[headers]["content-type"] in ("application/json", ["application/json"])
+    assert {"headers", "multiValueHeaders"} & response.keys() == {headers}
+    assert ("statusDescription" in response) == source.startswith("alb")
+    assert response["isBase64Encoded"] is False
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_a_base64_body_is_read(source: str) -> None:
+    event = sent_by(source, any_call())
+    encoded = b64encode(event["body"].encode()).decode()
+    assert answer({**event, "body": encoded, "isBase64Encoded": True})[0] == 200
+    assert answer({**event, "body": encoded + "=", "isBase64Encoded": True})[1]["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_a_get_is_answered_with_405(source: str) -> None:
+    event = sent_by(source, any_call())
+    context = event["requestContext"]
+    if "http" in context:
+        got = with_context(event, http={**context["http"], "method": "GET"})
+    else:
+        got = {**event, "httpMethod": "GET"}
+    assert answer({**got, "body": None})[0] == 405
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_a_notification_is_accepted_without_a_body(source: str) -> None:
+    event = sent_by(source, message("notifications/cancelled", requestId=1))
+    body = json.loads(event["body"])
+    del body["id"]
+    assert answer({**event, "body": json.dumps(body)}) == (202, None)
+
+
+@pytest.mark.parametrize("source", LISTS)
+@pytest.mark.parametrize("header", ["Mcp-Name", "Mcp-Method", "Mcp-Protocol-Version"])
+def test_a_header_with_a_second_value_is_not_the_one_that_the_body_wants(source: str, header: str) -> None:
+    event = sent_by(source, any_call())
+    spelled = header if source == "rest_api" else header.lower()
+    (right,) = event["multiValueHeaders"][spelled]
+    for values in (["other"], [right]):
+        status, body = answer(with_header(event, spelled, *values))
+        assert (status, body["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_a_header_that_is_there_in_two_spellings_is_not_the_one_that_the_body_wants(source: str) -> None:
+    status, body = answer(with_header(sent_by(source, any_call()), "MCP-NAME", "other"))
+    assert (status, body["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("source", LISTS)
+def test_an_origin_that_comes_with_another_is_not_allowed(source: str) -> None:
+    event = with_header(sent_by(source, any_call()), "origin", "https://good.test", "https://evil.test")
+    assert answer(event)[0] == 403
+
+
+@pytest.mark.parametrize("source", LISTS)
+@pytest.mark.parametrize("second", ["Bearer a.b.c", "Bearer d.e.f", "Basic YTpi"])
+def test_a_token_that_comes_with_another_is_no_token(source: str, second: str) -> None:
+    event = sent_by(source, any_call())
+    one = detect(event).request(with_header(event, "Authorization", "Bearer a.b.c")).headers
+    assert bearer_token(one["authorization"]) == "a.b.c"
+    two = detect(event).request(with_header(event, "Authorization", "Bearer a.b.c", second)).headers
+    with pytest.raises(Unauthorized):
+        bearer_token(two["authorization"])
+
+
+def caller(event: Event, authenticator: Authenticator) -> Any:
+    status, body = answer(event, authenticator)
+    assert status == 200, body
+    return body["result"]["content"][0]["text"]
+
+
+def contexts(source: str, kind: str) -> dict[str, Any]:
+    """What the source's request context has of a caller that an authorizer of this kind has identified."""
+    nested = {
+        "jwt": {"authorizer": {"jwt": {"claims": CLAIMS}}},
+        "lambda": {"authorizer": {"lambda": {"tenant": "blue"}}},
+        "iam": {"authorizer": {"iam": {**ROLE, "userId": "AROAEXAMPLE:one"}}},
+    }
+    flat = {
+        "jwt": {"authorizer": {"claims": CLAIMS}},
+        "lambda": {"authorizer": {"principalId": "alice", "tenant": "blue"}},
+        "iam": {"identity": {**ROLE, "user": "AROAEXAMPLE:one"}},
+    }
+    return (flat if source in GATEWAYS else nested)[kind]
+
+
+MODES = {
+    "jwt": Authenticator(AuthMode.JWT),
+    "lambda": Authenticator(AuthMode.LAMBDA, "tenant"),
+    "iam": Authenticator(AuthMode.IAM),
+}
+
+
+@pytest.mark.parametrize("source", GATEWAYS)
+@pytest.mark.parametrize("kind", MODES)
+def test_a_caller_is_the_same_principal_whichever_api_it_comes_through(source: str, kind: str) -> None:
+    callers = {
+        caller(with_context(sent_by(each, any_call()), **contexts(each, kind)), MODES[kind])
+        for each in ("http_api", source)
+    }
+    assert len(callers) == 1
+    assert callers != {"None"}
+
+
+HALF_FILLED: list[dict[str, Any]] = [
+    {"authorizer": None},
+    {"authorizer": {}, "identity": {}},
+    {"authorizer": {"claims": None, "scopes": None}},
+    {"authorizer": {"claims": {}}},
+    {"authorizer": {"claims": {"sub": "alice"}}},
+    {"authorizer": {"claims": {"sub": ["alice"], "iss": "https://idp.test/"}}},
+    {"authorizer": {"claims": "alice"}},
+    {"authorizer": {"principalId": "alice"}},
+    {"authorizer": {"principalId": "alice", "claims": CLAIMS}},
+    {"authorizer": {"tenant": None, "principalId": "alice"}},
+    {"authorizer": "alice"},
+    {"identity": {"userArn": ROLE["userArn"]}},
+    {"identity": {**ROLE, "user": None}},
+    {"identity": {**ROLE, "user": ""}},
+    {"identity": {"user": "AROAEXAMPLE:one", "accountId": "123456789012"}},
+    {"authorizer": {"jwt": {"claims": CLAIMS}}},
+    {"authorizer": {"iam": {**ROLE, "userId": "AROAEXAMPLE:one"}}},
+    {"authorizer": {"lambda": {"tenant": "blue"}}},
+]
+
+
+@pytest.mark.parametrize("source", GATEWAYS)
+@pytest.mark.parametrize("kind", MODES)
+@pytest.mark.parametrize("context", HALF_FILLED, ids=json.dumps)
+def test_a_missing_or_half_filled_context_identifies_nobody(
+    source: str, kind: str, context: dict[str, Any]
+) -> None:
+    assert answer(with_context(sent_by(source, any_call()), **context), MODES[kind])[0] == 401
+
+
+@pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
+@pytest.mark.parametrize("kind", MODES)
+def test_nobody_is_identified_behind_a_load_balancer(source: str, kind: str) -> None:
+    event = with_header(sent_by(source, any_call()), "x-amzn-oidc-identity", "alice")
+    for claimed in contexts("http_api", kind), contexts("rest_api", kind):
+        assert answer(with_context(event, **claimed), MODES[kind])[0] == 401
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_a_front_door_hands_the_event_on_and_the_owners_answer_back(source: str, tmp_path: Path) -> None:
+    owner = server()
+    catalog = tmp_path / "catalog.json"
+    catalog.write_text(json.dumps(contents({"owner": owner})))
+    ports = make_ports(forward=lambda function, event, custom: owner.lambda_handler(event, LambdaContext()))
+    door = FrontDoor("door", catalog, ports=lambda: ports)
+    event = sent_by(source, any_call())
+    assert door.lambda_handler(event, None) == owner.lambda_handler(event, LambdaContext())
+
+
+def paths(value: Any, *above: str) -> list[tuple[str, ...]]:
+    """Of every member at any depth."""
+    if not isinstance(value, dict):
+        return []
+    return [path for name, each in value.items() for path in ((*above, name), *paths(each, *above, name))]
+
+
+def changed(event: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    return {**event, name: changed(event[name], tuple(rest), value) if rest else value}
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda children: st.lists(children, max_size=2) | st.dictionaries(st.text(), children, max_size=2),
+    max_leaves=4,
+)
+SERVERS = [server(authenticator) for authenticator in (None, *MODES.values())]
+
+
+@given(st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from(SERVERS), JUNK)
+def test_whatever_a_member_holds_there_is_an_answer(
+    data: st.DataObject, source: str, to: Server, junk: Any
+) -> None:
+    event = sent_by(source, any_call())
+    response = to.lambda_handler(changed(event, data.draw(st.sampled_from(paths(event))), junk), None)
+    assert response["statusCode"] in (200, 400, 401, 403, 404, 405)
+    json.dumps(response)

@@ -1,0 +1,37 @@
+"""The built artefact: `make e2e` runs these tests by themselves, `make test` with all others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from support import cloud, ministack, rie
+from support.cloud import Cloud
+from support.sam_build import SAM, Built, sam_build
+
+
+def pytest_report_header() -> str:
+    return f"code is kept read-only by {rie.protection()}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _all_it_takes_is_here() -> None:
+    if sys.platform != "linux":
+        pytest.skip("the built layer and AWS's emulator are for Linux")
+    for tool in (SAM, ministack.HYPERCORN):
+        assert tool.exists(), f"{tool} does not exist: `make e2e` installs it"
+
+
+@pytest.fixture(scope="session")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """An empty AWS account."""
+    with cloud.running(tmp_path_factory.mktemp("account")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def built() -> Built:
+    """This application, built for the interpreter and the architecture at hand."""
+    return sam_build()

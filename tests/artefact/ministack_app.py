@@ -1,0 +1,83 @@
+"""ministack, taught what template.yaml needs of AWS and ministack 1.5.33 lacks. For its own interpreter.
+
+- `AWS::IAM::RolePolicy` is to it no type of resource; it does the same for `AWS::IAM::Policy`.
+- In Conditions it leaves `Fn::Join` as it is, which then equals nothing.
+- It refuses alarms on metric math. Here they are created, on nothing, and never fire.
+- Its policies know no condition keys of KMS, so that what is allowed on a condition is never allowed.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ministack.app import app
+from ministack.core import iam_actions
+from ministack.services.cloudformation import changesets, engine, handlers, stacks
+from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
+
+__all__ = ["app"]
+
+INLINE_POLICY = HANDLERS["AWS::IAM::Policy"]
+ALARM = HANDLERS["AWS::CloudWatch::Alarm"]
+KMS_CONDITION_KEYS = ("MacAlgorithm", "MessageType", "SigningAlgorithm")
+
+Properties = dict[str, Any]
+
+_evaluate_conditions = engine._evaluate_conditions
+_request_tag_context = iam_actions.request_tag_context
+
+
+def of_one_role(properties: Properties) -> Properties:
+    """The properties of an AWS::IAM::Policy that come to the same as these of an AWS::IAM::RolePolicy."""
+    return {**properties, "Roles": [properties["RoleName"]]}
+
+
+def of_one_metric(properties: Properties) -> Properties:
+    """The properties of an alarm, with a metric that is never there in place of metric math."""
+    if "Metrics" not in properties:
+        return properties
+    kept = {name: value for name, value in properties.items() if name != "Metrics"}
+    return {"Namespace": "none", "MetricName": "none", "Statistic": "Sum", "Period": 60, **kept}
+
+
+def evaluate_conditions(template: dict[str, Any], parameters: dict[str, Any]) -> dict[str, bool]:
+    conditions = joined(template.get("Conditions", {}), parameters)
+    return _evaluate_conditions({**template, "Conditions": conditions}, parameters)
+
+
+def joined(value: Any, parameters: dict[str, Any]) -> Any:
+    """The same with each Fn::Join of a list parameter replaced by what it comes to."""
+    match value:
+        case {"Fn::Join": [delimiter, {"Ref": parameter}]}:
+            return delimiter.join(item.strip() for item in parameters[parameter]["Value"].split(","))
+        case dict():
+            return {name: joined(each, parameters) for name, each in value.items()}
+        case list():
+            return [joined(each, parameters) for each in value]
+    return value
+
+
+def condition_keys(service: str, action: str, body: bytes, parameters: Any) -> dict[str, Any]:
+    """What a request says about itself to the conditions of policies."""
+    given = json.loads(body) if service == "kms" else {}
+    of_kms = {f"kms:{name}": given[name] for name in KMS_CONDITION_KEYS if name in given}
+    return {**_request_tag_context(service, action, body, parameters), **of_kms}
+
+
+def handler(of: dict[str, Any], translate: Callable[[Properties], Properties]) -> dict[str, Any]:
+    """Does with the translated properties what `of` does."""
+    return {
+        **of,
+        "create": lambda name, new, stack: of["create"](name, translate(new), stack),
+        "update": lambda physical_id, old, new, *rest, **names: of["update"](
+            physical_id, translate(old), translate(new), *rest, **names
+        ),
+        "delete": lambda physical_id, old: of["delete"](physical_id, translate(old)),
+    }
+
+
+HANDLERS["AWS::IAM::RolePolicy"] = handler(INLINE_POLICY, of_one_role)
+HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
+iam_actions.request_tag_context = condition_keys
+for module in (changesets, engine, handlers, stacks):
+    module._evaluate_conditions = evaluate_conditions

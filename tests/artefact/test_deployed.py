@@ -1,0 +1,174 @@
+"""The unmodified template and what `sam build` made, deployed with `sam deploy` to an AWS that is not AWS.
+
+Clients that somebody else wrote drive the endpoint. Every function has what its role allows, and no more:
+support/cloud.py says so, and what is otherwise than on AWS.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from mcp_roundtrip.local.samples import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
+from mcp_roundtrip.tasks.model import TASK
+from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
+from support.cloud import Cloud, Stack, deploy
+from support.sam_build import Built
+
+pytestmark = pytest.mark.anyio
+
+FRONT_DOOR = "/mcp"
+STATE_POLICY = "StatePolicy"
+
+WORKERS = 2
+"""The first worker parks with its question, and another goes on once that is answered."""
+
+WORKER_S = 30
+
+
+@dataclass(frozen=True)
+class Call:
+    """The tool's own route, its arguments, the answers to its questions, what the structured content has."""
+
+    route: str
+    arguments: Mapping[str, Any]
+    answers: tuple[Answer, ...]
+    expected: Mapping[str, Any]
+
+
+CALLS = {
+    "get_weather": Call(
+        "/tools/weather",
+        HYDERABAD,
+        ({"value": "Hyderabad, Pakistan"},),
+        {"place": "Hyderabad, Pakistan", "high_c": 37.3},
+    ),
+    "update_work_item": Call(
+        "/tools/work_items",
+        RESOLVE,
+        ({"resolution": "Duplicate"}, {"duplicateOfId": 4301}),
+        {
+            "text": "Bug #4522 resolved as Duplicate of Bug #4301. "
+            "State set to Resolved and duplicate link created."
+        },
+    ),
+    "summarize": Call(
+        "/tools/summarize",
+        DOCUMENT,
+        (),
+        {"summary": SUMMARY, "model": MODEL, "project": "engine"},
+    ),
+    "provision_database": Call(
+        "/tools/provision",
+        ORDERS,
+        ({"value": "small"}, {"value": "eu-west-1"}, {"value": True}),
+        {"name": "orders", "size": "small", "region": "eu-west-1", "price": "$26.28 a month"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def stack(account: Cloud, built: Built) -> Stack:
+    return deploy(account, built, "mcp-roundtrip", AuthMode="none")
+
+
+def test_the_template_as_it_is_becomes_a_stack(stack: Stack) -> None:
+    assert stack.description["StackStatus"] == "CREATE_COMPLETE"
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.description["Outputs"]}
+    host = f"https://{stack.resources['Api']}.execute-api.us-east-1.amazonaws.com"
+    assert outputs["McpUrl"] == host + FRONT_DOOR
+    assert outputs["StateKeyArn"].endswith(f":key/{stack.resources['StateKey']}")
+
+
+async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> None:
+    async with official(stack.endpoint(FRONT_DOOR), Person([])) as client:
+        tools = (await client.lists())["tools"]
+    assert {tool.name for tool in tools} == CALLS.keys() | {"approve_expense"}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_tool_behind_the_front_door_comes_to_its_end(stack: Stack, tool: str) -> None:
+    await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), tool)
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_tool_on_its_own_route_comes_to_its_end(stack: Stack, tool: str) -> None:
+    await assert_comes_to_its_end(stack.endpoint(CALLS[tool].route), tool)
+
+
+async def assert_comes_to_its_end(url: str, tool: str, connect: Any = official) -> None:
+    call = CALLS[tool]
+    person = Person(list(call.answers))
+    async with connect(url, person) as client:
+        content = await client.call(tool, call.arguments)
+    assert call.expected.items() <= content.items()
+    assert person.answers == []
+
+
+async def assert_workers_finish_the_task(stack: Stack) -> None:
+    await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
+    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["TaskTable"])["Items"]
+    [task] = [item for item in items if item["sk"]["S"] == TASK]
+    assert task["st"]["S"] == "completed"
+    with anyio.fail_after(WORKER_S):
+        while invocations(stack.logs()["ProvisionWorkerLogs"]) < WORKERS:
+            await anyio.sleep(0.1)  # they are logged at their end, a moment after the task's
+
+
+def invocations(lines: list[str]) -> int:
+    return sum(line.startswith("START ") for line in lines)
+
+
+async def test_a_client_that_follows_tasks_gets_its_database_from_a_worker(stack: Stack) -> None:
+    await assert_workers_finish_the_task(stack)
+
+
+async def test_a_worker_is_sent_for_through_a_queue_where_the_parameter_says_so(
+    account: Cloud, built: Built
+) -> None:
+    stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue")
+    await assert_workers_finish_the_task(stack)
+    assert "ProvisionTasks" in stack.resources
+
+
+def messages_of(lines: list[str]) -> list[str]:
+    """The messages of the structured lines."""
+    return [json.loads(line).get("message", "") for line in lines if line.startswith("{")]
+
+
+async def test_every_function_logs_where_the_template_says_and_no_answers_and_no_states(stack: Stack) -> None:
+    url = stack.endpoint(FRONT_DOOR)
+    for tool in CALLS:
+        await assert_comes_to_its_end(url, tool)
+    logs = stack.logs()
+    for name in ("FrontDoorLogs", "WeatherLogs", "WorkItemsLogs", "SummarizeLogs", "ProvisionLogs"):
+        assert "answered" in messages_of(logs[name]), name
+    everything = json.dumps(logs)
+    for secret in ("Hyderabad, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):
+        assert secret not in everything
+
+
+async def test_a_function_whose_role_loses_its_policy_cannot_ask(stack: Stack) -> None:
+    """What is allowed above is allowed by the roles, and by nothing else."""
+    policy = {
+        "RoleName": stack.resources["WeatherRole"],
+        "PolicyArn": stack.resources[STATE_POLICY],
+    }
+    iam = stack.cloud.client("iam")
+    iam.detach_role_policy(**policy)
+    with pytest.raises(ExceptionGroup) as refused:
+        await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "get_weather")
+    iam.attach_role_policy(**policy)
+    await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "get_weather")
+    assert refused.group_contains(MCPError)

@@ -1,0 +1,200 @@
+"""Every built function with its layer under AWS's own Runtime Interface Emulator and runtime client.
+
+KMS and DynamoDB are ministack's; support/rie.py says what the emulator does otherwise than Lambda, and how
+the code is kept read-only where the tests run. SnapStart and streamed responses are not emulated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.local.lambda_api import MAX_PAYLOAD
+from mcp_roundtrip.local.runtime_api import MAX_RESPONSE
+from mcp_roundtrip.local.sample_events import DEVELOPMENT_ENVIRONMENT, live
+from mcp_roundtrip.local.samples import stable
+from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from support import kms, rie, stores
+from support.cloud import CREDENTIALS, REGION, Cloud
+from support.lambda_runtime import runtime
+from support.rie import Artefact, InvocationFailed, started
+from support.sam_build import NATIVE_RUNTIME, Built, sam_build
+from support.sample_events import LIVE, STABLE, Invoke, Outcome, function_of, handler_of, outcome
+from support.task_models import assert_valid
+from support.template import functions, read_template
+from support.transformed import WORKER_OF
+
+RUNTIMES = read_template()["Parameters"]["PythonRuntime"]["AllowedValues"]
+
+NAMESPACED = "com.example/approval"
+"""A request that the approval example defines itself: the official models know none but their own."""
+
+LOGICAL_IDS = {
+    folder + ("_worker" if logical_id in WORKER_OF.values() else ""): logical_id
+    for logical_id, folder in functions().items()
+}
+
+
+def artefact(built: Built, function: str) -> Artefact:
+    found = runtime(built.runtime)
+    if found is None:
+        pytest.skip(f"{built.runtime} is not on this computer")
+    handler = f"app.{handler_of(function)[1]}"
+    return Artefact(built.function(LOGICAL_IDS[function]), built.layer, handler, found)
+
+
+@pytest.fixture(scope="module")
+def variables(account: Cloud) -> dict[str, str]:
+    """What a function is configured by, with keys and a table of its own, and no function to invoke."""
+    keys = account.client("kms")
+    return {
+        **DEVELOPMENT_ENVIRONMENT,
+        "MCP_STATE_KEY_ARN": kms.signing_key(keys),
+        "MCP_STATE_ENCRYPTION_KEY_ARN": kms.mac_key(keys),
+        "MCP_TASK_TABLE": stores.new_table(account.client("dynamodb")),
+        "AWS_ENDPOINT_URL": account.url,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
+    }
+
+
+@pytest.fixture(scope="module")
+def cold(built: Built, variables: Mapping[str, str]) -> Invoke:
+    """Invokes a function in an execution environment that is new, and used once."""
+    return cold_starts(built, variables)
+
+
+def cold_starts(built: Built, variables: Mapping[str, str]) -> Invoke:
+    def invoke(function: str, event: Any) -> Any:
+        with started(artefact(built, function), variables) as environment:
+            return environment.invoke(event)
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def warm(built: Built, variables: Mapping[str, str]) -> Iterator[Invoke]:
+    """Invokes a function in the one execution environment it has."""
+    with ExitStack() as stack:
+        running = {
+            name: stack.enter_context(started(artefact(built, name), variables)) for name in LOGICAL_IDS
+        }
+        yield lambda function, event: running[function].invoke(event)
+
+
+def responses(invoke: Invoke, events: Mapping[str, Any]) -> dict[str, Any]:
+    """What the functions answer, by file; as many at a time as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = pool.map(lambda item: invoke(function_of(item[0]), item[1]), events.items())
+        return dict(zip(events, answers, strict=True))
+
+
+def assert_as_the_table_says(
+    answers: Mapping[str, Any], events: Mapping[str, Any], table: Mapping[str, Outcome]
+) -> None:
+    assert {file: outcome(answer) for file, answer in answers.items()} == table
+    for file, answer in answers.items():
+        for message in messages(answer):
+            if is_modern(events[file]) and NAMESPACED not in json.dumps(message):
+                assert_valid(body_of(events[file])["method"], {"id": 0, **message})
+
+
+def body_of(event: Any) -> Any:
+    return json.loads(event["body"]) if "body" in event else event
+
+
+def is_modern(event: Any) -> bool:
+    """Whether it is a request, or a notification, of the revision that the models are of."""
+    try:
+        return bool(body_of(event)["params"]["_meta"][META_PROTOCOL_VERSION] == PROTOCOL_VERSION)
+    except (ValueError, LookupError):
+        return False
+
+
+def messages(answer: Any) -> list[Any]:
+    match answer:
+        case {"body": str(body)} if body:
+            return [json.loads(body)]
+        case {"jsonrpc": _}:
+            return [answer]
+    return []
+
+
+def test_every_sample_event_meets_a_cold_start_and_comes_to_what_the_table_says(cold: Invoke) -> None:
+    events = stable()
+    assert_as_the_table_says(responses(cold, events), events, STABLE)
+
+
+def test_a_state_goes_on_in_another_execution_environment(cold: Invoke) -> None:
+    events = live(cold)
+    assert_as_the_table_says(responses(cold, events), events, LIVE)
+
+
+def test_a_warm_function_answers_one_event_after_another(warm: Invoke) -> None:
+    events = {**stable(), **live(warm)}
+    answers = {file: warm(function_of(file), event) for file, event in events.items()}
+    assert_as_the_table_says(answers, events, {**STABLE, **LIVE})
+
+
+@pytest.mark.parametrize("name", [name for name in RUNTIMES if name != NATIVE_RUNTIME])
+def test_other_runtimes_finish_what_they_began(name: str, variables: Mapping[str, str]) -> None:
+    if runtime(name) is None:
+        pytest.skip(f"{name} is not on this computer")
+    cold = cold_starts(sam_build(name), variables)
+    events = live(cold)
+    assert_as_the_table_says(responses(cold, events), events, LIVE)
+
+
+TRY_TO_WRITE = """
+import os, sys
+for folder in (os.getcwd(), *os.environ["PYTHONPATH"].split(":")[1:]):
+    try:
+        open(f"{folder}/written", "x")
+    except OSError as error:
+        print(error.strerror)
+    else:
+        print(folder, "can be written to")
+"""
+
+IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
+
+
+def test_a_function_cannot_write_to_its_code(built: Built) -> None:
+    if rie.protection() == "permissions" and os.geteuid() == 0:
+        pytest.skip("root may write to everything, and this computer permits no mounts")
+    done = rie.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
+    refusal = {"mounts": "Read-only file system", "permissions": "Permission denied"}[rie.protection()]
+    assert done.stdout.splitlines() == [refusal] * 3, done.stderr
+
+
+def test_nothing_of_the_layer_is_compiled_at_a_cold_start(built: Built) -> None:
+    verbose = rie.run_inside(artefact(built, "weather"), IMPORT, "-v")
+    assert verbose.returncode == 0, verbose.stderr
+    compiled = re.findall(r"# code object from '?([^'\n]+)", verbose.stderr)
+    of_the_layer = [path for path in compiled if "mcp_roundtrip" in path or "pydantic" in path]
+    assert len(of_the_layer) > 50
+    assert [path for path in of_the_layer if not path.endswith(".pyc")] == []
+
+
+def test_the_limits_on_payloads_are_lambdas(tmp_path: Path, built: Built) -> None:
+    """The emulator has none: what these tests pass would pass on Lambda, too."""
+    (tmp_path / "app.py").write_text("def handler(event, context): return 'x' * event")
+    function = replace(artefact(built, "weather"), code=tmp_path)
+    quotes = 2
+    with started(function, {}) as environment:
+        assert len(environment.invoke(MAX_RESPONSE - quotes)) == MAX_RESPONSE - quotes
+        with pytest.raises(InvocationFailed, match="ResponseSizeTooLarge"):
+            environment.invoke(MAX_RESPONSE)
+        with pytest.raises(InvocationFailed, match="RequestTooLarge"):
+            environment.invoke("x" * MAX_PAYLOAD)

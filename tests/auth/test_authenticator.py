@@ -1,0 +1,168 @@
+"""Principals from authorizer contexts, as API Gateway puts them into payload 2.0 events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.auth import ANONYMOUS, Authenticator, AuthMode, Unauthorized
+from mcp_roundtrip.principal import Principal
+
+JWT = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice", "client_id": "app"}, "scopes": None}}
+IAM = {
+    "iam": {"accountId": "123456789012", "userId": "AROAEXAMPLE:session-1", "userArn": "arn:aws:sts::1:x/y/z"}
+}
+LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
+
+
+def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
+    principal = Authenticator(AuthMode.JWT).principal(JWT)
+    assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
+
+
+def test_the_azp_claim_names_the_client_where_client_id_does_not() -> None:
+    claims = {"iss": "i", "sub": "s", "azp": "app"}
+    principal = Authenticator(AuthMode.JWT).principal({"jwt": {"claims": claims}})
+    assert principal == Principal("jwt", "s", "i", "app")
+
+
+def test_an_iam_principal_is_the_role_without_its_session() -> None:
+    one = Authenticator(AuthMode.IAM).principal(IAM)
+    other = Authenticator(AuthMode.IAM).principal({"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
+    assert one == other == Principal("iam", "AROAEXAMPLE", "123456789012")
+
+
+def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() -> None:
+    def principal(identity: Any) -> Principal | None:
+        return Authenticator(AuthMode.IAM).principal({"iam": {**IAM["iam"], "cognitoIdentity": identity}})
+
+    alice = {"amr": ["authenticated"], "identityId": "eu-west-1:alice", "identityPoolId": "eu-west-1:pool"}
+    assert principal(alice) == Principal("iam", "eu-west-1:alice", "123456789012")
+    assert principal({**alice, "identityId": "eu-west-1:bob"}) != principal(alice)
+    assert principal(None) == Principal("iam", "AROAEXAMPLE", "123456789012")
+    for half_filled in ({}, {**alice, "identityId": None}):
+        with pytest.raises(Unauthorized):
+            principal(half_filled)
+
+
+def test_a_lambda_principal_is_the_configured_member() -> None:
+    assert Authenticator(AuthMode.LAMBDA, "user").principal(LAMBDA) == Principal("lambda", "alice")
+
+
+@pytest.mark.parametrize(
+    ("claims", "scopes"),
+    [
+        ({"scope": "db:read db:write"}, {"db:read", "db:write"}),
+        ({"scp": "[db:read db:write]"}, {"db:read", "db:write"}),
+        ({"scp": "[]"}, set()),
+        ({"scopes": "db:read"}, {"db:read"}),
+        ({"scope": "db:read", "scp": "[db:write]"}, {"db:read"}),
+        ({"scope": "[ db:read"}, {"[", "db:read"}),
+        ({"scope": None, "scp": "db:write"}, set()),
+        ({}, set()),
+    ],
+)
+def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
+    claims: dict[str, Any], scopes: set[str]
+) -> None:
+    context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
+    assert Authenticator(AuthMode.JWT).caller({}, context).scopes == scopes
+
+
+def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:
+    context = {"lambda": {"user": "alice", "granted": "a b"}}
+    assert Authenticator(AuthMode.LAMBDA, "user", "granted").caller({}, context).scopes == {"a", "b"}
+    assert not Authenticator(AuthMode.LAMBDA, "user").caller({}, context).scopes
+
+
+def test_nobody_is_anybody_by_a_header() -> None:
+    headers = {"authorization": "Bearer x", "x-amzn-oidc-data": "x", "x-user": "alice"}
+    assert Authenticator(AuthMode.NONE).caller(headers, JWT) is ANONYMOUS
+    for mode in (AuthMode.JWT, AuthMode.LAMBDA, AuthMode.IAM, AuthMode.BEARER):
+        with pytest.raises(Unauthorized):
+            Authenticator(mode, "x-user").caller(headers, {})
+
+
+def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
+    assert Authenticator(AuthMode.NONE).principal({}) is None
+    assert Authenticator(AuthMode.NONE).principal(JWT) is None
+
+
+@pytest.mark.parametrize(
+    ("authenticator", "context"),
+    [
+        (Authenticator(AuthMode.JWT), {}),
+        (Authenticator(AuthMode.JWT), {"jwt": None}),
+        (Authenticator(AuthMode.JWT), {"jwt": {}}),
+        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i"}}}),
+        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"sub": "s"}}}),
+        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ""}}}),
+        (Authenticator(AuthMode.JWT), IAM),
+        (Authenticator(AuthMode.IAM), JWT),
+        (Authenticator(AuthMode.IAM), {"iam": {"accountId": "1"}}),
+        (Authenticator(AuthMode.IAM), {"iam": {"userId": "AROAEXAMPLE:session"}}),
+        (Authenticator(AuthMode.IAM), {"iam": {"accountId": "1", "userId": ":session"}}),
+        (Authenticator(AuthMode.IAM), {"iam": {"accountId": 1, "userId": "AROAEXAMPLE:session"}}),
+        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": ""}}),
+        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": None}),
+        (Authenticator(AuthMode.LAMBDA, "user"), {"user": "alice"}),
+        (Authenticator(AuthMode.JWT), {"claims": {"iss": "i", "sub": "s"}}),
+        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ["s"]}}}),
+        (Authenticator(AuthMode.JWT), {"jwt": {"claims": [["iss", "i"], ["sub", "s"]]}}),
+        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"sub": "alice"}}),
+        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": 7}}),
+        (Authenticator(AuthMode.LAMBDA), LAMBDA),
+    ],
+)
+def test_a_missing_principal_is_refused(authenticator: Authenticator, context: dict[str, Any]) -> None:
+    with pytest.raises(Unauthorized):
+        authenticator.principal(context)
+
+
+NAMES = [
+    "jwt",
+    "lambda",
+    "iam",
+    "claims",
+    "sub",
+    "iss",
+    "user",
+    "userId",
+    "accountId",
+    "cognitoIdentity",
+    "scope",
+]
+CONTEXTS = st.recursive(
+    st.none() | st.integers() | st.sampled_from(["", "alice", ":session", "AROAEXAMPLE:session", "[a b]"]),
+    lambda children: st.lists(children, max_size=2) | st.dictionaries(st.sampled_from(NAMES), children),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
+def test_a_context_names_a_whole_principal_or_nobody(context: dict[str, Any], mode: AuthMode) -> None:
+    try:
+        principal = Authenticator(mode, "user", "scope").principal(context)
+    except Unauthorized:
+        return
+    if mode is AuthMode.NONE:
+        assert principal is None
+    else:
+        assert principal is not None
+        assert principal.subject
+        assert principal.issuer or mode is AuthMode.LAMBDA
+
+
+def test_principals_that_differ_in_anything_are_spelled_differently() -> None:
+    principals = [
+        Principal("jwt", "a", "i", "c"),
+        Principal("jwt", "a", "i", None),
+        Principal("jwt", "a", None, "i"),
+        Principal("jwt", "i", "a", "c"),
+        Principal("iam", "a", "i", "c"),
+        Principal("jwt", 'a","i', "", None),
+    ]
+    assert len({principal.canonical() for principal in principals}) == len(principals)

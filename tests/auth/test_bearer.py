@@ -1,0 +1,337 @@
+"""Bearer tokens: the good ones, and every way we know to make a bad one."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.auth import Authenticator, AuthMode, Caller, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.bearer import LEEWAY_S, MAX_TOKEN, bearer_token, canonical_uri
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.testing.clock import FakeClock
+from support.issuer import AUDIENCE, ISSUER, ONE, RSA, TWO, Key, authenticator, claims
+
+CLOCK = FakeClock()
+NOW = CLOCK.now
+ALICE = Principal("jwt", "alice", ISSUER, "app")
+
+
+def caller(token: str, *keys: Key, **policy: Any) -> Caller:
+    return authenticator(CLOCK, *keys, **policy).caller({"authorization": f"Bearer {token}"}, {})
+
+
+def refusal(authorization: str | None) -> Unauthorized:
+    headers = {} if authorization is None else {"authorization": authorization}
+    with pytest.raises(Unauthorized) as refused:
+        authenticator(CLOCK).caller(headers, {})
+    return refused.value
+
+
+# -- what is accepted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
+def test_a_good_token_names_its_caller_and_what_it_may(key: Key) -> None:
+    assert caller(key.sign(claims(NOW))) == Caller(ALICE, frozenset({"db:read", "db:write"}))
+
+
+@pytest.mark.parametrize("algorithm", ["RS512", "PS256", "ES384", "ES512", "EdDSA"])
+def test_an_algorithm_counts_once_it_is_allowed(algorithm: str) -> None:
+    key = Key("other", algorithm)
+    token = key.sign(claims(NOW))
+    assert caller(token, key, algorithms=frozenset({algorithm})).principal == ALICE
+    with pytest.raises(Unauthorized) as refused:
+        caller(token, key)
+    assert refused.value.reason == "token_algorithm"
+
+
+def test_the_principal_is_the_one_that_a_jwt_authorizer_gives_for_the_same_token() -> None:
+    """A state outlives a change of who verifies tokens."""
+    for changes in ({}, {"client_id": None}, {"client_id": None, "azp": "app"}, {"client_id": 7}):
+        given = claims(NOW, **changes)
+        rendered = {name: str(value) if name != "client_id" else value for name, value in given.items()}
+        by_api = Authenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": rendered, "scopes": None}})
+        assert caller(ONE.sign(given)) == by_api
+
+
+@pytest.mark.parametrize("typ", ["JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt", None])
+def test_the_types_of_access_tokens_are_accepted_and_a_token_without_one(typ: str | None) -> None:
+    assert caller(ONE.sign(claims(NOW), typ=typ)).principal == ALICE
+
+
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
+def test_the_scheme_has_no_case_and_may_have_space_around_it(scheme: str) -> None:
+    headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
+    assert authenticator(CLOCK).caller(headers, {}).principal == ALICE
+
+
+@pytest.mark.parametrize(
+    ("changes", "scopes"),
+    [
+        ({"scope": "a b"}, {"a", "b"}),
+        ({"scope": None, "scp": "a b"}, {"a", "b"}),
+        ({"scope": None, "scp": ["a", "b"]}, {"a", "b"}),
+        ({"scope": None, "scopes": ["a"]}, {"a"}),
+        ({"scope": "a", "scp": ["b"], "scopes": "c"}, {"a"}),
+        ({"scope": ""}, set()),
+        ({"scope": None}, set()),
+        ({"scope": 7}, set()),
+        ({"scope": {"a": 1}}, set()),
+        ({"scope": ["a", 7]}, {"a"}),
+        ({"scope": "[a b]"}, {"[a", "b]"}),
+        ({"scope": " a  b\u00a0c d\ne "}, {"a", "b\u00a0c", "d\ne"}),
+    ],
+)
+def test_scopes_are_read_where_issuers_put_them(changes: dict[str, Any], scopes: set[str]) -> None:
+    assert caller(ONE.sign(claims(NOW, **changes))).scopes == scopes
+
+
+@pytest.mark.parametrize("audience", [AUDIENCE, [AUDIENCE], ["https://other.test", AUDIENCE]])
+def test_the_audience_may_be_one_of_several(audience: Any) -> None:
+    assert caller(ONE.sign(claims(NOW, aud=audience))).principal == ALICE
+
+
+@pytest.mark.parametrize("audience", ["HTTPS://MCP.test/mcp", ["x", "https://mcp.TEST/mcp"]])
+def test_scheme_and_host_of_the_audience_have_no_case(audience: Any) -> None:
+    assert caller(ONE.sign(claims(NOW, aud=audience))).principal == ALICE
+
+
+@given(st.text(alphabet="htps:/mc.MCP\u212a?#@", max_size=24))
+@example("https://\u212aey.test/mcp")  # its lower case is ASCII
+def test_a_canonical_uri_stays_as_it_is_and_differs_where_more_than_case_does(uri: str) -> None:
+    canonical = canonical_uri(uri)
+    assert canonical_uri(canonical) == canonical
+    assert canonical.rstrip("/").lower() == uri.rstrip("/").lower()
+    assert canonical.isascii() == uri.isascii()
+
+
+def test_the_root_of_a_host_has_a_slash_or_none() -> None:
+    assert canonical_uri("https://MCP.test") == canonical_uri("https://mcp.test/") == "https://mcp.test/"
+    assert canonical_uri("https://mcp.test/mcp/") != canonical_uri("https://mcp.test/mcp")
+
+
+@pytest.mark.parametrize("name", ["nbf", "iat"])
+def test_the_issuers_clock_may_be_a_little_ahead(name: str) -> None:
+    assert caller(ONE.sign(claims(NOW, **{name: NOW + LEEWAY_S}))).principal == ALICE
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def encoded(part: Any) -> str:
+    raw = part if isinstance(part, bytes) else json.dumps(part).encode()
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def hand_made(header: Any, payload: Any = None, signature: bytes = b"signed") -> str:
+    return f"{encoded(header)}.{encoded(claims(NOW) if payload is None else payload)}.{encoded(signature)}"
+
+
+def signed_by_hand(header: Any, payload: Any = None) -> str:
+    """With the issuer's own RSA key, whatever the header says."""
+    signing_input = hand_made(header, payload).rpartition(".")[0]
+    rs256 = jwt.PyJWS().get_algorithm_by_name("RS256")
+    return f"{signing_input}.{encoded(rs256.sign(signing_input.encode(), RSA.private))}"
+
+
+def hs256_with_the_public_key(form: Encoding, shape: PublicFormat, **changes: Any) -> str:
+    secret = RSA.private.public_key().public_bytes(form, shape)
+    signing_input = hand_made({"alg": "HS256", "kid": "rsa", **changes}).rpartition(".")[0]
+    return f"{signing_input}.{encoded(hmac.new(secret, signing_input.encode(), sha256).digest())}"
+
+
+def swapped_payload() -> str:
+    header, _, signature = ONE.sign(claims(NOW)).split(".")
+    return f"{header}.{encoded(claims(NOW, sub='mallory'))}.{signature}"
+
+
+def token_with(**changes: Any) -> str:
+    return ONE.sign(claims(NOW, **changes))
+
+
+RS = {"alg": "RS256", "kid": "rsa"}
+
+ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
+    "alg none": ("algorithm", lambda: hand_made({"alg": "none", "kid": "one"})),
+    "alg none without a signature": (
+        "malformed",
+        lambda: hand_made({"alg": "none", "kid": "one"}, signature=b""),
+    ),
+    "alg None": ("algorithm", lambda: hand_made({"alg": "None", "kid": "one"})),
+    "no alg": ("algorithm", lambda: hand_made({"kid": "one"})),
+    "alg is a list": ("algorithm", lambda: hand_made({"alg": ["RS256"], "kid": "rsa"})),
+    "HS256 with the public key, PEM": (
+        "algorithm",
+        lambda: hs256_with_the_public_key(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+    ),
+    "HS256 with the public key, DER": (
+        "algorithm",
+        lambda: hs256_with_the_public_key(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
+    ),
+    "HS256 named RS256": (
+        "signature",
+        lambda: hs256_with_the_public_key(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo, alg="RS256"),
+    ),
+    "an algorithm that is not allowed": ("algorithm", lambda: RSA.sign(claims(NOW), alg="RS384")),
+    "the algorithm of another kind of key": (
+        "unknown_key",
+        lambda: hand_made({"alg": "RS256", "kid": "one"}),
+    ),
+    "another key under a known kid": ("signature", lambda: TWO.sign(claims(NOW), kid="one")),
+    "an unknown kid": ("unknown_key", lambda: TWO.sign(claims(NOW))),
+    "no kid": ("header", lambda: hand_made({"alg": "ES256"})),
+    "kid is a number": ("header", lambda: hand_made({"alg": "ES256", "kid": 1})),
+    "kid is a path": ("unknown_key", lambda: hand_made({"alg": "ES256", "kid": "../../dev/null"})),
+    "its own key in the header": (
+        "signature",
+        lambda: TWO.sign(claims(NOW), kid="one", jwk=TWO.jwk(), jku="https://evil.test/keys"),
+    ),
+    "a critical extension": ("header", lambda: signed_by_hand({**RS, "crit": ["exp"]})),
+    "crit that is empty": ("header", lambda: signed_by_hand({**RS, "crit": []})),
+    "a payload that is not encoded": (
+        "header",
+        lambda: signed_by_hand({**RS, "b64": False, "crit": ["b64"]}),
+    ),
+    "b64 without crit": ("header", lambda: signed_by_hand({**RS, "b64": True})),
+    "a token of another type": ("header", lambda: ONE.sign(claims(NOW), typ="logout+jwt")),
+    "a state of this server": ("header", lambda: ONE.sign(claims(NOW), typ="mcp-rs+jwt")),
+    "typ is a number": ("header", lambda: signed_by_hand({**RS, "typ": 1})),
+    "a header with a duplicate member": (
+        "header",
+        lambda: signed_by_hand(b'{"alg":"none","alg":"RS256","kid":"rsa"}'),
+    ),
+    "a header that is a list": ("header", lambda: signed_by_hand(["RS256"])),
+    "a header that is no JSON": ("header", lambda: signed_by_hand(b"alg=RS256")),
+    "a header of one character": ("header", lambda: "e.e30.AA"),
+    "claims with a duplicate member": (
+        "claims",
+        lambda: signed_by_hand(RS, json.dumps(claims(NOW)).replace("{", '{"sub":"bob",', 1).encode()),
+    ),
+    "claims that are a list": ("claims", lambda: signed_by_hand(RS, [])),
+    "claims that are no JSON": ("claims", lambda: signed_by_hand(RS, b"\xff")),
+    "changed claims": ("signature", swapped_payload),
+    "no signature": ("malformed", lambda: ONE.sign(claims(NOW)).rpartition(".")[0] + "."),
+    "a cut signature": ("signature", lambda: ONE.sign(claims(NOW))[:-4]),
+    "two parts": ("malformed", lambda: "e30.e30"),
+    "five parts, as a JWE": ("malformed", lambda: "e30.e30.e30.e30.e30"),
+    "no JWT at all": ("malformed", lambda: "opaque-token"),
+    "padding": ("malformed", lambda: ONE.sign(claims(NOW)) + "="),
+    "another issuer": ("issuer", lambda: token_with(iss="https://evil.test/")),
+    "another tenant of the issuer": ("issuer", lambda: token_with(iss="https://id.test/other")),
+    "an issuer with a slash more": ("issuer", lambda: token_with(iss=ISSUER + "/")),
+    "several issuers": ("issuer", lambda: signed_by_hand(RS, claims(NOW, iss=[ISSUER]))),
+    "no issuer": ("issuer", lambda: token_with(iss=None)),
+    "another audience": ("audience", lambda: token_with(aud="https://other.test/mcp")),
+    "an audience that begins alike": ("audience", lambda: token_with(aud=AUDIENCE + "/admin")),
+    "an audience with another path by case": ("audience", lambda: token_with(aud="https://mcp.test/MCP")),
+    "an audience with a slash more": ("audience", lambda: token_with(aud=AUDIENCE + "/")),
+    "an audience with a port": ("audience", lambda: token_with(aud="https://mcp.test:443/mcp")),
+    "an audience that is the host alone": ("audience", lambda: token_with(aud="https://mcp.test")),
+    "an empty list of audiences": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud=[]))),
+    "audiences that are no texts": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud=[[AUDIENCE], 7]))),
+    "an audience that is a part": ("audience", lambda: token_with(aud=AUDIENCE[:-1])),
+    "the client as audience, as in an ID token": ("audience", lambda: token_with(aud="app")),
+    "no audience": ("audience", lambda: token_with(aud=None)),
+    "an audience that is an object": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud={AUDIENCE: 1}))),
+    "expired": ("expired", lambda: token_with(exp=NOW - 1)),
+    "expired this instant": ("expired", lambda: token_with(exp=NOW)),
+    "no expiry": ("exp", lambda: token_with(exp=None)),
+    "an expiry that is a text": ("exp", lambda: signed_by_hand(RS, claims(NOW, exp="9999999999"))),
+    "an expiry that is true": ("exp", lambda: signed_by_hand(RS, claims(NOW, exp=True))),
+    "an expiry beyond numbers": ("claims", lambda: signed_by_hand(RS, b'{"exp":1e999}')),
+    "not yet valid": ("not_yet_valid", lambda: token_with(nbf=NOW + LEEWAY_S + 1)),
+    "from the future": ("not_yet_valid", lambda: token_with(iat=NOW + LEEWAY_S + 1)),
+    "nbf that is a text": ("nbf", lambda: signed_by_hand(RS, claims(NOW, nbf="0"))),
+    "no subject": ("subject", lambda: token_with(sub=None)),
+    "an empty subject": ("subject", lambda: token_with(sub="")),
+    "a subject that is a number": ("subject", lambda: signed_by_hand(RS, claims(NOW, sub=7))),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_token_that_is_not_good_is_refused_as_one(attack: str) -> None:
+    reason, made = ATTACKS[attack]
+    refused = refusal(f"Bearer {made()}")
+    assert (refused.reason, refused.error) == (f"token_{reason}", "invalid_token")
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Basic YTpi", "Basic YTpi, Bearer e30.e30.e30", "Bear er", "DPoP x"]
+)
+def test_a_request_without_a_token_is_told_to_get_one_and_nothing_else(header: str | None) -> None:
+    refused = refusal(header)
+    assert (refused.reason, refused.error) == ("no_token", None)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Bearer {token}, Bearer {token}",
+        "Bearer {token},{token}",
+        "Bearer {token} {token}",
+        "Bearer",
+        "Bearer  ",
+        "Bearer\x00{token}",
+        "Bearer {token}\n",
+        "Bearer é",
+        "Bearer token={token};",
+        "Bearer " + "a" * MAX_TOKEN,
+    ],
+)
+def test_a_header_that_is_no_single_token_is_malformed(form: str) -> None:
+    refused = refusal(form.format(token=ONE.sign(claims(NOW))))
+    expected = (
+        ("no_token", None) if form.startswith("Bearer\x00") else ("authorization_header", "invalid_request")
+    )
+    assert (refused.reason, refused.error) == expected
+
+
+def test_a_token_counts_in_no_other_place() -> None:
+    token = ONE.sign(claims(NOW))
+    headers = {"x-authorization": f"Bearer {token}", "cookie": f"access_token={token}"}
+    with pytest.raises(Unauthorized):
+        authenticator(CLOCK).caller(headers, {"jwt": {"claims": claims(NOW)}})
+
+
+def test_nothing_of_a_token_is_in_what_is_said_about_it() -> None:
+    refused = refusal(f"Bearer {token_with(aud='secret-audience', sub='secret-subject')}")
+    assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
+
+
+def test_an_issuer_that_does_not_answer_is_nobodys_bad_token() -> None:
+    class Down:
+        def find(self, kid: str, algorithm: str) -> Any:
+            raise IssuerUnavailable("issuer_timeout")
+
+    good = authenticator(CLOCK)
+    down = type(good)(good.issuer, good.audience, good.algorithms, Down(), CLOCK)
+    with pytest.raises(IssuerUnavailable):
+        down.caller({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
+
+
+@given(st.text(max_size=60))
+def test_no_header_is_anything_but_a_token_or_a_refusal(header: str) -> None:
+    for value in (header, f"Bearer {header}"):
+        try:
+            assert bearer_token(value) in value
+        except Unauthorized as refused:
+            assert refused.reason in ("no_token", "authorization_header")  # noqa: PT017 - either may happen
+
+
+@given(st.integers(min_value=0, max_value=10_000), st.sampled_from("Aa0-_.=+/ é"))
+def test_a_token_with_another_character_in_it_is_refused(position: int, character: str) -> None:
+    token = RSA.sign(claims(NOW))
+    at = position % len(token)
+    changed = token[:at] + character + token[at + 1 :]
+    if changed != token:
+        refusal(f"Bearer {changed}")

@@ -1,0 +1,57 @@
+"""What verifying tokens costs: in time beside PyJWT alone, and in imports before the first token."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from timeit import repeat
+
+import jwt
+import pytest
+
+from mcp_roundtrip.testing.clock import FakeClock
+from support.issuer import AUDIENCE, ISSUER, ONE, RSA, Key, authenticator, claims
+
+ROUNDS, CALLS = 7, 200
+
+
+@pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
+def test_a_token_of_a_known_key_costs_at_most_three_times_what_pyjwt_needs(key: Key) -> None:
+    now = time.time()
+    ours, token, public = authenticator(FakeClock(now)), key.sign(claims(now)), key.private.public_key()
+    headers = {"authorization": f"Bearer {token}"}
+
+    def alone() -> None:
+        jwt.decode(token, public, algorithms=[key.algorithm], audience=AUDIENCE, issuer=ISSUER)
+
+    here = min(repeat(lambda: ours.caller(headers, {}), number=CALLS, repeat=ROUNDS))
+    assert here <= 3 * min(repeat(alone, number=CALLS, repeat=ROUNDS))
+
+
+CHALLENGED = """
+import json, os, sys
+os.environ |= {
+    "MCP_AUTH_MODE": "bearer",
+    "MCP_AUDIENCE": "https://mcp.test/mcp",
+    "MCP_TOKEN_ISSUER": "https://id.test",
+    "POWERTOOLS_SERVICE_NAME": "test",
+}
+from mcp_roundtrip import Server
+server = Server("x")
+def ask(method, path):
+    context = {"http": {"method": method, "path": path}, "stage": "$default"}
+    event = {"version": "2.0", "rawPath": path, "headers": {}, "requestContext": context, "body": "{}"}
+    return server.lambda_handler(event, None)["statusCode"]
+assert ask("GET", "/.well-known/oauth-protected-resource/mcp") == 200
+assert ask("POST", "/mcp") == 401
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_whoever_has_no_token_costs_no_cryptography_and_no_http() -> None:
+    done = subprocess.run([sys.executable, "-c", CHALLENGED], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stderr))
+    assert loaded.isdisjoint({"jwt", "cryptography", "ssl", "http.client", "boto3", "asyncio"})
+    assert "mcp_roundtrip.auth.fetch" not in loaded

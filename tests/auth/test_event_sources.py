@@ -1,0 +1,78 @@
+"""Challenges and metadata, as they leave the function for each event source."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Server
+from mcp_roundtrip.local.samples import Event
+from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip.testing.environment import AUDIENCE, make_ports
+from support.issuer import ISSUER, ONE, authenticator, claims
+from support.messages import call
+from support.sources import HTTP_SOURCES, sent_by, with_context, with_header
+
+ROOT = "/.well-known/oauth-protected-resource"
+METADATA = f'resource_metadata="https://mcp.test{ROOT}/mcp"'
+CLOCK = FakeClock()
+PORTS = make_ports(clock=CLOCK, auth=authenticator(CLOCK), authorization_server=ISSUER)
+
+server = Server("databases", ports=lambda: PORTS)
+
+
+@server.tool(scopes=["db:read"])
+def read() -> str:
+    return "row"
+
+
+@server.tool(scopes=["db:admin", "billing"])
+def drop() -> str:
+    return "gone"
+
+
+def answer(event: Event) -> tuple[int, str | None, Any]:
+    """Status, challenge and body."""
+    response = server.lambda_handler(event, None)
+    lists = {name: values[0] for name, values in response.get("multiValueHeaders", {}).items()}
+    headers = response.get("headers", lists)
+    return response["statusCode"], headers.get("www-authenticate"), json.loads(response["body"])
+
+
+def with_token(event: Event, *tokens: str) -> Event:
+    return with_header(event, "authorization", *(f"Bearer {token}" for token in tokens))
+
+
+def got(source: str, path: str) -> Event:
+    event = {**sent_by(source, call("read"), path), "body": ""}
+    if "http" in event["requestContext"]:
+        return with_context(event, http={**event["requestContext"]["http"], "method": "GET"})
+    return {**event, "httpMethod": "GET"}
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_every_source_brings_tokens_and_gets_challenges(source: str) -> None:
+    first = 'scope="billing db:admin db:read"'
+    good, late = (ONE.sign(claims(now)) for now in (CLOCK.now, CLOCK.now - 301))
+    event, drops = sent_by(source, call("read")), sent_by(source, call("drop"))
+    assert answer(event)[:2] == (401, f"Bearer {first}, {METADATA}")
+    assert answer(with_token(event, late))[:2] == (401, f'Bearer error="invalid_token", {first}, {METADATA}')
+    assert answer(with_token(event, good))[:2] == (200, None)
+    insufficient = f'Bearer error="insufficient_scope", scope="db:admin billing", {METADATA}'
+    assert answer(with_token(drops, good))[:2] == (403, insufficient)
+
+
+@pytest.mark.parametrize("source", ["rest_api", "http_api_1_0", "alb_multi_value"])
+def test_of_several_tokens_none_counts(source: str) -> None:
+    good = ONE.sign(claims(CLOCK.now))
+    status, challenge, _ = answer(with_token(sent_by(source, call("read")), good, good))
+    assert (status, challenge is not None and 'error="invalid_request"' in challenge) == (400, True)
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+@pytest.mark.parametrize("path", [ROOT, f"{ROOT}/mcp"])
+def test_every_source_serves_the_metadata_at_both_addresses(source: str, path: str) -> None:
+    status, _, document = answer(got(source, path))
+    assert (status, document["resource"], document["authorization_servers"]) == (200, AUDIENCE, [ISSUER])

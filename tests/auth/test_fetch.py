@@ -1,0 +1,152 @@
+"""Documents from servers on this computer: those that behave, and those that do not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+
+from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Reply, Request
+
+
+@contextmanager
+def serving(respond: Callable[[Request], Reply]) -> Iterator[str]:
+    with closing(HttpServer(respond, max_body=0).start()) as server:
+        yield server.url
+
+
+def failure(url: str, timeout_s: float = 3.0) -> IssuerUnavailable:
+    with pytest.raises(IssuerUnavailable) as failed:
+        fetch(url, timeout_s)
+    return failed.value
+
+
+def test_a_document_is_fetched_with_its_query() -> None:
+    seen: list[Request] = []
+
+    def respond(request: Request) -> Reply:
+        seen.append(request)
+        return Reply(200, body=b"{}")
+
+    with serving(respond) as url:
+        assert fetch(f"{url}/keys?p=policy", 3.0) == b"{}"
+        assert fetch(url, 3.0) == b"{}"
+    assert [(each.method, each.target) for each in seen] == [("GET", "/keys?p=policy"), ("GET", "/")]
+
+
+def test_a_redirect_is_not_followed() -> None:
+    seen: list[str] = []
+
+    def respond(request: Request) -> Reply:
+        seen.append(request.target)
+        return Reply(302, (("location", "/elsewhere"),))
+
+    with serving(respond) as url:
+        refused = failure(f"{url}/keys")
+    assert (refused.reason, refused.is_answer, seen) == ("issuer_status_302", True, ["/keys"])
+
+
+@pytest.mark.parametrize(("status", "is_answer"), [(404, True), (403, True), (500, False), (503, False)])
+def test_another_status_is_an_answer_unless_the_server_is_in_trouble(status: int, is_answer: bool) -> None:
+    with serving(lambda request: Reply(status, body=b'{"keys":[]}')) as url:
+        refused = failure(url)
+    assert (refused.reason, refused.is_answer) == (f"issuer_status_{status}", is_answer)
+
+
+def test_a_document_of_the_largest_size_is_read_and_no_larger_one() -> None:
+    bodies = {"/fits": b"x" * MAX_DOCUMENT, "/does-not": b"x" * (MAX_DOCUMENT + 1)}
+    with serving(lambda request: Reply(200, body=bodies[request.target])) as url:
+        assert len(fetch(f"{url}/fits", 3.0)) == MAX_DOCUMENT
+        assert failure(f"{url}/does-not").reason == "issuer_document_too_large"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://id.test/keys",
+        "http://127.0.0.1.evil.test/keys",
+        "http://localhost.evil.test/keys",
+        "http://127.0.0.2/keys",
+        "file:///etc/passwd",
+        "ftp://id.test/keys",
+        "https:///keys",
+        "https://user:secret@id.test/keys",
+        "https://id.test:port/keys",
+        "https://[id.test/keys",
+        "https://id test/keys",
+        "keys",
+    ],
+)
+def test_only_https_is_spoken_with_other_computers(url: str) -> None:
+    refused = failure(url)
+    assert (refused.reason, refused.is_answer) == ("issuer_url", False)
+
+
+def test_a_server_that_is_not_there_is_said_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    assert failure(f"http://127.0.0.1:{port}/keys").reason == "issuer_ConnectionRefusedError"
+
+
+def test_a_server_without_a_certificate_is_not_believed() -> None:
+    with serving(lambda request: Reply(200, body=b"{}")) as url:
+        assert failure(url.replace("http://", "https://")).reason == "issuer_SSLError"
+
+
+@contextmanager
+def dripping(first: bytes) -> Iterator[str]:
+    """Sends `first`, and then a character now and then, for as long as somebody listens."""
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(first)
+                while not over.wait(0.02):
+                    connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nx-",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n",
+    ],
+    ids=["status", "headers", "body", "body of a length"],
+)
+def test_a_server_that_never_ends_costs_the_time_that_was_given(first: bytes) -> None:
+    with dripping(first) as url:
+        before = time.monotonic()
+        assert failure(url, 0.3).reason == "issuer_timeout"
+        assert 0.3 <= time.monotonic() - before < 1.5
+
+
+def test_what_is_no_http_is_said_so() -> None:
+    def babble(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"220 smtp.test ready\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=babble, args=(listener,))
+        thread.start()
+        assert failure(f"http://127.0.0.1:{listener.getsockname()[1]}").reason == "issuer_BadStatusLine"
+        thread.join()

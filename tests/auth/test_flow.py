@@ -1,0 +1,249 @@
+"""A client without a token gets itself one, and more scopes when a tool needs them: all of it over HTTP."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip.local.events import to_event, to_reply
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Reply, Request, Route
+from mcp_roundtrip.settings import load
+from mcp_roundtrip.testing.environment import Remembered
+from support.authorization_server import PATH, AuthorizationServer, authorization_server
+from support.issuer import ONE, RSA, TWO, jwks
+from support.messages import call, headers
+from support.signed_in_client import Kept, signed_in_client
+
+ROUTE = Route("ANY", "$default", "function")
+
+
+def databases(**given: Any) -> Server:
+    server = Server("databases", scopes={"db:admin": ["db:write"], "db:write": ["db:read"]}, **given)
+
+    @server.tool(scopes=["db:read"])
+    def read(ctx: Context) -> str:
+        assert ctx.principal is not None
+        return ctx.principal.subject
+
+    @server.tool(scopes=["db:write", "billing"])
+    def write() -> str:
+        return "written"
+
+    return server
+
+
+@dataclass
+class Deployed:
+    """A server behind HTTP, with settings as in an environment; `observer` has its log."""
+
+    url: str
+    issuer: AuthorizationServer
+    observer: Remembered
+
+    def post(self, token: str | None, tool: str = "read") -> httpx2.Response:
+        body = call(tool)
+        given = {} if token is None else {"authorization": f"Bearer {token}"}
+        return httpx2.post(self.url, content=json.dumps(body), headers={**headers(body), **given})
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why somebody was refused, or could not be judged."""
+        refused = [str(fields["reason"]) for event, fields in self.observer.events if event == "unauthorized"]
+        return refused + [str(getattr(error, "reason", error)) for _, error in self.observer.failures]
+
+
+def remapped(reply: Reply) -> Reply:
+    """As a REST API passes it on: under a name of its own ("Amazon API Gateway important notes")."""
+    renamed = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
+    return replace(reply, headers=tuple((renamed.get(name, name), value) for name, value in reply.headers))
+
+
+@contextmanager
+def deployed(
+    issuer: AuthorizationServer, *, mode: str = "bearer", is_rest_api: bool = False, **given: Any
+) -> Iterator[Deployed]:
+    observer = Remembered()
+    at: dict[str, str] = {}
+
+    def respond(request: Request) -> Reply:
+        event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
+        reply = to_reply(json.dumps(server.lambda_handler(event, None)).encode())
+        return remapped(reply) if is_rest_api else reply
+
+    with closing(HttpServer(respond, max_body=1_000_000)) as listening:
+        at["url"] = f"{listening.url}/mcp"
+        environment = {
+            "MCP_AUTH_MODE": mode,
+            "MCP_AUDIENCE": at["url"],
+            "MCP_TOKEN_ISSUER": issuer.issuer,
+            **{f"MCP_{name.upper()}": value for name, value in given.pop("settings", {}).items()},
+        }
+        ports = replace(wiring.make_ports(load(environment)), observer=observer)
+        server = databases(ports=lambda: ports, **given)
+        listening.start()
+        yield Deployed(at["url"], issuer, observer)
+
+
+@pytest.fixture
+def issuer() -> Iterator[AuthorizationServer]:
+    with authorization_server() as found:
+        yield found
+
+
+# -- the official client --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationServer, mode: str) -> None:
+    with deployed(issuer) as server:
+        kept = Kept()
+        async with signed_in_client(server.url, kept, mode) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "write"]
+            assert issuer.scopes == ["billing db:read"]
+            read = await client.call_tool("read", {})
+            assert read.content[0].text == "alice"
+            assert len(issuer.scopes) == 1
+            written = await client.call_tool("write", {})
+            assert written.content[0].text == "written"
+        assert [set(scopes.split()) for scopes in issuer.scopes[1:]] == [{"billing", "db:read", "db:write"}]
+        assert issuer.asked[f"{PATH}/register"] == 1
+
+
+@pytest.mark.anyio
+async def test_behind_a_rest_api_the_client_finds_the_metadata_and_cannot_step_up(
+    issuer: AuthorizationServer,
+) -> None:
+    """So such an endpoint has to have all scopes asked for at first."""
+    with deployed(issuer, is_rest_api=True) as server:
+        async with signed_in_client(server.url, Kept()) as client:
+            assert (await client.call_tool("read", {})).content[0].text == "alice"
+            with pytest.raises(MCPError):
+                await client.call_tool("write", {})
+    assert issuer.scopes == ["billing db:read"]
+    with deployed(issuer, is_rest_api=True, initial_scopes=["billing", "db:write"]) as server:
+        async with signed_in_client(server.url, Kept()) as client:
+            assert (await client.call_tool("write", {})).content[0].text == "written"
+
+
+@pytest.mark.anyio
+async def test_a_hidden_tool_never_makes_the_client_ask_for_more(issuer: AuthorizationServer) -> None:
+    with deployed(issuer, hide_unauthorized=True, initial_scopes=["db:read"]) as server:
+        async with signed_in_client(server.url, Kept()) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
+            with pytest.raises(MCPError) as unknown:
+                await client.call_tool("write", {})
+    assert unknown.value.error.code == -32602
+    assert issuer.scopes == ["db:read"]
+
+
+# -- tokens and keys over HTTP --------------------------------------------------------------------------
+
+
+def test_keys_are_fetched_once_and_again_when_they_change(issuer: AuthorizationServer) -> None:
+    with deployed(issuer) as server:
+        for _ in range(3):
+            assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
+        assert issuer.asked[f"{PATH}/keys"] == 1
+        issuer.keys.insert(0, TWO)
+        # Less than a minute after the last question: the new key is not known yet.
+        assert server.post(issuer.token(server.url, scope="db:read")).status_code == 401
+        assert server.reasons == ["token_unknown_key"]
+
+
+def test_the_location_of_the_keys_can_be_configured(issuer: AuthorizationServer) -> None:
+    settings = {"token_jwks_uri": f"{issuer.issuer}/keys", "token_algorithms": "RS256"}
+    issuer.keys = [RSA]
+    with deployed(issuer, settings=settings) as server:
+        assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
+        issuer.keys = [ONE]
+        assert server.post(issuer.token(server.url, scope="db:read")).status_code == 401
+    assert issuer.asked == {f"{PATH}/keys": 1}
+
+
+def test_a_token_of_another_endpoint_is_refused_and_the_client_is_told_where_to_get_one(
+    issuer: AuthorizationServer,
+) -> None:
+    with deployed(issuer) as server:
+        answer = server.post(issuer.token("https://other.test/mcp"))
+        assert answer.status_code == 401
+        challenge = answer.headers["www-authenticate"]
+        assert challenge.startswith(
+            'Bearer error="invalid_token", scope="billing db:read", resource_metadata="'
+        )
+        metadata = httpx2.get(challenge.rpartition('="')[2].rstrip('"')).json()
+        assert (metadata["resource"], metadata["authorization_servers"]) == (server.url, [issuer.issuer])
+        assert server.reasons == ["token_audience"]
+        assert "error" not in server.post(None).headers["www-authenticate"]
+
+
+def test_a_second_authorization_header_is_a_malformed_request(issuer: AuthorizationServer) -> None:
+    with deployed(issuer) as server:
+        body, token = call("read"), issuer.token(server.url, scope="db:read")
+        twice = [*headers(body).items(), *[("authorization", f"Bearer {token}")] * 2]
+        answer = httpx2.post(server.url, content=json.dumps(body), headers=twice)
+        assert answer.status_code == 400
+        assert 'error="invalid_request"' in answer.headers["www-authenticate"]
+
+
+def test_a_token_in_the_query_is_no_token(issuer: AuthorizationServer) -> None:
+    with deployed(issuer) as server:
+        body, token = call("read"), issuer.token(server.url, scope="db:read")
+        url = f"{server.url}?access_token={token}"
+        assert httpx2.post(url, content=json.dumps(body), headers=headers(body)).status_code == 401
+
+
+HTML = Reply(200, (("content-type", "text/html"),), b"<!doctype html><title>Sign in</title>")
+
+BROKEN = {
+    "down": (Reply(503), "issuer_status_503"),
+    "gone": (Reply(404), "issuer_status_404"),
+    "a redirect": (Reply(302, (("location", "/elsewhere"),)), "issuer_status_302"),
+    "a page": (HTML, "issuer_jwks"),
+    "huge": (Reply(200, body=b'{"keys":[' + b"{}," * 1_000_000 + b"{}]}"), "issuer_document_too_large"),
+    "its private key": (Reply(200, body=jwks(ONE.jwk(private=True))), "issuer_no_keys"),
+    "two keys of one name": (Reply(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
+    "no keys": (Reply(200, body=b'{"keys":[]}'), "issuer_no_keys"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_without_keys_nobody_is_sent_to_sign_in_again(issuer: AuthorizationServer, how: str) -> None:
+    reply, reason = BROKEN[how]
+    issuer.documents[f"{PATH}/keys"] = reply
+    with deployed(issuer) as server:
+        for _ in range(3):
+            answer = server.post(issuer.token(server.url, scope="db:read"))
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, -32603)
+            assert "www-authenticate" not in answer.headers
+            assert reason not in answer.text
+        assert server.reasons == [reason] * 3
+        assert issuer.asked[f"{PATH}/keys"] == 1
+        assert server.post(None).status_code == 401
+
+
+def test_behind_an_authorizer_nothing_is_fetched_and_the_metadata_is_there(
+    issuer: AuthorizationServer,
+) -> None:
+    with deployed(issuer, mode="jwt") as server:
+        assert server.post(issuer.token(server.url)).status_code == 401
+        root = server.url.removesuffix("/mcp")
+        for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+            assert httpx2.get(root + path).json()["authorization_servers"] == [issuer.issuer]
+    assert not issuer.asked

@@ -1,0 +1,211 @@
+"""How often an issuer is asked, and what is done while it does not answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.issuer import metadata_urls
+from mcp_roundtrip.auth.issuer_keys import FRESH_S, REFRESH_S, RETRY_S, TIMEOUT_S, USABLE_S, IssuerKeys
+from mcp_roundtrip.testing.clock import FakeClock
+from support.issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
+
+DOWN = IssuerUnavailable("issuer_timeout")
+
+
+class Asked:
+    """Keys of an issuer that can go down, and come up with other keys."""
+
+    def __init__(self, answer: bytes | Exception | None = None) -> None:
+        self.clock = FakeClock()
+        self.documents = Documents({JWKS_URI: jwks(ONE) if answer is None else answer}, self.clock)
+        self.keys = IssuerKeys(ISSUER, JWKS_URI, self.documents.fetch, self.clock)
+
+    def answers(self, answer: bytes | Exception) -> None:
+        self.documents.found[JWKS_URI] = answer
+
+    def knows(self, kid: str) -> bool:
+        return self.keys.find(kid, "ES256") is not None
+
+    @property
+    def times(self) -> int:
+        return len(self.documents.asked)
+
+
+def test_an_issuer_is_asked_at_the_first_token_and_an_hour_later() -> None:
+    asked = Asked()
+    assert asked.times == 0
+    assert all(asked.knows("one") for _ in range(100))
+    asked.clock.advance(FRESH_S - 1)
+    assert asked.knows("one")
+    assert asked.times == 1
+    asked.clock.advance(1)
+    assert all(asked.knows("one") for _ in range(100))
+    assert asked.times == 2
+
+
+def test_a_new_key_is_found_at_its_first_token() -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(jwks(ONE, TWO))
+    asked.clock.advance(REFRESH_S)
+    assert asked.knows("two")
+    assert asked.times == 2
+
+
+def test_a_key_that_was_withdrawn_is_good_for_an_hour_at_most() -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(jwks(TWO))
+    asked.clock.advance(FRESH_S)
+    assert not asked.knows("one")
+    assert asked.knows("two")
+
+
+def test_a_flood_of_unknown_keys_costs_one_question_a_minute() -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    for number in range(600):
+        asked.clock.advance(0.5)
+        assert not asked.knows(f"forged-{number}")
+        assert asked.knows("one")
+    assert asked.times == 1 + 300 // REFRESH_S
+
+
+def test_the_keys_at_hand_are_used_for_a_day_while_the_issuer_is_down() -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(DOWN)
+    for _ in range(23):
+        asked.clock.advance(3_600)
+        assert asked.knows("one")
+    asked.clock.advance(USABLE_S - 23 * 3_600)
+    with pytest.raises(IssuerUnavailable):
+        asked.knows("one")
+    asked.answers(jwks(ONE))
+    asked.clock.advance(RETRY_S)
+    assert asked.knows("one")
+
+
+def test_a_hanging_issuer_costs_one_request_its_time_and_not_the_next_ones() -> None:
+    asked = Asked(DOWN)
+    asked.documents.takes_s = TIMEOUT_S
+    before = asked.clock.now
+    for _ in range(50):
+        with pytest.raises(IssuerUnavailable) as failed:
+            asked.knows("one")
+    assert failed.value.reason == "issuer_timeout"
+    assert asked.clock.now - before == TIMEOUT_S
+    asked.clock.advance(RETRY_S)
+    with pytest.raises(IssuerUnavailable):
+        asked.knows("one")
+    assert asked.times == 2
+
+
+def test_an_unknown_key_is_not_called_wrong_while_nobody_can_ask_for_the_newest_ones() -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(DOWN)
+    assert not asked.knows("two")
+    asked.clock.advance(REFRESH_S)
+    for _ in range(10):
+        with pytest.raises(IssuerUnavailable):
+            asked.knows("two")
+        assert asked.knows("one")
+    assert asked.times == 2
+
+
+@pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
+def test_an_issuer_that_withdraws_all_its_keys_leaves_none_to_go_by(page: bytes) -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(page)
+    asked.clock.advance(FRESH_S)
+    with pytest.raises(IssuerUnavailable) as failed:
+        asked.knows("one")
+    assert failed.value.reason == "issuer_no_keys"
+    asked.answers(jwks(ONE))
+    asked.clock.advance(RETRY_S)
+    assert asked.knows("one")
+
+
+@pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b'{"keys":{}}'])
+def test_a_document_that_is_no_key_set_replaces_none(page: bytes) -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(page)
+    asked.clock.advance(FRESH_S)
+    assert asked.knows("one")
+    with pytest.raises(IssuerUnavailable) as failed:
+        asked.knows("two")
+    assert failed.value.reason == "issuer_jwks"
+
+
+def test_looking_for_the_keys_and_getting_them_takes_three_seconds_together() -> None:
+    clock, urls = FakeClock(), list(metadata_urls(ISSUER))
+    absent = IssuerUnavailable("issuer_status_404", is_answer=True)
+    documents = Documents(dict.fromkeys(urls, absent), clock, takes_s=1.4)
+    documents.found[urls[2]] = json.dumps({"issuer": ISSUER, "jwks_uri": JWKS_URI}).encode()
+    documents.found[JWKS_URI] = jwks(ONE)
+    keys, before = IssuerKeys(ISSUER, None, documents.fetch, clock), clock.now
+    with pytest.raises(IssuerUnavailable) as failed:
+        keys.find("one", "ES256")
+    assert failed.value.reason == "issuer_timeout"
+    assert clock.now - before <= TIMEOUT_S + 1e-6
+    clock.advance(RETRY_S)
+    documents.takes_s = 0.5
+    assert keys.find("one", "ES256") is not None
+    assert documents.asked[-4:] == [*urls, JWKS_URI]
+
+
+def test_many_threads_ask_once() -> None:
+    clock, asked, all_there = FakeClock(), list[str](), threading.Barrier(16)
+
+    def fetch(url: str, timeout_s: float) -> bytes:
+        asked.append(url)
+        return jwks(ONE)
+
+    keys = IssuerKeys(ISSUER, JWKS_URI, fetch, clock)
+
+    def find(_: int) -> bool:
+        all_there.wait()
+        return keys.find("one", "ES256") is not None
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(find, range(16)))
+    assert asked == [JWKS_URI]
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["one", "two", "forged"]), st.integers(0, 7_200), st.sampled_from("ABD")),
+    max_size=60,
+)
+
+
+@given(STEPS)
+def test_an_issuer_is_never_asked_more_often_than_it_may_be(steps: list[tuple[str, int, str]]) -> None:
+    asked, moments = Asked(), list[float]()
+    answers: dict[str, bytes | Exception] = {"A": jwks(ONE), "B": jwks(ONE, TWO), "D": DOWN}
+    good_at: float | None = None
+    for kid, seconds, answer in steps:
+        asked.clock.advance(seconds)
+        asked.answers(answers[answer])
+        before, now = asked.times, asked.clock.now
+        try:
+            known = asked.knows(kid)
+            assert not known or kid != "forged"
+        except IssuerUnavailable:
+            known = False
+        assert asked.times - before <= 1
+        if asked.times > before:
+            moments.append(now)
+            good_at = now if answer != "D" else good_at
+        assert not known or (good_at is not None and now - good_at < USABLE_S)
+    assert all(later - earlier >= RETRY_S for earlier, later in pairwise(moments))

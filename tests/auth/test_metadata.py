@@ -1,0 +1,85 @@
+"""Protected resource metadata and the challenges that lead to it."""
+
+from __future__ import annotations
+
+import pytest
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    extract_field_from_www_auth,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+)
+from mcp.shared.auth import ProtectedResourceMetadata
+
+from mcp_roundtrip.auth.metadata import WELL_KNOWN, ResourceMetadata
+from support.issuer import ISSUER
+
+MCP = ResourceMetadata("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
+BARE = ResourceMetadata("https://mcp.test", [ISSUER])
+
+
+def test_the_document_names_the_resource_and_who_issues_tokens_for_it() -> None:
+    assert MCP.document() == {
+        "resource": "https://mcp.test/mcp",
+        "authorization_servers": [ISSUER],
+        "scopes_supported": ["db:read"],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Databases",
+    }
+    assert BARE.document().keys() == {"resource", "authorization_servers", "bearer_methods_supported"}
+    read = ProtectedResourceMetadata.model_validate(MCP.document())
+    assert [str(server) for server in read.authorization_servers] == [ISSUER]
+
+
+@pytest.mark.parametrize(
+    ("resource", "url"),
+    [
+        ("https://mcp.test/mcp", "https://mcp.test/.well-known/oauth-protected-resource/mcp"),
+        ("https://mcp.test/a/b/", "https://mcp.test/.well-known/oauth-protected-resource/a/b"),
+        ("https://mcp.test", "https://mcp.test/.well-known/oauth-protected-resource"),
+        ("https://mcp.test/", "https://mcp.test/.well-known/oauth-protected-resource"),
+        ("https://mcp.test:8443/mcp", "https://mcp.test:8443/.well-known/oauth-protected-resource/mcp"),
+    ],
+)
+def test_the_document_is_where_the_official_client_looks_for_it(resource: str, url: str) -> None:
+    metadata = ResourceMetadata(resource, [ISSUER])
+    assert metadata.url == url
+    looked_at = build_protected_resource_metadata_discovery_urls(None, resource)
+    served = {url.split("/.well-known", maxsplit=1)[0] + path for path in metadata.paths}
+    assert {each.removesuffix("/") for each in looked_at} <= served
+    assert WELL_KNOWN in metadata.paths
+
+
+class Challenged:
+    """A response with this header, for the official client's readers."""
+
+    def __init__(self, challenge: str, status: int = 401) -> None:
+        import httpx2
+
+        self.response = httpx2.Response(status, headers={"www-authenticate": challenge})
+
+
+def test_a_challenge_without_a_token_has_no_error() -> None:
+    challenge = MCP.challenge()
+    assert challenge == f'Bearer scope="db:read", resource_metadata="{MCP.url}"'
+    response = Challenged(challenge).response
+    assert extract_scope_from_www_auth(response) == "db:read"
+    assert extract_resource_metadata_from_www_auth(response) == MCP.url
+    assert extract_field_from_www_auth(response, "error") is None
+
+
+def test_a_challenge_for_more_names_all_scopes_at_once() -> None:
+    challenge = MCP.challenge("insufficient_scope", ["db:write", "db:drop"])
+    response = Challenged(challenge, 403).response
+    assert extract_field_from_www_auth(response, "error") == "insufficient_scope"
+    assert extract_scope_from_www_auth(response) == "db:write db:drop"
+    assert extract_resource_metadata_from_www_auth(response) == MCP.url
+
+
+def test_a_challenge_where_no_scope_is_known_has_none() -> None:
+    assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
+
+
+def test_what_a_quoted_string_cannot_hold_is_escaped_or_left_out() -> None:
+    odd = ResourceMetadata('https://mcp.test/a"b\\c\r\nd', [ISSUER])
+    assert odd.challenge().endswith('/a\\"b\\\\cd"')

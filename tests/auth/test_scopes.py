@@ -1,0 +1,129 @@
+"""Scope hierarchies: what is granted, what it implies, and that both are laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.auth.scopes import Scopes, scope_tokens
+from mcp_roundtrip.errors import DefinitionError
+
+DATABASE = Scopes.of({"admin": ["write", "billing"], "write": ["read"]})
+
+NAMES = st.sampled_from([f"s{number}" for number in range(8)])
+GRANTED = st.frozensets(NAMES)
+# Edges lead from lower to higher numbers alone: no cycles.
+HIERARCHIES = st.dictionaries(NAMES, st.lists(NAMES, max_size=4)).map(
+    lambda drawn: {name: [each for each in narrower if each > name] for name, narrower in drawn.items()}
+)
+
+
+@pytest.mark.parametrize(
+    ("granted", "required", "suffices"),
+    [
+        (["read"], ["read"], True),
+        (["write"], ["read"], True),
+        (["admin"], ["read", "billing"], True),
+        (["read"], ["write"], False),
+        (["write"], ["billing"], False),
+        (["write", "billing"], ["read", "billing"], True),
+        ([], [], True),
+        ([], ["read"], False),
+        (["other"], ["read"], False),
+        (["Read"], ["read"], False),
+    ],
+)
+def test_a_broader_scope_implies_narrower_ones(
+    granted: Sequence[str], required: Sequence[str], suffices: bool
+) -> None:
+    assert DATABASE.suffice(granted, required) is suffices
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [
+        {"a": ["a"]},
+        {"a": ["b"], "b": ["a"]},
+        {"a": ["b"], "b": ["c"], "c": ["d", "b"]},
+        {"a": "b"},
+        {"a": ["b c"]},
+        {"a b": ["c"]},
+        {"": ["c"]},
+        {"a": ['b"']},
+        {"a": ["b\\"]},
+        {"a": ["é"]},
+        {"a": ["b\n"]},
+        {"a": ["x" * 257]},
+        {"a": [7]},
+        {"a": ["offline_access"]},
+        {"offline_access": ["a"]},
+    ],
+)
+def test_a_hierarchy_that_is_none_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
+    with pytest.raises(DefinitionError):
+        Scopes.of(hierarchy)
+
+
+@pytest.mark.parametrize("given_scopes", ["read", ["read write"], [None], [""]])
+def test_what_is_no_list_of_scopes_is_refused(given_scopes: Sequence[str]) -> None:
+    with pytest.raises(DefinitionError):
+        scope_tokens(given_scopes)
+
+
+def test_scopes_keep_their_order_and_are_named_once() -> None:
+    assert scope_tokens(["b", "a", "b"]) == ("b", "a")
+
+
+def test_the_narrowest_scopes_imply_none_of_the_others() -> None:
+    assert DATABASE.narrowest(["admin", "write", "read"]) == ("read",)
+    assert DATABASE.narrowest(["admin", "other"]) == ("admin", "other")
+
+
+def reachable(hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]) -> frozenset[str]:
+    """By the slowest way there is."""
+    further = granted.union(*(hierarchy.get(scope, ()) for scope in granted))
+    return granted if further == granted else reachable(hierarchy, further)
+
+
+@given(HIERARCHIES, GRANTED)
+def test_what_is_implied_is_what_can_be_reached(
+    hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]
+) -> None:
+    assert Scopes.of(hierarchy).expanded(granted) == reachable(hierarchy, granted)
+
+
+@given(HIERARCHIES, GRANTED, GRANTED, GRANTED)
+def test_more_scopes_never_suffice_for_less(
+    hierarchy: Mapping[str, Sequence[str]],
+    granted: frozenset[str],
+    more: frozenset[str],
+    required: frozenset[str],
+) -> None:
+    scopes = Scopes.of(hierarchy)
+    assert scopes.suffice(required, required)
+    assert scopes.expanded(scopes.expanded(granted)) == scopes.expanded(granted)
+    if scopes.suffice(granted, required):
+        assert scopes.suffice(granted | more, required)
+        assert scopes.suffice(more, required) or not scopes.suffice(more, granted)
+
+
+@given(HIERARCHIES, GRANTED)
+def test_the_narrowest_scopes_are_implied_by_all_of_them(
+    hierarchy: Mapping[str, Sequence[str]], among: frozenset[str]
+) -> None:
+    scopes = Scopes.of(hierarchy)
+    narrowest = scopes.narrowest(among)
+    assert set(narrowest) <= among
+    assert all(scopes.expanded([scope]) & set(narrowest) for scope in among)
+
+
+@given(HIERARCHIES, NAMES, NAMES)
+def test_every_cycle_is_refused(hierarchy: dict[str, list[str]], start: str, end: str) -> None:
+    if start not in Scopes.of(hierarchy).expanded([end]):
+        hierarchy[end] = [*hierarchy.get(end, ()), start]
+    hierarchy[start] = [*hierarchy.get(start, ()), end]
+    with pytest.raises(DefinitionError):
+        Scopes.of(hierarchy)

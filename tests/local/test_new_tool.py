@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from mcp_roundtrip.local.catalog import main as catalog
+from mcp_roundtrip.local.new_tool import MAX_NAME, NewToolError, main, planned, write
+from mcp_roundtrip.local.new_tool_files import files
+from support.project import ROOT, TOOL, contents, copy_project
+
+BIN = Path(sys.executable).parent
+LONGEST = "a" * MAX_NAME
+TEXT = "Ask before you count."
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the tool TOOL, written by the command in the Makefile."""
+    project = copy_project(tmp_path_factory.mktemp("written"))
+    done = make(project, f"NAME={TOOL}")
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture(scope="module")
+def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which nothing may change."""
+    return copy_project(tmp_path_factory.mktemp("unwritten"))
+
+
+@pytest.fixture
+def project(unwritten: Path) -> Iterator[Path]:
+    before = contents(unwritten)
+    yield unwritten
+    assert contents(unwritten) == before
+
+
+def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
+    """`make new-tool`, with the virtual environment that the tests run in."""
+    environment = BIN.parent
+    ready = f"{environment}/.local"
+    command = ["make", "--old-file", ready, f"VENV={environment}", "new-tool", *variables]
+    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME"}
+    kept = {name: value for name, value in os.environ.items() if name not in variables_of_make}
+    return subprocess.run(command, cwd=project, env=kept, capture_output=True, text=True, check=False)
+
+
+# -- what is written ------------------------------------------------------------------------------------
+
+
+def test_a_function_its_test_its_events_its_entries_and_the_catalog_are_written(written: Path) -> None:
+    before = contents(ROOT)
+    changed = {name for name, content in contents(written).items() if before.get(name) != content}
+    assert changed == {
+        "edge/template.yaml",
+        f"functions/{TOOL}",
+        f"functions/{TOOL}/app.py",
+        "functions/front_door/catalog.json",
+        f"events/{TOOL}",
+        f"events/{TOOL}/bad_arguments.json",
+        f"events/{TOOL}/call.json",
+        f"events/{TOOL}/direct_call.json",
+        f"events/{TOOL}/missing_capability.json",
+        f"tests/functions/test_{TOOL}.py",
+        "template.yaml",
+    }
+
+
+def test_the_tests_that_concern_it_pass(written: Path) -> None:
+    tests = [f"functions/test_{TOOL}.py", "functions/test_front_door.py", "events/test_events.py"]
+    done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_catalog_is_fresh(written: Path) -> None:
+    assert catalog(["--functions", str(written / "functions"), "--check"]) == 0
+
+
+def test_mypy_accepts_the_function(written: Path) -> None:
+    # The package is checked for itself; the layer's folder would have mypy do it here once more.
+    done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TOOL}", cwd=written)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
+def test_what_is_written_is_lint_clean_and_formatted(name: str, tmp_path: Path) -> None:
+    write({tmp_path / path: text for path, text in files(name).items()})
+    settings = ("--config", ROOT / "pyproject.toml")
+    assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
+    done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_it_is_served_and_asks_its_question(written: Path, anyio_backend: str) -> None:
+    async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"value": "words"})
+
+    command = [sys.executable, "-m", "mcp_roundtrip.local", "--port", "0"]
+    with subprocess.Popen(command, cwd=written, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            origin = next(
+                found[1] for line in process.stdout if (found := re.search(r"(http://\S+)/mcp ", line))
+            )
+            for path in ("/mcp", f"/tools/{TOOL}"):
+                async with Client(origin + path, elicitation_callback=words) as client:
+                    result = await client.call_tool(TOOL, {"text": TEXT})
+                assert result.structured_content == {"length": 4, "unit": "words"}
+        finally:
+            process.terminate()
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "NAME="),
+        ("Orders", "lower-case"),
+        ("find-orders", "lower-case"),
+        ("find orders", "lower-case"),
+        ("1st", "begin with a letter"),
+        ("_orders", "begin with a letter"),
+        ("orders_", "lower-case"),
+        ("find__orders", "lower-case"),
+        ("größe", "lower-case"),
+        ("orders\n", "lower-case"),
+        ("../orders", "lower-case"),
+        (LONGEST + "a", str(MAX_NAME)),
+        ("import", "Python"),
+        ("list", "Python"),
+        ("handler", "Python"),
+        ("weather", "exists"),
+        ("front_door", "exists"),
+        ("rest_api", "exists"),
+        ("api", "Api"),
+        ("provision_worker", "exists"),
+        ("task", "TaskDelivery"),
+        ("get_weather", "'get_weather'.*'weather'"),
+    ],
+)
+def test_a_name_that_will_not_do_is_refused(
+    project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NewToolError, match=reason):
+        planned(project, name)
+    assert main(["--project", str(project), "--", name]) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_make_says_what_is_missing_without_a_name(project: Path) -> None:
+    done = make(project)
+    assert done.returncode != 0
+    assert "make new-tool NAME=find_orders" in done.stderr
+
+
+def test_the_shell_does_not_read_the_name(project: Path) -> None:
+    done = make(project, 'NAME=x"; touch stray; "')
+    assert done.returncode != 0
+    assert "lower-case" in done.stderr
+
+
+def test_a_second_tool_of_the_same_name_is_refused(written: Path) -> None:
+    before = contents(written)
+    assert main(["--project", str(written), TOOL]) == 2
+    assert contents(written) == before
+
+
+def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
+    before = contents(project)
+    with pytest.raises(NewToolError, match=r"nothing_of_that_name.*make catalog"):
+        planned(project, TOOL)
+    assert contents(project) == before
+
+
+def test_what_cannot_be_written_as_a_whole_is_not_written_at_all(project: Path) -> None:
+    files = planned(project, TOOL)
+    blocked = project / "template.yaml" / "below_a_file"
+    with pytest.raises(OSError, match="template"):
+        write({**files, blocked: ""})
+
+
+def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
+    assert main(["--project", str(tmp_path), TOOL]) == 2
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
+def test_the_function_has_the_name_of_its_folder(name: str) -> None:
+    app = next(text for path, text in files(name).items() if path.name == "app.py")
+    assert name in {node.name for node in ast.walk(ast.parse(app)) if isinstance(node, ast.FunctionDef)}

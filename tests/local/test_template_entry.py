@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.local.model import TemplateError
+from mcp_roundtrip.local.template_entry import add_call, add_entry, base, simple_tool, taken
+from mcp_roundtrip.local.yaml_tags import load
+from support.project import ROOT, TOOL
+
+TEMPLATE = ROOT / "template.yaml"
+TEXT = TEMPLATE.read_text("utf-8")
+DOCUMENT = load(TEMPLATE)
+BEGUN = f"weather_{TOOL}"
+"""Begins with the name of the tool that is copied."""
+
+SUFFIXES = "|".join(
+    name.removeprefix("Summarize") for name in DOCUMENT["Resources"] if name.startswith("Summarize")
+)
+"""What the names of a simple tool's resources end in."""
+
+
+def read(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "template.yaml"
+    path.write_text(dedent(text), encoding="utf-8")
+    return load(path)
+
+
+def added(folder: Path, text: str, model: str, name: str) -> str:
+    text = dedent(text)
+    return add_entry(text, read(folder, text), model, name)
+
+
+def names(tool: str) -> re.Pattern[str]:
+    """A tool's name, and what its logical ids begin with, wherever they stand for the tool."""
+    return re.compile(
+        rf"(?<![A-Za-z0-9_]){tool}(?![A-Za-z0-9_])|(?<!\w){base(tool)}(?=(?:{SUFFIXES})(?![a-z]))"
+    )
+
+
+def swapped(text: str, one: str, other: str) -> str:
+    marked = names(one).sub(lambda found: "\0" if found[0] == one else "\1", text)
+    back = names(other).sub(lambda found: one if found[0] == other else base(one), marked)
+    return back.replace("\0", other).replace("\1", base(other))
+
+
+def unordered(value: Any) -> Any:
+    """The same for all orders of lists and members; what is JSON in a string is read."""
+    if isinstance(value, dict):
+        return {key: unordered(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return sorted((unordered(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+    if isinstance(value, str) and value.startswith("{") and '"weather"' in value:
+        return json.loads(value)
+    return value
+
+
+def without(value: Any, tool: str) -> Any:
+    """`value` without what is about a tool."""
+
+    def about(found: Any) -> bool:
+        return names(tool).search(json.dumps(found)) is not None
+
+    if isinstance(value, dict):
+        return {key: without(member, tool) for key, member in value.items() if not names(tool).match(key)}
+    if isinstance(value, list):
+        shared = [item for item in value if names("weather").search(json.dumps(item))]
+        return [without(item, tool) for item in value if item in shared or not about(item)]
+    return value
+
+
+every_name = pytest.mark.parametrize("name", [TOOL, BEGUN, "q7", "a2_b" + "c" * 36])
+
+
+@every_name
+def test_the_entry_differs_from_the_copied_one_in_nothing_but_its_names(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", name))
+    copied = {key: each for key, each in DOCUMENT["Resources"].items() if names("weather").match(key)}
+    entry = {key: each for key, each in document["Resources"].items() if names(name).match(key)}
+    assert "WeatherFunction" in copied
+    assert swapped(json.dumps(entry), "weather", name) == json.dumps(copied)
+
+
+@every_name
+def test_wherever_the_copied_tool_stands_the_new_one_does(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", name))
+    exchanged = json.loads(swapped(json.dumps(document), "weather", name))
+    assert unordered(exchanged) == unordered(document)
+    assert len(names(name).findall(json.dumps(document))) == len(
+        names("weather").findall(json.dumps(DOCUMENT))
+    )
+
+
+def test_nothing_else_changes(tmp_path: Path) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", TOOL))
+    assert without(unordered(document), TOOL) == unordered(DOCUMENT)
+
+
+def test_every_line_of_the_template_stays_and_the_comments_are_copied() -> None:
+    lines = add_entry(TEXT, DOCUMENT, "weather", TOOL).splitlines()
+    about = [line for line in TEXT.splitlines() if line.startswith("  # weather")]
+    assert about
+    assert {line.replace("weather", TOOL) for line in about} <= set(lines)
+    remaining = iter(line.rstrip(",}") for line in lines)
+    # In this order, others between them. (Another owner is the last in its JSON object now.)
+    assert all(line.rstrip(",}") in remaining for line in TEXT.splitlines())
+
+
+# -- which tool is copied -------------------------------------------------------------------------------
+
+
+def test_another_simple_tool_is_copied_where_the_first_is_gone() -> None:
+    gone = {name: each for name, each in DOCUMENT["Resources"].items() if name != "WeatherFunction"}
+    assert simple_tool(DOCUMENT) == "weather"
+    assert simple_tool({**DOCUMENT, "Resources": gone}) == "work_items"
+
+
+def test_a_tool_with_variables_of_its_own_is_not_copied() -> None:
+    kept = ("FrontDoorFunction", "ProvisionFunction", "ProvisionWorkerFunction", "ApprovalFunction")
+    with pytest.raises(TemplateError, match="variables"):
+        simple_tool({**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in kept}})
+
+
+def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
+    text, document = TEXT, DOCUMENT
+    for number in range(12):
+        text = add_entry(text, document, simple_tool(document), f"{TOOL}_{number}")
+        document = read(tmp_path, text)
+    for number in range(12):
+        exchanged = json.loads(swapped(json.dumps(document), "weather", f"{TOOL}_{number}"))
+        assert unordered(exchanged) == unordered(document)
+
+
+@pytest.mark.parametrize("model", ["work_items", "summarize"])
+def test_any_simple_tool_can_be_copied(tmp_path: Path, model: str) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, model, TOOL))
+    exchanged = json.loads(swapped(json.dumps(document), model, TOOL))
+    assert unordered(exchanged) == unordered(document)
+
+
+# -- names ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("weather", "WeatherFunction"),
+        ("provision_worker", "ProvisionWorkerFunction"),
+        ("api", "Api"),
+        ("task", "TaskDelivery"),
+        ("throttles", "ThrottlesAlarm"),
+        ("weather_crashes", "WeatherCrashesAlarm"),
+        ("front_door", "FrontDoorFunction"),
+        ("enabled", "enabled"),
+        ("live", "live"),
+    ],
+)
+def test_a_name_that_the_template_uses_is_taken(name: str, found: str) -> None:
+    assert taken(DOCUMENT, name) == found
+
+
+def test_another_spelling_of_the_same_ids_is_taken(tmp_path: Path) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", f"{TOOL}_2"))
+    assert taken(document, f"{TOOL}2") == f"{base(TOOL)}2Function"
+
+
+@pytest.mark.parametrize("name", [TOOL.partition("_")[0], f"{TOOL}_2"])
+def test_a_name_that_begins_another_or_begins_with_it_is_free(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", TOOL))
+    assert taken(document, name) is None
+
+
+# -- shapes that template.yaml does not have ------------------------------------------------------------
+
+SMALL = """
+    Resources:
+      # Above the first: about all.
+      AFunction:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: functions/a/}
+      # Not A.
+      ABFunction:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: functions/a_b/}
+      List:
+        Type: Custom::List
+        Properties:
+          Owners: !Sub '{"a": "${AFunction.Arn}"}'
+          Functions:
+            - !Ref AFunction  # for reasons
+            # about the next
+            - !Ref ABFunction
+          Text: |
+            kept as it is
+
+          # above the members
+          Nested:
+            - Id: a
+              Dimensions:
+                - !Ref AFunction
+    """
+
+
+def test_members_items_and_pairs_are_copied_to_the_end_of_what_they_are_in(tmp_path: Path) -> None:
+    expected = """
+    Resources:
+      # Above the first: about all.
+      AFunction:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: functions/a/}
+      # Not A.
+      ABFunction:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: functions/a_b/}
+      List:
+        Type: Custom::List
+        Properties:
+          Owners: !Sub '{"a": "${AFunction.Arn}",
+          "new": "${NewFunction.Arn}"}'
+          Functions:
+            - !Ref AFunction  # for reasons
+            # about the next
+            - !Ref ABFunction
+            - !Ref NewFunction  # for reasons
+          Text: |
+            kept as it is
+
+          # above the members
+          Nested:
+            - Id: a
+              Dimensions:
+                - !Ref AFunction
+            - Id: new
+              Dimensions:
+                - !Ref NewFunction
+      NewFunction:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: functions/new/}
+    """
+    assert added(tmp_path, SMALL, "a", "new") == dedent(expected).rstrip(" ")
+
+
+def test_a_second_tool_comes_after_the_first(tmp_path: Path) -> None:
+    text = added(tmp_path, added(tmp_path, SMALL, "a", "new"), "a", "newer")
+    resources = read(tmp_path, text)["Resources"]
+    assert [*resources] == ["AFunction", "ABFunction", "List", "NewFunction", "NewerFunction"]
+    properties = resources["List"]["Properties"]
+    assert [each["Ref"] for each in properties["Functions"]][-2:] == ["NewFunction", "NewerFunction"]
+    assert [*json.loads(properties["Owners"]["Fn::Sub"])] == ["a", "new", "newer"]
+
+
+def test_a_last_line_without_an_end_gets_one(tmp_path: Path) -> None:
+    assert added(tmp_path, dedent(SMALL).rstrip("\n"), "a", "new") == added(tmp_path, SMALL, "a", "new")
+
+
+@pytest.mark.parametrize("place", ["!Ref AFunction", "[!Ref AFunction, !Ref ABFunction]", "functions/a/"])
+def test_a_mention_that_cannot_be_copied_is_refused_with_its_line(tmp_path: Path, place: str) -> None:
+    text = dedent(SMALL) + f"      One: {place}\n"
+    with pytest.raises(TemplateError, match=f"line {len(text.splitlines())} "):
+        added(tmp_path, text, "a", "new")
+
+
+# -- the edge -------------------------------------------------------------------------------------------
+
+
+def calls_in(text: str) -> dict[str, str]:
+    table = re.search(r"const OWNERS = (\{.*?\n *\});", text, re.DOTALL)
+    assert table is not None
+    called: dict[str, str] = json.loads(table[1])["tools/call"]
+    return called
+
+
+def test_the_edge_sends_calls_of_new_tools_to_them() -> None:
+    text = (ROOT / "edge/template.yaml").read_text("utf-8")
+    twice = add_call(add_call(text, TOOL), BEGUN)
+    assert calls_in(twice) == {**calls_in(text), TOOL: TOOL, BEGUN: BEGUN}
+    remaining = iter(line.rstrip(",") for line in twice.splitlines())
+    assert all(line.rstrip(",") in remaining for line in text.splitlines())
+    assert len(twice.splitlines()) == len(text.splitlines()) + 2
+
+
+def test_an_edge_without_a_table_is_left_alone() -> None:
+    assert add_call(SMALL, TOOL) == SMALL

@@ -1,0 +1,71 @@
+"""A project that `make new-tool` has written a tool into, as sam and CloudFormation read it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_roundtrip.local.new_tool import planned, write
+from mcp_roundtrip.local.template_entry import base
+from support import cloudformation
+from support.project import TOOL, copy_project
+from support.sam_build import SAM, run
+from support.transformed import lint, transformed_file
+
+BASE = base(TOOL)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = copy_project(tmp_path_factory.mktemp("project"))
+    write(planned(project, TOOL))
+    return project
+
+
+@pytest.fixture(scope="module")
+def transformed(project: Path) -> str:
+    return transformed_file(project / "template.yaml", AuthMode="none")
+
+
+@pytest.fixture(scope="module")
+def deployed(transformed: str) -> dict[str, Any]:
+    template = yaml.safe_load(transformed)
+    return cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
+
+
+def test_the_source_is_lint_clean(project: Path) -> None:
+    done = run(SAM, "validate", "--lint", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_its_transform_is_lint_clean(transformed: str, tmp_path: Path) -> None:
+    (tmp_path / "transformed.yaml").write_text(transformed)
+    assert lint(tmp_path / "transformed.yaml") == []
+
+
+def test_the_new_resources_are_those_of_weather_under_other_names(deployed: dict[str, Any]) -> None:
+    # A version's logical id ends in a digest of the function's properties.
+    stack = re.sub(r"(FunctionVersion)[0-9a-f]+", r"\1", json.dumps(deployed))
+    resources: dict[str, Any] = json.loads(stack)
+
+    def of(tool: str) -> dict[str, Any]:
+        return {name: each for name, each in resources.items() if name.startswith(tool)}
+
+    renamed = json.dumps(of(BASE)).replace(BASE, "Weather").replace(TOOL, "weather")
+    assert json.loads(renamed) == of("Weather")
+    assert "WeatherFunctionMcpPermission" in of("Weather")
+
+
+def test_the_front_door_may_invoke_it_and_is_told_where_it_is(deployed: dict[str, Any]) -> None:
+    variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
+    owner = json.loads(variables["MCP_OWNERS"])[TOOL]
+    assert f"${{{BASE}Function.Arn}}" in owner
+    statements = [
+        statement
+        for policy in deployed["FrontDoorRole"]["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+    ]
+    assert owner in [resource for each in statements for resource in each["Resource"]]

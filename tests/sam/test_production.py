@@ -1,0 +1,553 @@
+"""What template.yaml has for production: versions, deployments, capacity, domain, CORS, logs and alarms."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+
+from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME, HEADER_PROTOCOL_VERSION
+from mcp_roundtrip.telemetry import LogObserver
+from support import cloudformation
+from support.cloudformation import Refused
+from support.sam_build import ROOT
+from support.transformed import (
+    DOMAIN,
+    FOLDERS,
+    FRONT_DOOR,
+    TOOLS,
+    WORKER_OF,
+    alias,
+    arn,
+    broken_rules,
+    deployed,
+    lint,
+    name_in,
+    of_type,
+    outputs,
+    parameters,
+    properties,
+    transformed,
+    transformed_file,
+    variables,
+    with_defaults,
+)
+
+WITH_ROUTES = [FRONT_DOOR, *TOOLS]
+WORKERS = sorted(WORKER_OF.values())
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:on-call"
+ORIGINS = "https://app.example,https://other.example"
+GRADUAL = [
+    name
+    for name, is_gradual in transformed()["Mappings"]["Meaning"]["IsGradual"].items()
+    if is_gradual == "true"
+]
+
+every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+every_function_with_a_route = pytest.mark.parametrize("function", WITH_ROUTES)
+every_worker = pytest.mark.parametrize("worker", WORKERS)
+
+
+def versions(resources: dict[str, Any]) -> dict[str, str]:
+    """The logical id of each function's version, by function."""
+    return {
+        resource["Properties"]["FunctionName"]["Ref"]: name
+        for name, resource in resources.items()
+        if resource["Type"] == "AWS::Lambda::Version"
+    }
+
+
+def version_of(function: str) -> dict[str, Any]:
+    resource: dict[str, Any] = deployed()[versions(transformed()["Resources"])[function]]
+    return resource
+
+
+# What is deployed is what answers
+
+
+def test_every_function_has_a_version_that_its_alias_points_to() -> None:
+    published = versions(transformed()["Resources"])
+    assert published.keys() == FOLDERS.keys()
+    for function, version in published.items():
+        live = properties(name_in(alias(function)))
+        assert (live["Name"], live["FunctionVersion"]) == ("live", f"${{{version}.Version}}")
+
+
+def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> None:
+    def published(layer: str) -> set[str]:
+        packaged = tmp_path / f"{layer}.yaml"
+        source = (ROOT / "template.yaml").read_text()
+        packaged.write_text(
+            source.replace("ContentUri: layers/mcp_roundtrip/", f"ContentUri: s3://layers/{layer}")
+        )
+        resources = yaml.safe_load(transformed_file(packaged, AuthMode="none"))["Resources"]
+        return set(versions(resources).values())
+
+    one, other = published("one"), published("other")
+    assert len(one) == len(other) == len(FOLDERS)
+    assert one.isdisjoint(other)
+
+
+@every_function
+def test_a_parameter_with_another_value_is_a_new_version(function: str) -> None:
+    """SAM's names of versions do not change with it, so their descriptions have to: that replaces them."""
+    in_settings = parameters_in(transformed()["Resources"]["Settings"])
+    assert parameters_in(transformed()["Resources"][function]) <= in_settings
+    assert version_of(function)["Properties"]["Description"] == "settings ${Settings}"
+    assert variables(function)["SETTINGS_VERSION"] == "${Settings}", (
+        "without a change there is no new version"
+    )
+
+
+def parameters_in(value: Any) -> set[str]:
+    """The parameters that a value depends on, by way of conditions as well."""
+    return {name for name in _names(value) if name in transformed()["Parameters"]}
+
+
+def _names(value: Any) -> Iterator[str]:
+    match value:
+        case {"Ref": str(name)}:
+            yield name
+        case {"Fn::Sub": str(text)}:
+            yield from re.findall(r"\$\{([\w:]+)\}", text)
+        case {"Fn::If": [condition, *branches]}:
+            yield from _names([transformed()["Conditions"][condition], *branches])
+        case {"Condition": str(condition)}:
+            yield from _names(transformed()["Conditions"][condition])
+        case dict():
+            yield from _names(list(value.values()))
+        case list():
+            for item in value:
+                yield from _names(item)
+
+
+def test_the_settings_keep_every_value_apart() -> None:
+    lines = properties("Settings", AllowedOrigins=ORIGINS)["Content"].split("\n")
+    assert [line.partition(" ")[0] for line in lines] == [
+        name
+        for name in transformed()["Parameters"]
+        if name in parameters_in(transformed()["Resources"]["Settings"])
+    ]
+    assert f"AllowedOrigins {ORIGINS}" in lines
+
+
+@every_function_with_a_route
+def test_no_version_is_left_behind_that_nothing_invokes(function: str) -> None:
+    assert version_of(function)["DeletionPolicy"] == "Delete"
+
+
+@every_worker
+def test_versions_of_a_worker_stay_for_the_tasks_they_created(worker: str) -> None:
+    version = version_of(worker)
+    assert (version["DeletionPolicy"], version["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert "DeletionPolicy" not in deployed()[worker], "but the function goes with the stack"
+
+
+# How a version takes over
+
+
+def test_by_default_a_version_takes_over_at_once() -> None:
+    assert transformed()["Parameters"]["Deployment"]["Default"] == "AtOnce"
+    assert of_type("AWS::CodeDeploy::DeploymentGroup") == {}
+    assert not any("UpdatePolicy" in resource for resource in deployed().values())
+
+
+@pytest.fixture(scope="module")
+def gradual() -> dict[str, Any]:
+    """The stack that takes its time."""
+    given = {"AuthMode": "none", "Deployment": GRADUAL[0]}
+    template = yaml.safe_load(transformed_file(ROOT / "template.yaml", **given))
+    return cloudformation.resources(template, parameters(**given))
+
+
+def crashes(function: str) -> str:
+    """The alarm that is a function's own."""
+    return f"{function.removesuffix('Function')}CrashesAlarm"
+
+
+def taken_back_by(function: str) -> list[str]:
+    """The alarms that end a deployment: those of all functions, the function's own, and its worker's."""
+    own = [function, WORKER_OF[function]] if function in WORKER_OF else [function]
+    return ["ErrorsAlarm", "ServerErrorsAlarm", *map(crashes, own)]
+
+
+@every_function_with_a_route
+def test_a_gradual_deployment_goes_back_when_an_alarm_of_its_own_or_of_all_goes_off(
+    gradual: dict[str, Any], function: str
+) -> None:
+    group = gradual[f"{function}DeploymentGroup"]["Properties"]
+    [policy] = gradual[name_in(alias(function))]["UpdatePolicy"].values()
+    assert policy["DeploymentGroupName"] == {"Ref": f"{function}DeploymentGroup"}
+    assert group["DeploymentConfigName"] == f"CodeDeployDefault.Lambda{GRADUAL[0]}"
+    assert group["AutoRollbackConfiguration"]["Enabled"] is True
+    assert {"DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM"} <= set(
+        group["AutoRollbackConfiguration"]["Events"]
+    )
+    assert group["AlarmConfiguration"] == {
+        "Enabled": True,
+        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in taken_back_by(function)],
+    }
+    assert group["ServiceRoleArn"] == arn("DeploymentRole")
+
+
+@every_worker
+def test_a_worker_is_replaced_at_once(gradual: dict[str, Any], worker: str) -> None:
+    assert f"{worker}DeploymentGroup" not in gradual
+    assert "UpdatePolicy" not in gradual[name_in(alias(worker))]
+
+
+def test_a_gradual_deployment_is_lint_clean(tmp_path: Path) -> None:
+    output = tmp_path / "transformed.yaml"
+    output.write_text(transformed_file(ROOT / "template.yaml", AuthMode="iam", Deployment=GRADUAL[0]))
+    assert lint(output) == []
+
+
+def test_every_deployment_that_is_offered_has_a_meaning() -> None:
+    offered = transformed()["Parameters"]["Deployment"]["AllowedValues"]
+    assert sorted(offered) == sorted(["AtOnce", *GRADUAL])
+
+
+# Cold starts
+
+
+@every_function
+def test_functions_with_a_route_can_start_from_a_snapshot(function: str) -> None:
+    expected = "PublishedVersions" if function in WITH_ROUTES else "None"
+    assert properties(function, SnapStart="enabled")["SnapStart"] == {"ApplyOn": expected}
+    assert properties(function)["SnapStart"] == {"ApplyOn": "None"}
+
+
+@every_function
+def test_functions_with_a_route_can_be_kept_ready(function: str) -> None:
+    live = properties(name_in(alias(function)), ProvisionedConcurrency="3")
+    expected = {"ProvisionedConcurrentExecutions": "3"} if function in WITH_ROUTES else None
+    assert live.get("ProvisionedConcurrencyConfig") == expected
+    assert "ProvisionedConcurrencyConfig" not in properties(name_in(alias(function)))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
+        ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "PythonRuntime"),
+        ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
+        ({"CertificateArn": DOMAIN["CertificateArn"]}, "DomainName"),
+        ({"HostedZoneId": "Z0123456789"}, "DomainName"),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_refused(given: dict[str, str], named: str) -> None:
+    [broken] = broken_rules(**given)
+    assert named in broken
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"SnapStart": "enabled"},
+        {"SnapStart": "enabled", "PythonRuntime": "python3.12"},
+        {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
+        DOMAIN,
+        {**DOMAIN, "HostedZoneId": "Z0123456789"},
+    ],
+)
+def test_parameters_that_go_together_are_taken(given: dict[str, str]) -> None:
+    assert broken_rules(**given) == []
+
+
+# The address
+
+
+def test_a_domain_is_the_only_address() -> None:
+    given = {**DOMAIN, "HostedZoneId": "Z0123456789"}
+    assert properties("Domain", **given) == {
+        "DomainName": "tools.example",
+        "DomainNameConfigurations": [
+            {
+                "CertificateArn": DOMAIN["CertificateArn"],
+                "EndpointType": "REGIONAL",
+                "SecurityPolicy": "TLS_1_2",
+            }
+        ],
+    }
+    assert properties("DomainMapping", **given) == {
+        "ApiId": "${Api}",
+        "DomainName": "${Domain}",
+        "Stage": "${ApiStage}",
+    }
+    assert properties("DomainRecord", **given)["AliasTarget"] == {
+        "DNSName": "${Domain.RegionalDomainName}",
+        "HostedZoneId": "${Domain.RegionalHostedZoneId}",
+    }
+    assert properties("Api", **given)["DisableExecuteApiEndpoint"] is True
+    assert outputs(**given)["ToolsUrl"] == "https://tools.example/tools/"
+    assert outputs(**given)["ApiHost"] == "tools.example"
+
+
+def test_without_a_domain_the_address_is_the_apis() -> None:
+    assert not {"Domain", "DomainMapping", "DomainRecord"} & deployed().keys()
+    assert "DomainRecord" not in deployed(**DOMAIN), "the domain is kept elsewhere"
+    assert properties("Api")["DisableExecuteApiEndpoint"] is False
+    assert outputs()["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
+
+
+# Browsers
+
+
+def test_pages_of_the_allowed_origins_can_send_what_clients_send() -> None:
+    cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
+    assert cors["AllowOrigins"] == ORIGINS.split(",")
+    assert cors["AllowMethods"] == ["POST"]
+    needed = {"authorization", "content-type", "accept", HEADER_PROTOCOL_VERSION, HEADER_METHOD, HEADER_NAME}
+    assert needed <= set(cors["AllowHeaders"])
+    assert "www-authenticate" in cors["ExposeHeaders"]
+    assert "AllowCredentials" not in cors
+    assert variables(FRONT_DOOR, AllowedOrigins=ORIGINS)["MCP_ALLOWED_ORIGINS"] == ORIGINS
+
+
+def test_without_allowed_origins_there_is_no_cors() -> None:
+    assert "CorsConfiguration" not in properties("Api")
+
+
+def test_a_preflight_request_meets_no_authorizer() -> None:
+    """API Gateway answers it itself, but for a path whose route takes every method."""
+    keys = [route["RouteKey"].split() for route in of_type("AWS::ApiGatewayV2::Route").values()]
+    assert {method for method, path in keys if path == "/mcp"} == {"POST", "GET", "DELETE"}
+
+
+@pytest.mark.parametrize("origin", ["*", "https://*.example", "app.example", "https://app.example/", "null"])
+def test_an_origin_that_no_browser_sends_is_refused(origin: str) -> None:
+    with pytest.raises(Refused):
+        parameters(AllowedOrigins=f"https://app.example,{origin}")
+
+
+# Throttling and logs
+
+
+def test_the_stage_is_throttled() -> None:
+    settings = properties("ApiStage", ThrottlingRate="7", ThrottlingBurst="9")["DefaultRouteSettings"]
+    assert settings == {"ThrottlingRateLimit": "7", "ThrottlingBurstLimit": "9"}
+    assert properties("ApiStage")["DefaultRouteSettings"]["ThrottlingRateLimit"] == "50"
+
+
+TELLS_NOTHING = re.compile(
+    r"requestId|requestTime|identity\.sourceIp|routeKey|protocol|status|error\.responseType"
+    r"|integration\.integrationStatus|responseLength|responseLatency|integrationLatency"
+)
+"""Variables without a token, an argument, an answer or a claim: no header, query or authorizer context."""
+
+
+def test_access_logs_hold_neither_tokens_nor_answers() -> None:
+    settings = properties("ApiStage")["AccessLogSettings"]
+    assert settings["DestinationArn"] == arn("ApiLogs")
+    line = json.loads(settings["Format"])
+    assert {"status", "latencyMs", "route"} <= line.keys()
+    for variable in line.values():
+        assert TELLS_NOTHING.fullmatch(variable.removeprefix("$context.")), variable
+
+
+def test_all_logs_expire() -> None:
+    groups = of_type("AWS::Logs::LogGroup", LogRetentionDays="7")
+    assert len(groups) == len(FOLDERS) + 1
+    assert {group["RetentionInDays"] for group in groups.values()} == {"7"}
+
+
+# Alarms
+
+ALARMS = sorted(of_type("AWS::CloudWatch::Alarm"))
+
+every_alarm = pytest.mark.parametrize("alarm", ALARMS)
+
+
+def test_there_is_an_alarm_for_whatever_ought_to_wake_somebody() -> None:
+    assert set(ALARMS) == {
+        *map(crashes, FOLDERS),
+        "ErrorsAlarm",
+        "ServerErrorsAlarm",
+        "StateRefusedAlarm",
+        "TaskGivenUpAlarm",
+        "ThrottlesAlarm",
+        "UndeliveredTasksAlarm",
+    }
+
+
+@every_alarm
+def test_an_alarm_tells_the_topic_if_there_is_one(alarm: str) -> None:
+    assert properties(alarm, AlarmTopicArn=TOPIC)["AlarmActions"] == [TOPIC]
+    assert properties(alarm)["AlarmActions"] == []
+
+
+@every_alarm
+def test_an_alarm_says_what_happened_and_is_quiet_while_nothing_does(alarm: str) -> None:
+    declared = properties(alarm)
+    assert declared["AlarmDescription"]
+    assert declared["TreatMissingData"] == "notBreaching"
+    assert declared["ComparisonOperator"] == "GreaterThanThreshold"
+    assert declared["Threshold"] == (20 if alarm == "StateRefusedAlarm" else 0)
+
+
+@every_function
+def test_a_functions_crashes_are_an_alarm_of_its_own(function: str) -> None:
+    alarm = properties(crashes(function))
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": f"${{{function}}}"}]
+    assert alarm["Statistic"] == "Sum"
+
+
+def test_throttles_are_an_alarm_whoevers_they_are_since_concurrency_is_the_accounts() -> None:
+    alarm = properties("ThrottlesAlarm")
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
+    assert "Dimensions" not in alarm
+    assert alarm["Statistic"] == "Sum"
+
+
+def test_every_error_that_a_function_logs_is_counted_for_the_alarm() -> None:
+    filters = of_type("AWS::Logs::MetricFilter")
+    groups = {name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS}
+    assert {name_in(each["LogGroupName"]) for each in filters.values()} == groups
+    alarm = properties("ErrorsAlarm")
+    for each in filters.values():
+        assert '$.level = "ERROR"' in each["FilterPattern"]
+        [counted] = each["MetricTransformations"]
+        assert (counted["MetricNamespace"], counted["MetricName"]) == (
+            alarm["Namespace"],
+            alarm["MetricName"],
+        )
+
+
+class Emitted:
+    """What `LogObserver` writes, as CloudWatch sees it."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
+
+    def metrics(self) -> set[tuple[str, str, frozenset[str]]]:
+        """Of the lines since the last look: namespace, name, dimensions."""
+        return {
+            (directive["Namespace"], metric["Name"], frozenset(dimensions))
+            for line in self.lines()
+            for directive in line.get("_aws", {}).get("CloudWatchMetrics", ())
+            for dimensions in directive["Dimensions"]
+            for metric in directive["Metrics"]
+        }
+
+
+@pytest.fixture
+def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Emitted:
+    # Powertools keeps one handler for each service name, on the stdout it saw first.
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
+    return Emitted(capsys)
+
+
+def schema(text: str) -> tuple[str, frozenset[str]]:
+    """Namespace and dimensions, as metric queries and searches write them."""
+    namespace, *dimensions = text.replace('"', "").replace(" ", "").split(",")
+    return namespace, frozenset(dimensions)
+
+
+QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
+
+
+@pytest.mark.parametrize(
+    ("alarm", "event", "fields"),
+    [
+        ("StateRefusedAlarm", "state_refused", {"reason": "expired"}),
+        ("TaskGivenUpAlarm", "task_given_up", {"task": "one"}),
+    ],
+)
+def test_an_alarm_about_what_functions_count_is_about_what_they_count(
+    emitted: Emitted, alarm: str, event: str, fields: dict[str, str]
+) -> None:
+    LogObserver().record(event, **fields)
+    [metric] = properties(alarm)["Metrics"]
+    query = QUERY.fullmatch(metric["Expression"])
+    assert query is not None
+    namespace, dimensions = schema(query[2])
+    assert emitted.metrics() == {(namespace, query[1], dimensions)}
+
+
+def test_an_error_is_logged_as_the_alarm_counts_it(emitted: Emitted) -> None:
+    LogObserver().failure("misconfigured", ValueError())
+    error, _ = emitted.lines()
+    assert error["level"] == "ERROR"
+
+
+SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
+
+
+def test_the_dashboard_shows_what_functions_count(emitted: Emitted) -> None:
+    observer = LogObserver()
+    for asked in ({"outcome": "input_required", "asked": ["a"]}, {"outcome": "checkpoint"}):
+        observer.record("answered", **asked)
+    observer.record("answered", outcome="complete", round=2, declined=1)
+    observer.record("refused", code=-32602, status=400)
+    observer.record("state_refused", reason="expired")
+    observer.record("task_given_up", task="one")
+    observer.failure("state_unavailable", KeyServiceError("timeout"))
+
+    searches = {
+        (*schema(search[1]), search[2])
+        for widget in json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
+        for row in widget["properties"]["metrics"]
+        if isinstance(row[0], dict) and (search := SEARCH.fullmatch(row[0]["expression"]))
+    }
+    for namespace, name, dimensions in emitted.metrics():
+        assert {(namespace, dimensions, name), (namespace, dimensions, None)} & searches, name
+
+
+def test_an_undelivered_invocation_raises_an_alarm() -> None:
+    alarm = properties("UndeliveredTasksAlarm")
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
+
+
+def test_the_dashboard_is_one() -> None:
+    widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
+    assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
+    assert all(widget["properties"]["region"] == "${AWS::Region}" for widget in widgets)
+
+
+# Anywhere
+
+REGION = re.compile(
+    r"\b(us|eu|ap|sa|ca|me|af|il|mx|cn)(-gov|-iso\w*)?-(north|south|east|west|central)\w*-\d\b"
+)
+
+
+def test_the_template_names_no_partition_and_no_region() -> None:
+    source = yaml.safe_dump(transformed()["Resources"]) + yaml.safe_dump(transformed()["Outputs"])
+    assert "arn:aws" not in source
+    assert not REGION.search(source)
+    # Service principals are called so in every partition; addresses are not.
+    hosts = set(re.findall(r"[\w.-]*amazonaws\.com", source))
+    assert hosts == {"lambda.amazonaws.com", "apigateway.amazonaws.com", "codedeploy.amazonaws.com"}
+
+
+EVERYTHING = {
+    **DOMAIN,
+    "HostedZoneId": "Z0123456789",
+    "AllowedOrigins": ORIGINS,
+    "AlarmTopicArn": TOPIC,
+    "TaskDelivery": "queue",
+}
+
+
+@pytest.mark.parametrize("more", [{"SnapStart": "enabled"}, {"ProvisionedConcurrency": "2"}])
+def test_all_options_together_are_lint_clean(more: dict[str, str], tmp_path: Path) -> None:
+    given = EVERYTHING | more
+    assert broken_rules(**given) == []
+    (tmp_path / "all.yaml").write_text(with_defaults(**given))
+    assert lint(tmp_path / "all.yaml") == []
+
+
+def test_every_parameter_is_described_or_says_all_by_its_name() -> None:
+    declared = transformed()["Parameters"]
+    undescribed = {name for name, each in declared.items() if "Description" not in each}
+    assert undescribed == {"PythonRuntime", "Architecture", "LogRetentionDays"}

@@ -1,0 +1,222 @@
+"""docs/using-elsewhere.md, done: its files in an empty folder, its commands in a shell, then a client."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tomllib
+import zipfile
+from email import message_from_string
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+import yaml
+from mcp.client import Client
+
+from mcp_roundtrip.local.yaml_tags import load
+from support import cloudformation
+from support.pages import blocks
+from support.project import ROOT, copy_project
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
+from support.transformed import lint, transformed_file
+
+PAGE = "using-elsewhere.md"
+APP, TEST = blocks(PAGE, "python")
+TEMPLATE, LAYER_OF_ANOTHER_STACK = blocks(PAGE, "yaml")
+BUILD, INSTALL, RUN_TESTS, SERVE = blocks(PAGE, "sh")
+
+PACKAGE = ROOT / "layers/mcp_roundtrip/mcp_roundtrip"
+
+pytestmark = pytest.mark.slow
+
+
+def for_this_computer(template: str) -> str:
+    """The template for the runtime and the architecture that can be built and run here."""
+    return template.replace("python3.13", NATIVE_RUNTIME).replace("arm64", NATIVE_ARCHITECTURE)
+
+
+def shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    variables = environment()
+    variables["PATH"] = os.pathsep.join([variables["PATH"], str(SAM.parent)])
+    return subprocess.run(
+        ["sh", "-e", "-c", commands], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page's files, beside a checkout of this repository."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "mcp-roundtrip").mkdir()
+    copy_project(folder / "mcp-roundtrip")
+    sources = {
+        "orders/app.py": APP,
+        "tests/test_orders.py": TEST,
+        "template.yaml": for_this_computer(TEMPLATE),
+    }
+    for name, text in sources.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(application: Path) -> Path:
+    done = shell(BUILD, application)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return application / ".aws-sam/build"
+
+
+@pytest.fixture(scope="module")
+def installed(application: Path) -> Path:
+    """The application with a virtual environment that the package was installed into."""
+    done = shell(INSTALL, application)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return application
+
+
+@pytest.fixture(scope="module")
+def wheel(installed: Path) -> Path:
+    [path] = (installed / "wheels").iterdir()
+    return path
+
+
+# -- the template ---------------------------------------------------------------------------------------
+
+
+def test_the_template_shown_is_lint_clean_and_so_is_its_transform(tmp_path: Path) -> None:
+    source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
+    source.write_text(TEMPLATE)
+    assert run(SAM, "validate", "--lint", cwd=tmp_path).returncode == 0
+    output.write_text(transformed_file(source, AuthMode="none"))
+    assert lint(output) == []
+
+
+def test_the_api_may_invoke_the_function_and_the_function_may_use_its_keys_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "template.yaml"
+    source.write_text(TEMPLATE)
+    template = yaml.safe_load(transformed_file(source, AuthMode="none"))
+    stack = cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
+    [role] = [each["Properties"] for each in stack.values() if each["Type"] == "AWS::IAM::Role"]
+    statements = [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
+    assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
+        (["kms:Sign", "kms:GetPublicKey"], "${StateKey.Arn}"),
+        ("kms:GenerateMac", "${StateEncryptionKey.Arn}"),
+    ]
+    [managed] = role["ManagedPolicyArns"]
+    assert managed.endswith("/service-role/AWSLambdaBasicExecutionRole")
+    [permission] = [each for each in stack.values() if each["Type"] == "AWS::Lambda::Permission"]
+    assert permission["Properties"]["SourceArn"].endswith(":${Api}/*/*")
+    assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
+
+
+def test_with_another_stacks_layer_it_is_lint_clean_too(tmp_path: Path) -> None:
+    source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
+    resource = re.compile(r"^  RoundtripLayer:\n(?:    .*\n)+\n", re.MULTILINE)
+    without, count = resource.subn("", TEMPLATE)
+    assert count == 1
+    source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
+    assert run(SAM, "validate", "--lint", cwd=tmp_path).returncode == 0
+    layer = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
+    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=layer))
+    assert lint(output) == []
+    template = yaml.safe_load(output.read_text())
+    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=layer)
+    function = cloudformation.resources(template, parameters)["OrdersFunction"]["Properties"]
+    assert function["Layers"] == [layer]
+    with pytest.raises(cloudformation.Refused):
+        cloudformation.parameters_of(template, RoundtripLayer="RoundtripLayer")
+
+
+# -- the build ------------------------------------------------------------------------------------------
+
+
+def test_the_layer_is_built_from_the_checkout(built: Path) -> None:
+    shipped = {path.name for path in (built / "RoundtripLayer/python").iterdir()}
+    assert {"mcp_roundtrip", "pydantic", "jwt", "cryptography", "aws_lambda_powertools"} <= shipped
+    assert (built / "OrdersFunction/app.py").read_text() == APP
+    resources = load(built / "template.yaml")["Resources"]
+    assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_was_built_is_served_and_asks_its_question(
+    built: Path, installed: Path, anyio_backend: str
+) -> None:
+    asked: list[str] = []
+
+    async def choose(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"value": "A-1002"})
+
+    command = [*shlex.split(SERVE), "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=installed, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/", line)))
+            async with Client(url + "mcp", elicitation_callback=choose) as client:
+                result = await client.call_tool("order_status", {})
+        finally:
+            process.terminate()
+    assert result.content == [types.TextContent(type="text", text="A-1002 is being packed.")]
+    assert asked == ["Which order?"]
+
+
+# -- the wheel ------------------------------------------------------------------------------------------
+
+
+def test_the_tests_shown_pass_with_the_installed_package(installed: Path) -> None:
+    done = shell(RUN_TESTS, installed)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+    where = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
+    python = installed / ".venv/bin/python"
+    assert str(installed / ".venv") in run(python, "-c", where, cwd=installed).stdout
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        [top_level] = [name for name in archive.namelist() if name.endswith("top_level.txt")]
+        assert archive.read(top_level).split() == [b"mcp_roundtrip"]
+    package = {
+        path.relative_to(PACKAGE.parent).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names == package
+    assert {"mcp_roundtrip/py.typed", "mcp_roundtrip/testing/player.py"} <= names
+
+
+def test_its_metadata_are_those_of_the_project(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata: Message = message_from_string(archive.read(path).decode())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert metadata["Name"] == project["name"]
+    assert metadata["Version"] == project["version"]
+    assert metadata["Summary"] == project["description"]
+    assert metadata["License-Expression"] == project["license"]
+    assert metadata["Requires-Python"] == project["requires-python"]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    required = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
+    assert sorted(map(_sorted_specifiers, required)) == sorted(
+        map(_sorted_specifiers, project["dependencies"])
+    )
+    assert set(metadata.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
+def _sorted_specifiers(requirement: str) -> tuple[str, list[str]]:
+    name, specifiers = re.fullmatch(r"([\w.-]+)(.*)", requirement).groups()  # type: ignore[union-attr]
+    return name, sorted(specifiers.split(","))

@@ -1,0 +1,179 @@
+"""What a deployment logs of a call: one line for each request, and nothing of what it was about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import uuid4
+
+import pytest
+from pydantic import BeforeValidator
+
+from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.testing import DECLINE, Player
+from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip.testing.player import EVERYTHING
+from support.task_world import World
+
+server = Server("logged")
+
+SECRETS = {kind: f"{kind}-{uuid4().hex}" for kind in ("argument", "answer", "result", "sampled", "bearer")}
+
+
+@server.tool
+def order(ctx: Context, card: str, fails: str = "") -> str:
+    answer = ctx.elicit("address", "Where to?", str)
+    sampled = ctx.sample("text", "Write a card", max_tokens=10)
+    result = ctx.step("charge", lambda: SECRETS["result"])
+    ctx.log("info", {"card": card})
+    if fails == "tool error":
+        raise ToolError(f"{card} {answer}")
+    if fails:
+        raise RuntimeError(f"{card}, {answer!r}, {sampled.text}, {json.dumps(result)}")
+    return f"{card} {answer} {sampled.text} {result}"
+
+
+@pytest.fixture(autouse=True)
+def a_service_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Powertools keeps one handler for each service name, on the stdout it saw first.
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
+
+
+def strict(value: Any) -> Any:
+    raise LookupError(value)
+
+
+@server.tool
+def validated(card: Annotated[str, BeforeValidator(strict)]) -> str:
+    return card
+
+
+@server.prompt
+def validated_prompt(card: Annotated[str, BeforeValidator(strict)]) -> str:
+    return card
+
+
+server.completion("validated_prompt", "card")(strict)
+deployments: list[str] = []
+
+
+def stricter(value: Any) -> Any:
+    return strict(value) if deployments else value
+
+
+@server.tool(task="required")
+def lasting(ctx: Context, card: Annotated[str, BeforeValidator(stricter)]) -> str:
+    deployments.append("one that is stricter")
+    ctx.run_as_task()
+    return card
+
+
+def playing(capabilities: Mapping[str, Any] = EVERYTHING) -> Player:
+    observer: Any = LogObserver()
+    observer.begin("request-1")
+    meta = {"com.example/token": SECRETS["bearer"]}
+    return Player(server, capabilities, observer=observer, log_level="debug", meta=meta)
+
+
+def logged(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+ANSWERS = {
+    "address": {"value": SECRETS["answer"]},
+    "text": {"role": "assistant", "content": {"type": "text", "text": SECRETS["sampled"]}, "model": "m"},
+}
+
+
+@pytest.mark.parametrize("fails", ["", "tool error", "bug"])
+def test_nothing_that_a_call_is_about_is_logged(capsys: pytest.CaptureFixture[str], fails: str) -> None:
+    played = playing().call("order", {"card": SECRETS["argument"], "fails": fails}, **ANSWERS)
+    assert played.result.get("isError", False) is bool(fails)
+    said = capsys.readouterr().out
+    assert "answered" in said
+    assert [kind for kind, secret in SECRETS.items() if secret in said] == []
+    assert "eyJ" not in said, "no state either"
+    assert ("RuntimeError" in said) is (fails == "bug")
+
+
+SECRET = {"card": SECRETS["argument"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "validated", "arguments": SECRET}),
+        ("prompts/get", {"name": "validated_prompt", "arguments": SECRET}),
+        (
+            "completion/complete",
+            {
+                "ref": {"type": "ref/prompt", "name": "validated_prompt"},
+                "argument": {"name": "card", "value": SECRETS["argument"]},
+            },
+        ),
+    ],
+)
+def test_what_raises_before_a_call_has_begun_quotes_nothing_either(
+    capsys: pytest.CaptureFixture[str], method: str, params: Mapping[str, Any]
+) -> None:
+    response = playing().request(method, **params)
+    assert response["error"]["code"] == -32603
+    said = capsys.readouterr().out
+    assert "LookupError" in said
+    assert SECRETS["argument"] not in said
+
+
+def test_what_a_worker_cannot_read_is_not_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    deployments.clear()
+    observer: Any = LogObserver()
+    world = World(server, observer=observer)
+    world.start("lasting", **SECRET)
+    with pytest.raises(LookupError):
+        world.run_workers()
+    said = capsys.readouterr().out
+    assert "work_failed" in said
+    assert SECRETS["argument"] not in said
+
+
+def test_each_request_is_one_line_with_flow_round_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    playing().call("order", {"card": "x"}, **ANSWERS)
+    lines = [line for line in logged(capsys) if line.get("message") == "answered"]
+    assert [(line["round"], line["outcome"]) for line in lines] == [
+        (1, "input_required"), (2, "input_required"), (3, "complete"),
+    ]  # fmt: skip
+    assert len({line["flow"] for line in lines}) == 1
+    assert [line["tool"] for line in lines] == ["order"] * 3
+    assert [line.get("asks", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
+
+
+def test_an_answer_that_says_no_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    playing().call("order", {"card": "x"}).answer(address=DECLINE)
+    last = logged(capsys)[-1]
+    assert (last["declined"], last["declines"], last["rounds"]) == (1, [1.0], [2.0])
+
+
+def test_an_error_says_in_which_round_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    playing({}).call("order", {"card": "x"})
+    [line] = [line for line in logged(capsys) if line.get("message") == "refused"]
+    assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
+
+
+@pytest.mark.parametrize(
+    ("request_", "outcome"),
+    [
+        (HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource"), "metadata"),
+        (HttpRequest("POST", {}, '{"jsonrpc":"2.0","method":"notifications/initialized"}'), "notification"),
+    ],
+    ids=["metadata", "notification"],
+)
+def test_what_has_no_result_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], request_: HttpRequest, outcome: str
+) -> None:
+    ports = make_ports(observer=LogObserver(), authorization_server="https://id.test")
+    server.endpoint.respond(request_, ports, Invocation("id", 1e18))
+    [line] = logged(capsys)
+    assert (line["message"], line["outcome"]) == ("answered", outcome)

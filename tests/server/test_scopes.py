@@ -1,0 +1,481 @@
+"""Scopes of features: what a caller may call, what it is told otherwise, and what it does not get to see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, DefinitionError, FrontDoor, Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.local.catalog import contents, hierarchy
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.forwarded import Forwarded
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.testing import Player
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from support.legacy import assert_valid
+from support.messages import META, call, headers, http_event, message
+
+IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}
+READER, WRITER, NOBODY = "db:read", "db:write billing", ""
+RESOURCE_METADATA = 'resource_metadata="https://mcp.test/.well-known/oauth-protected-resource/mcp"'
+
+
+def databases(**given: Any) -> Server:
+    """A server with something open and something closed of each kind."""
+    server = Server("databases", scopes=IMPLIED, **given)
+
+    @server.tool
+    def ping() -> str:
+        return "pong"
+
+    @server.tool(scopes=["db:read"])
+    def read() -> str:
+        return "row"
+
+    @server.tool(scopes=["db:write", "billing"], requires=["sampling"])
+    def write(ctx: Context) -> str:
+        return "written"
+
+    @server.prompt
+    def hello() -> str:
+        return "Hello"
+
+    @server.prompt(scopes=["db:write"])
+    def migrate(table: str) -> str:
+        return f"Migrate {table}"
+
+    server.completion("migrate", "table")(lambda typed: ["secret_table"])
+
+    @server.resource("db://status")
+    def status() -> str:
+        return "up"
+
+    @server.resource("db://rows/{number}", scopes=["db:read"])
+    def row(number: int) -> str:
+        return str(number)
+
+    server.completion("db://rows/{number}", "number")(lambda typed: ["42"])
+    return server
+
+
+def ports(mode: AuthMode = AuthMode.JWT, observer: Remembered | None = None) -> Ports:
+    authentication = Authenticator(mode, "user", "scope")
+    return make_ports(auth=authentication, authorization_server="https://id.test", observer=observer)
+
+
+def signed_in(scope: str) -> Mapping[str, Any]:
+    return {"jwt": {"claims": {"iss": "https://id.test", "sub": "alice", "scope": scope}, "scopes": None}}
+
+
+def send(
+    endpoint: Endpoint, body: Mapping[str, Any], authorizer: Mapping[str, Any], given: Ports | None = None
+) -> HttpResponse:
+    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer)
+    return endpoint.respond(request, given or ports(), Invocation("id", 1e18))
+
+
+def reference(kind: str, name: str) -> Mapping[str, str]:
+    return {"type": f"ref/{kind}", "name" if kind == "prompt" else "uri": name}
+
+
+REQUESTS: dict[str, tuple[Mapping[str, Any], str]] = {
+    "a tool": (call("write"), "db:write billing"),
+    "a prompt": (message("prompts/get", name="migrate", arguments={"table": "t"}), "db:write"),
+    "a resource": (message("resources/read", uri="db://rows/7"), "db:read"),
+    "completion of a prompt": (
+        message(
+            "completion/complete",
+            ref=reference("prompt", "migrate"),
+            argument={"name": "table", "value": ""},
+        ),
+        "db:write",
+    ),
+    "completion of a resource": (
+        message(
+            "completion/complete",
+            ref=reference("resource", "db://rows/{number}"),
+            argument={"name": "number", "value": ""},
+        ),
+        "db:read",
+    ),
+}
+"""Requests, and the scopes that each needs."""
+
+every_request = pytest.mark.parametrize("request_name", REQUESTS)
+
+
+# -- step-up --------------------------------------------------------------------------------------------
+
+
+@every_request
+def test_a_call_without_its_scopes_is_told_all_of_them_at_once(request_name: str) -> None:
+    body, needed = REQUESTS[request_name]
+    answer = send(databases().endpoint, body, signed_in(NOBODY))
+    assert answer.status == 403
+    error = f'Bearer error="insufficient_scope", scope="{needed}", {RESOURCE_METADATA}'
+    assert answer.headers["www-authenticate"] == error
+    assert json.loads(answer.body)["id"] == body["id"]
+
+
+@every_request
+def test_a_broader_scope_is_enough(request_name: str) -> None:
+    body, _ = REQUESTS[request_name]
+    answer = send(databases().endpoint, body, signed_in("db:admin billing"))
+    assert "result" in json.loads(answer.body)
+
+
+def test_scopes_are_asked_for_after_the_name_is_known_and_before_capabilities_are() -> None:
+    endpoint, bare = databases().endpoint, {**META, META_CLIENT_CAPABILITIES: {}}
+    assert json.loads(send(endpoint, call("nothing"), signed_in(NOBODY)).body)["error"]["code"] == -32602
+    assert send(endpoint, call("write", meta=bare), signed_in(NOBODY)).status == 403
+    told = json.loads(send(endpoint, call("write", meta=bare), signed_in(WRITER)).body)
+    assert told["error"]["code"] == -32021
+
+
+def test_what_needs_no_scope_is_there_for_everybody() -> None:
+    for body in (
+        call("ping"),
+        message("prompts/get", name="hello"),
+        message("resources/read", uri="db://status"),
+    ):
+        assert send(databases().endpoint, body, signed_in(NOBODY)).status == 200
+
+
+def test_part_of_the_scopes_is_not_enough_and_all_are_named_again() -> None:
+    answer = send(databases().endpoint, call("write"), signed_in("db:write"))
+    assert answer.status == 403
+    assert 'scope="db:write billing"' in answer.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "authorizer"),
+    [
+        (AuthMode.NONE, {}),
+        (AuthMode.NONE, signed_in(READER)),
+        (AuthMode.IAM, {"iam": {"accountId": "1", "userId": "AROA:x", "scope": READER}}),
+        (AuthMode.LAMBDA, {"lambda": {"user": "alice"}}),
+        (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scope": 7}}),
+        (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scp": READER}}),
+    ],
+)
+def test_whose_scopes_nobody_knows_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
+    endpoint = databases().endpoint
+    assert send(endpoint, call("read"), authorizer, ports(mode)).status == 403
+    assert send(endpoint, call("ping"), authorizer, ports(mode)).status == 200
+
+
+def test_a_lambda_authorizer_says_scopes_under_the_key_that_is_configured() -> None:
+    authorizer = {"lambda": {"user": "alice", "scope": "db:admin other"}}
+    assert send(databases().endpoint, call("read"), authorizer, ports(AuthMode.LAMBDA)).status == 200
+
+
+def test_a_refusal_where_there_is_no_authorization_server_sends_nobody_anywhere() -> None:
+    given = make_ports(auth=Authenticator(AuthMode.JWT))
+    answer = send(databases().endpoint, call("read"), signed_in(NOBODY), given)
+    assert answer.status == 403
+    assert "www-authenticate" not in answer.headers
+
+
+def test_a_refusal_is_in_the_log_with_its_scopes() -> None:
+    observer = Remembered()
+    send(databases().endpoint, call("write"), signed_in(READER), ports(observer=observer))
+    assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in observer.events
+
+
+def test_a_state_is_good_after_a_step_up_and_scopes_are_asked_for_in_every_round() -> None:
+    server = Server("x")
+
+    @server.tool(scopes=["db:read"])
+    def greet(ctx: Context) -> str:
+        return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+
+    play = Player(server, authorizer=signed_in("db:read"), ports={"auth": Authenticator(AuthMode.JWT)})
+    asked = play.call("greet")
+    play.authorizer = signed_in("")
+    answers = {"name": {"action": "accept", "content": {"value": "Ada"}}}
+    assert asked.respond(answers).status == 403
+    play.authorizer = signed_in("db:read db:write")
+    assert asked.respond(answers).text == "Hello, Ada!"
+
+
+def test_a_definition_does_not_say_which_scopes_it_needs() -> None:
+    listed = send(databases().endpoint, message("tools/list"), signed_in(NOBODY)).body
+    assert "db:" not in listed
+    assert json.loads(listed)["result"]["cacheScope"] == "public"
+
+
+# -- clients of the `initialize` era --------------------------------------------------------------------
+
+
+def legacy(server: Server, method: str, scope: str, **params: Any) -> HttpResponse:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    request = HttpRequest("POST", {"mcp-protocol-version": "2025-11-25"}, json.dumps(body), signed_in(scope))
+    answer = server.endpoint.respond(request, ports(), Invocation("id", 1e18))
+    assert_valid(method, json.loads(answer.body))
+    return answer
+
+
+def test_older_clients_are_challenged_in_the_same_way() -> None:
+    answer = legacy(databases(), "tools/call", NOBODY, name="read", arguments={})
+    assert answer.status == 403
+    assert 'error="insufficient_scope", scope="db:read"' in answer.headers["www-authenticate"]
+    assert legacy(databases(), "tools/call", READER, name="read", arguments={}).status == 200
+
+
+def test_older_clients_do_not_see_what_is_hidden_from_them() -> None:
+    server = databases(hide_unauthorized=True)
+    tools = json.loads(legacy(server, "tools/list", READER).body)["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["ping", "read"]
+    refused = legacy(server, "tools/call", READER, name="write", arguments={})
+    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (200, -32602)
+
+
+def test_the_older_dialect_of_tasks_knows_scopes() -> None:
+    server = Server("x", legacy_tasks="sep-2322")
+
+    @server.tool(scopes=["db:read"], task="required")
+    def lasting(ctx: Context) -> str:
+        return "done"
+
+    for params in ({}, {"task": {}}):
+        answer = legacy(server, "tools/call", NOBODY, name="lasting", arguments={}, **params)
+        assert answer.status == 403
+
+
+# -- hidden ---------------------------------------------------------------------------------------------
+
+
+@every_request
+def test_what_is_hidden_is_unknown(request_name: str) -> None:
+    hidden, _ = REQUESTS[request_name]
+    unknown = json.loads(
+        json.dumps(hidden)
+        .replace("migrate", "nothing")
+        .replace("write", "nothing")
+        .replace("rows", "nothing")
+    )
+    endpoint = databases(hide_unauthorized=True).endpoint
+    answers = [send(endpoint, body, signed_in(NOBODY)) for body in (hidden, unknown)]
+    for answer in answers:
+        assert "www-authenticate" not in answer.headers
+        assert json.loads(answer.body)["error"]["code"] == -32602
+    first, second = (answer.body for answer in answers)
+    known = first.replace("migrate", "nothing").replace("write", "nothing").replace("rows", "nothing")
+    assert known == second
+    assert "result" in json.loads(send(endpoint, hidden, signed_in(f"db:admin {WRITER}")).body)
+
+
+LISTS = {
+    "tools/list": ("tools", "name", ["ping"], ["ping", "read"], ["ping", "read", "write"]),
+    "prompts/list": ("prompts", "name", ["hello"], ["hello"], ["hello", "migrate"]),
+    "resources/list": ("resources", "uri", ["db://status"], ["db://status"], ["db://status"]),
+    "resources/templates/list": (
+        "resourceTemplates",
+        "uriTemplate",
+        [],
+        ["db://rows/{number}"],
+        ["db://rows/{number}"],
+    ),
+}
+
+
+@pytest.mark.parametrize("method", LISTS)
+def test_lists_hold_what_the_caller_may_call_and_are_its_own(method: str) -> None:
+    member, key, *expected = LISTS[method]
+    endpoint = databases(hide_unauthorized=True).endpoint
+    for scope, names in zip((NOBODY, READER, WRITER), expected, strict=True):
+        result = json.loads(send(endpoint, message(method), signed_in(scope)).body)["result"]
+        assert [item[str(key)] for item in result[str(member)]] == names
+        assert result["cacheScope"] == "private"
+
+
+def test_every_page_is_the_callers_own_and_a_cursor_is_good_for_nobody_elses() -> None:
+    endpoint = databases(hide_unauthorized=True, page_size=1).endpoint
+    names: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        asked = message("tools/list", **cursor)
+        result = json.loads(send(endpoint, asked, signed_in(WRITER)).body)["result"]
+        assert result["cacheScope"] == "private"
+        names += [tool["name"] for tool in result["tools"]]
+        if "nextCursor" not in result:
+            break
+        cursor = {"cursor": result["nextCursor"]}
+        for other in (READER, NOBODY):
+            refused = send(endpoint, message("tools/list", **cursor), signed_in(other))
+            assert json.loads(refused.body)["error"]["code"] == -32602
+    assert names == ["ping", "read", "write"]
+
+
+# -- a front door ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    owners = {"databases": databases()}
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps({**contents(owners), "scopes": hierarchy(owners)}))
+    return path
+
+
+def forwarding(sent: list[str]) -> Ports:
+    def forward(owner: str, event: Any, custom: Any) -> Any:
+        sent.append(owner)
+        return {"statusCode": 200}
+
+    return make_ports(
+        auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
+    )
+
+
+@every_request
+def test_a_front_door_forwards_only_what_the_callers_scopes_suffice_for(
+    request_name: str, catalog: Path
+) -> None:
+    body, needed = REQUESTS[request_name]
+    endpoint, sent = FrontDoor("one", catalog).endpoint, list[str]()
+    refused = send(endpoint, body, signed_in(NOBODY), forwarding(sent))
+    assert (refused.status, sent) == (403, [])
+    assert f'scope="{needed}"' in refused.headers["www-authenticate"]
+    assert send(endpoint, body, signed_in("db:admin billing"), forwarding(sent)).status == 200
+    assert sent == ["databases"]
+
+
+@every_request
+def test_a_front_door_can_hide_what_its_caller_may_not_call(request_name: str, catalog: Path) -> None:
+    body, _ = REQUESTS[request_name]
+    endpoint, sent = FrontDoor("one", catalog, hide_unauthorized=True).endpoint, list[str]()
+    refused = send(endpoint, body, signed_in(NOBODY), forwarding(sent))
+    assert (json.loads(refused.body)["error"]["code"], sent) == (-32602, [])
+    send(endpoint, body, signed_in("db:admin billing"), forwarding(sent))
+    assert sent == ["databases"]
+
+
+@every_request
+def test_an_owner_hides_what_its_front_door_hides(request_name: str) -> None:
+    """Its catalog may be older, or have a broader template for the same URI."""
+    body, _ = REQUESTS[request_name]
+    for hides in (True, False):
+        invocation = Invocation("id", 1e18, forwarded=Forwarded(hides=hides))
+        request = HttpRequest("POST", headers(body), json.dumps(body), signed_in(NOBODY))
+        answer = databases().endpoint.respond(request, ports(), invocation)
+        assert ("www-authenticate" in answer.headers) is not hides
+        assert (json.loads(answer.body)["error"]["code"] == -32602) is hides
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path: Path) -> None:
+    owner = Server("files", ports=ports)
+
+    @owner.resource("file:///secret/{name}", scopes=["private"])
+    def secret(name: str) -> str:
+        return "hidden"
+
+    @owner.resource("file:///{+path}")
+    def anything(path: str) -> str:
+        return "open"
+
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps(contents({"files": owner})))
+
+    def forward(name: str, event: Any, custom: Any) -> Any:
+        client = SimpleNamespace(client_context=SimpleNamespace(custom=custom))
+        return owner.lambda_handler(event, client)
+
+    given = make_ports(
+        auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
+    )
+    door = FrontDoor("one", path, hide_unauthorized=hides, ports=lambda: given)
+    event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in(NOBODY))
+    response = door.lambda_handler(event, None)
+    assert ("www-authenticate" in response["headers"]) is not hides
+    assert json.loads(response["body"])["error"]["code"] == (-32602 if hides else -32600)
+    event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in("private"))
+    assert "hidden" in door.lambda_handler(event, None)["body"]
+    event = http_event(message("resources/read", uri="file:///other/x"), authorizer=signed_in(NOBODY))
+    assert "open" in door.lambda_handler(event, None)["body"]
+
+
+@pytest.mark.parametrize("method", LISTS)
+def test_a_front_doors_lists_are_its_callers_own_if_it_hides(method: str, catalog: Path) -> None:
+    member, key, *expected = LISTS[method]
+    hiding, open_one = (
+        FrontDoor("one", catalog, hide_unauthorized=hides).endpoint for hides in (True, False)
+    )
+    for scope, names in zip((NOBODY, READER, WRITER), expected, strict=True):
+        for _ in range(2):
+            result = json.loads(send(hiding, message(method), signed_in(scope)).body)["result"]
+            assert [item[str(key)] for item in result[str(member)]] == names
+            assert result["cacheScope"] == "private"
+        everything = json.loads(send(open_one, message(method), signed_in(scope)).body)["result"]
+        assert [item[str(key)] for item in everything[str(member)]] == expected[-1]
+        assert everything["cacheScope"] == "public"
+
+
+# -- what clients ask for at first, and what cannot be declared ------------------------------------------
+
+
+def first_asked_for(endpoint: Endpoint) -> Sequence[str]:
+    request = HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource")
+    document = json.loads(endpoint.respond(request, ports(), Invocation("id", 1e18)).body)
+    found: Sequence[str] = document.get("scopes_supported", [])
+    return found
+
+
+def test_clients_ask_for_the_narrowest_scopes_at_first(catalog: Path) -> None:
+    assert first_asked_for(databases().endpoint) == ["billing", "db:read"]
+    assert first_asked_for(FrontDoor("one", catalog).endpoint) == ["billing", "db:read"]
+    assert first_asked_for(Server("x").endpoint) == []
+
+
+@pytest.mark.parametrize("chosen", [["db:read"], []])
+def test_clients_ask_for_the_scopes_that_were_chosen(chosen: list[str], catalog: Path) -> None:
+    assert first_asked_for(databases(initial_scopes=chosen).endpoint) == chosen
+    assert first_asked_for(FrontDoor("one", catalog, initial_scopes=chosen).endpoint) == chosen
+
+
+def test_scopes_that_are_none_are_refused_at_import(catalog: Path) -> None:
+    server = Server("x")
+    with pytest.raises(DefinitionError):
+        server.tool(scopes=["two words"])(lambda: "")
+    with pytest.raises(DefinitionError):
+        server.prompt(scopes="read")(lambda: "")
+    with pytest.raises(DefinitionError):
+        server.resource("x://y", scopes=['"'])(lambda: "")
+    with pytest.raises(DefinitionError):
+        Server("x", scopes={"a": ["b"], "b": ["a"]})
+    with pytest.raises(DefinitionError):
+        FrontDoor("one", catalog, initial_scopes=["é"])
+
+
+def test_what_needs_scopes_cannot_be_cached_for_everybody() -> None:
+    with pytest.raises(DefinitionError):
+        Server("x").resource("x://y", scopes=["a"], cache_scope="public")(lambda: "")
+
+
+def test_a_task_goes_on_without_the_scopes_that_it_was_created_with() -> None:
+    server = Server("x")
+
+    @server.tool(scopes=["db:write"], task="required")
+    def lasting(ctx: Context) -> str:
+        ctx.run_as_task()
+        return "done"
+
+    extensions = {"extensions": {TASKS_EXTENSION: {}}}
+    play = Player(
+        server,
+        capabilities=extensions,
+        authorizer=signed_in("db:write"),
+        ports={"auth": Authenticator(AuthMode.JWT)},
+    )
+    created = play.call("lasting")
+    play.authorizer = signed_in(NOBODY)
+    assert play.task(created.result["taskId"]).status == "completed"

@@ -1,0 +1,88 @@
+"""Where clients can get a token is told to everybody, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from mcp_roundtrip import Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.metadata import MAX_AGE_S
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.testing.environment import make_ports
+
+ROOT = "/.well-known/oauth-protected-resource"
+SUFFIXED = f"{ROOT}/mcp"
+PORTS = make_ports(auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test/")
+NO_SERVER = make_ports(auth=Authenticator(AuthMode.JWT))
+
+server = Server("databases", title="Databases")
+
+
+@server.tool(scopes=["db:read"])
+def read() -> str:
+    return ""
+
+
+def ask(
+    path: str, method: str = "GET", headers: Mapping[str, str] | None = None, ports: Ports = PORTS
+) -> HttpResponse:
+    request = HttpRequest(method, headers or {}, "", path=path)
+    return server.endpoint.respond(request, ports, Invocation("id", 1e18))
+
+
+@pytest.mark.parametrize("path", [ROOT, SUFFIXED])
+@pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
+def test_the_metadata_is_there_without_a_token_for_every_site(path: str, origin: Mapping[str, str]) -> None:
+    answer = ask(path, headers=origin)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["cache-control"] == f"public, max-age={MAX_AGE_S}"
+    assert json.loads(answer.body) == {
+        "resource": "https://mcp.test/mcp",
+        "authorization_servers": ["https://id.test/"],
+        "scopes_supported": ["db:read"],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Databases",
+    }
+
+
+def test_a_browser_may_send_headers_of_its_own_with_the_question() -> None:
+    answer = ask(SUFFIXED, "OPTIONS", {"origin": "https://anywhere.test"})
+    assert (answer.status, answer.body) == (204, "")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-allow-headers"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        (f"{ROOT}/other", "GET"),
+        (f"{ROOT}/", "GET"),
+        (f"{SUFFIXED}/x", "GET"),
+        ("/mcp", "GET"),
+        ("", "GET"),
+        (ROOT, "DELETE"),
+        (ROOT, "PUT"),
+    ],
+)
+def test_there_is_nothing_else_to_get(path: str, method: str) -> None:
+    assert ask(path, method).status == 405
+
+
+@pytest.mark.parametrize("path", [ROOT, SUFFIXED, "/mcp"])
+def test_a_post_to_it_needs_a_token_like_every_other(path: str) -> None:
+    answer = ask(path, "POST")
+    assert answer.status == 401
+    metadata = "https://mcp.test/.well-known/oauth-protected-resource/mcp"
+    assert answer.headers["www-authenticate"] == f'Bearer scope="db:read", resource_metadata="{metadata}"'
+
+
+def test_without_an_authorization_server_there_is_no_metadata() -> None:
+    assert ask(ROOT, ports=NO_SERVER).status == 405
+    answer = ask("/mcp", "POST", ports=NO_SERVER)
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

@@ -1,0 +1,122 @@
+"""A small OAuth 2.1 authorization server on 127.0.0.1: everybody is Alice, and consents to everything.
+
+It has what MCP clients need: metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, and
+resource indicators (RFC 8707).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Reply, Request
+from support.issuer import ONE, Key, jwks
+
+PATH = "/tenant"
+
+
+@dataclass
+class AuthorizationServer:
+    """`keys` are those it publishes; the first one signs. `documents` replace answers by path."""
+
+    url: str = ""
+    keys: list[Key] = field(default_factory=lambda: [ONE])
+    documents: dict[str, Reply] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    scopes: list[str] = field(default_factory=list)
+    """The scopes of each authorization request."""
+    codes: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def issuer(self) -> str:
+        return self.url + PATH
+
+    def token(self, resource: str, **changes: Any) -> str:
+        """An access token for a resource; None removes a claim."""
+        now = int(time.time())
+        given = {
+            "iss": self.issuer,
+            "aud": resource,
+            "sub": "alice",
+            "client_id": "app",
+            "iat": now,
+            "exp": now + 300,
+            **changes,
+        }
+        kept = {name: value for name, value in given.items() if value is not None}
+        return self.keys[0].sign(kept, typ="at+jwt")
+
+    def respond(self, request: Request) -> Reply:
+        path = urlsplit(request.target).path
+        self.asked[path] += 1
+        if path in self.documents:
+            return self.documents[path]
+        routes: dict[str, Callable[[Request], Reply]] = {
+            f"/.well-known/oauth-authorization-server{PATH}": self._metadata,
+            f"{PATH}/keys": lambda _: Reply(200, body=jwks(*self.keys)),
+            f"{PATH}/register": self._register,
+            f"{PATH}/authorize": self._authorize,
+            f"{PATH}/token": self._token,
+        }
+        return routes.get(path, lambda _: Reply(404))(request)
+
+    def _metadata(self, request: Request) -> Reply:
+        return _json(
+            {
+                "issuer": self.issuer,
+                "jwks_uri": f"{self.issuer}/keys",
+                "registration_endpoint": f"{self.issuer}/register",
+                "authorization_endpoint": f"{self.issuer}/authorize",
+                "token_endpoint": f"{self.issuer}/token",
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+                "authorization_response_iss_parameter_supported": True,
+            }
+        )
+
+    def _register(self, request: Request) -> Reply:
+        return _json(
+            {**json.loads(request.body), "client_id": "app", "token_endpoint_auth_method": "none"}, 201
+        )
+
+    def _authorize(self, request: Request) -> Reply:
+        asked = dict(parse_qsl(urlsplit(request.target).query))
+        code = secrets.token_urlsafe()
+        self.codes[code] = asked
+        self.scopes.append(asked.get("scope", ""))
+        back = urlencode({"code": code, "state": asked["state"], "iss": self.issuer})
+        return Reply(302, (("location", f"{asked['redirect_uri']}?{back}"),))
+
+    def _token(self, request: Request) -> Reply:
+        form = dict(parse_qsl(request.body.decode()))
+        asked = self.codes.pop(form["code"])
+        digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
+        if asked["code_challenge"] != digest.decode() or asked["resource"] != form["resource"]:
+            return _json({"error": "invalid_grant"}, 400)
+        scope = asked.get("scope", "")
+        token = self.token(form["resource"], scope=scope)
+        return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope})
+
+
+def _json(value: Mapping[str, Any], status: int = 200) -> Reply:
+    return Reply(status, (("content-type", "application/json"),), json.dumps(value).encode())
+
+
+@contextmanager
+def authorization_server(*keys: Key) -> Iterator[AuthorizationServer]:
+    """One that listens for as long as the context lasts."""
+    found = AuthorizationServer(keys=list(keys) or [ONE])
+    with closing(HttpServer(found.respond, max_body=65_536)) as listening:
+        found.url = listening.url
+        listening.start()
+        yield found

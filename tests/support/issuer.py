@@ -1,0 +1,111 @@
+"""An authorization server's keys and tokens, and the claims of a token that is as it should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from mcp_roundtrip.auth.bearer import BearerAuthenticator
+from mcp_roundtrip.auth.issuer_keys import IssuerKeys
+from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip.testing.environment import AUDIENCE
+
+ISSUER = "https://id.test/tenant"
+JWKS_URI = "https://id.test/keys"
+
+CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
+
+
+@cache
+def private_key(kid: str, algorithm: str) -> Any:
+    """The same key for the same names, made once in a test run."""
+    if algorithm in CURVES:
+        return ec.generate_private_key(CURVES[algorithm]())
+    if algorithm == "EdDSA":
+        return ed25519.Ed25519PrivateKey.generate()
+    return rsa.generate_private_key(65537, 1024 if kid == "short" else 2048)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A signing key; `members` are added to its JWK."""
+
+    kid: str = "one"
+    algorithm: str = "ES256"
+    members: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def private(self) -> Any:
+        return private_key(self.kid, self.algorithm)
+
+    def jwk(self, *, private: bool = False) -> dict[str, Any]:
+        """Its JWK, `alg` and `use` included."""
+        key = self.private if private else self.private.public_key()
+        kind = ECAlgorithm if self.algorithm in CURVES else RSAAlgorithm
+        kind = OKPAlgorithm if self.algorithm == "EdDSA" else kind
+        described = {**kind.to_jwk(key, as_dict=True), "kid": self.kid, "alg": self.algorithm, "use": "sig"}
+        return {**{name: member for name, member in described.items() if name != "key_ops"}, **self.members}
+
+    def sign(self, claims: Mapping[str, Any], **header: Any) -> str:
+        """A token; None removes a member of the header."""
+        members = {"kid": self.kid, **header}
+        algorithm = str(members.pop("alg", self.algorithm))
+        return jwt.encode(dict(claims), self.private, algorithm, headers=members)
+
+
+ONE, TWO, RSA = Key(), Key("two"), Key("rsa", "RS256")
+
+
+def jwks(*keys: Key | Mapping[str, Any]) -> bytes:
+    """A JWK Set."""
+    return json.dumps({"keys": [key.jwk() if isinstance(key, Key) else key for key in keys]}).encode()
+
+
+def claims(now: float, **changes: Any) -> dict[str, Any]:
+    """Those of a good token; None removes one."""
+    given = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "alice",
+        "client_id": "app",
+        "iat": int(now),
+        "exp": int(now) + 300,
+        "scope": "db:read db:write",
+        **changes,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass
+class Documents:
+    """What a `fetch` finds: a document for each URL, or what it raises. Counts, and takes its time."""
+
+    found: dict[str, bytes | Exception]
+    clock: FakeClock
+    takes_s: float = 0.0
+    asked: list[str] = field(default_factory=list)
+
+    def fetch(self, url: str, timeout_s: float) -> bytes:
+        assert 0 < timeout_s <= 3
+        self.asked.append(url)
+        self.clock.advance(min(self.takes_s, timeout_s))
+        answer = self.found[url]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def authenticator(
+    clock: FakeClock, *keys: Key, algorithms: frozenset[str] = frozenset({"ES256", "RS256"})
+) -> BearerAuthenticator:
+    """One that knows these keys."""
+    documents = Documents({JWKS_URI: jwks(*(keys or (ONE, RSA)))}, clock)
+    held = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock)
+    return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock)

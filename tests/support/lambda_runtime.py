@@ -1,0 +1,84 @@
+"""What the Lambda runtime brings to a function: an interpreter, and its own packages in /var/runtime."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from support.sam_build import CACHE, NATIVE_ARCHITECTURE
+
+PACKAGES = ("awslambdaric==4.2.2", "boto3==1.40.0")
+"""AWS's runtime client, and the oldest boto3 that pyproject.toml admits: Lambda's own is never the newest."""
+
+MACHINE = {"arm64": "aarch64"}.get(NATIVE_ARCHITECTURE, NATIVE_ARCHITECTURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """`python` is started without its site-packages; `packages` is the folder that is /var/runtime."""
+
+    name: str
+    python: Path
+    packages: Path
+
+
+@cache
+def runtime(name: str) -> Runtime | None:
+    """The runtime of this name, such as ``python3.13``; None if this computer has no such interpreter."""
+    python = interpreter(name)
+    return Runtime(name, python, _packages(name)) if python else None
+
+
+def interpreter(name: str) -> Path | None:
+    """The interpreter itself, not of a virtual environment: from PATH, or from pyenv."""
+    pyenv = Path.home() / ".pyenv/versions"
+    candidates = [name, *map(str, pyenv.glob(f"{name.removeprefix('python')}.*/bin/{name}"))]
+    return next(filter(None, map(_executable, candidates)), None)
+
+
+def _executable(candidate: str) -> Path | None:
+    # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
+    try:
+        program = "import sys; print(sys._base_executable)"
+        done = subprocess.run([candidate, "-c", program], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return Path(done.stdout.strip()) if done.returncode == 0 else None
+
+
+def _packages(name: str) -> Path:
+    digest = hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()[:16]
+    folder = CACHE / "lambda-runtime" / f"{name}-{NATIVE_ARCHITECTURE}-{digest}"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="unfinished-") as scratch:
+            _install(name, Path(scratch) / "packages")
+            try:
+                os.rename(Path(scratch) / "packages", folder)
+            except OSError:
+                assert folder.exists()  # another process was quicker
+    return folder
+
+
+def _install(name: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    target = ["--target", folder, "--python-version", name.removeprefix("python"), *_wheels()]
+    done = subprocess.run([*command, *target], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    python = interpreter(name)
+    assert python is not None
+    # Lambda's are compiled, too.
+    subprocess.run([python, "-m", "compileall", "-q", folder], check=True)
+
+
+def _wheels() -> Iterator[str]:
+    yield "--only-binary=:all:"
+    for platform in ("manylinux2014", "manylinux_2_17", "manylinux_2_28"):
+        yield f"--platform={platform}_{MACHINE}"

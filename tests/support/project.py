@@ -1,0 +1,36 @@
+"""A copy of this project, for tests that change it."""
+
+import shutil
+from pathlib import Path
+
+from support.functions import FUNCTIONS
+
+ROOT = FUNCTIONS.parent
+TOOL = "scratch_tool"
+"""What tests call a new tool: these tests are for projects that have got new tools already, too."""
+
+COPIED = (
+    *("edge", "events", "functions", "layers", "tests"),
+    *("Makefile", "README.md", "pyproject.toml", "samconfig.toml", "template.yaml"),
+)
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what is not installed or built into `folder`, and return it."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "live")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy2(source, folder / name)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file with its content; folders with none."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+        if "__pycache__" not in path.parts
+    }

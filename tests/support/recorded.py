@@ -1,0 +1,162 @@
+"""Every example's flows through template.yaml on this computer, and what the functions ask of AWS in them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import mcp_types as types
+
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.samples import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
+from support.approvals import ApprovalSystem
+from support.clients import Answer, Connect, Person, fast_mcp, official
+from support.functions import FUNCTIONS
+from support.privileges import Call
+from support.sample_events import EVENTS
+from support.served import TEMPLATE, Served, for_alice
+
+RECORDER = Path(__file__).with_name("recorder")
+
+LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
+
+PLACE: Answer = {"value": "Hyderabad, Pakistan"}
+DUPLICATE: tuple[Answer, ...] = ({"resolution": "Duplicate"}, {"duplicateOfId": 4301})
+DATABASE: tuple[Answer, ...] = ({"value": "small"}, {"value": "eu-west-1"}, {"value": True})
+
+WITH_FLOWS = {"approval", "provision", "summarize", "weather", "work_items"}
+"""The owners whose tools `every_flow` calls by name."""
+
+NEEDS_A_FLOW = "a tool that asks for more than a choice needs its call in every_flow, its owner in WITH_FLOWS"
+
+SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
+KEYS = {"Sign": SIGNING, "GetPublicKey": SIGNING, "GenerateMac": MAC}
+"""A key can do nothing else."""
+
+WHO_WORKS = "!If [QueuesTasks, !Ref ProvisionTasks, !Ref ProvisionWorkerFunction.Version]"
+VERSION_THAT_IS_GONE = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
+
+
+def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
+    """What each function asked of AWS, by its logical id. `folder` takes what this needs."""
+    lines: list[str] = []
+    given = {**parameters, "python": recording_python(folder)}
+    system = ApprovalSystem()
+    with (
+        closing(HttpServer(system, max_body=0).start()) as approvals,
+        for_alice(f"{approvals.url}/requests", **given) as served,
+    ):
+        anyio.run(every_flow, served, system)
+        lines += served.lines
+    with for_alice("https://approvals.example", template=after_a_deployment(folder), **given) as served:
+        anyio.run(a_task, served, "/mcp")
+        lines += served.lines
+    return calls_in(lines)
+
+
+def recording_python(folder: Path) -> str:
+    """An interpreter that has functions tell what they ask of AWS, and workers always short of time."""
+    path = folder / "python"
+    recorder, interpreter = shlex.quote(str(RECORDER)), shlex.quote(sys.executable)
+    path.write_text(f'#!/bin/sh\nPYTHONPATH={recorder}:"$PYTHONPATH" exec {interpreter} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def after_a_deployment(folder: Path) -> Path:
+    """template.yaml, with tasks whose worker is a version that a later deployment deleted."""
+    source = TEMPLATE.read_text()
+    for old, new in (
+        ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
+        ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
+        (WHO_WORKS, VERSION_THAT_IS_GONE),
+    ):
+        assert old in source
+        source = source.replace(old, new)
+    template = folder / "after-a-deployment.yaml"
+    template.write_text(source)
+    return template
+
+
+async def every_flow(served: Served, system: ApprovalSystem) -> None:
+    """Tools, a prompt and a resource: by the front door, and at its own address where that differs."""
+    for path in ("/mcp", "/tools/weather"):
+        await call(official, served, path, "get_weather", HYDERABAD, PLACE)
+    await call(official, served, "/mcp", "update_work_item", RESOLVE, *DUPLICATE)
+    await call(official, served, "/mcp", "summarize", DOCUMENT)
+    for path in ("/mcp", "/tools/provision"):
+        await call(official, served, path, "provision_database", ORDERS, *DATABASE)
+        await a_task(served, path)
+
+    def decide(url: str) -> None:
+        system.decisions[urlsplit(url).path.rpartition("/")[2]] = True
+
+    await call(official, served, "/mcp", "approve_expense", EXPENSE, decide)
+    for params in first_calls():
+        async with official(served.url, Agreeable([])) as client:
+            await client.call(params["name"], params["arguments"])
+    async with official(served.url, Person([])) as client:
+        await client.prompt("triage", {"workItemId": "4301"})
+        await client.read(PRICES)
+
+
+def first_calls() -> Iterator[dict[str, Any]]:
+    """What the owners without a flow are called with in the event that `make new-tool` wrote for each."""
+    tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
+    for owner in sorted({tool["owner"] for tool in tools} - WITH_FLOWS):
+        yield json.loads((EVENTS / owner / "direct_call.json").read_text())["params"]
+
+
+class Agreeable(Person):
+    """Takes the first choice of every form."""
+
+    def answer(self, params: types.ElicitRequestParams) -> dict[str, Any] | None:
+        assert isinstance(params, types.ElicitRequestFormParams), NEEDS_A_FLOW
+        fields = params.requested_schema["properties"]
+        assert all("enum" in field for field in fields.values()), NEEDS_A_FLOW
+        return {name: field["enum"][0] for name, field in fields.items()}
+
+
+async def a_task(served: Served, path: str) -> None:
+    await call(fast_mcp, served, path, "provision_database", ORDERS, *DATABASE)
+
+
+async def call(
+    connect: Connect, served: Served, path: str, tool: str, arguments: Mapping[str, Any], *answers: Answer
+) -> None:
+    async with connect(urljoin(served.url, path), Person(list(answers))) as client:
+        await client.call(tool, arguments)
+
+
+def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
+    """The calls in functions' output, with resources named as the template names them."""
+    calls = defaultdict(set)
+    for line in lines:
+        if told := LINE.fullmatch(line):
+            calls[told[1]].add(to_call(*json.loads(told[2])))
+    return dict(calls)
+
+
+def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
+    match service, about:
+        case "kms", {"KeyId": arn, **more}:
+            names = ("MessageType", "SigningAlgorithm", "MacAlgorithm")
+            context = frozenset((f"kms:{name}", more[name]) for name in names if name in more)
+            return Call(f"kms:{operation}", KEYS[operation], context)
+        case "dynamodb", {"TableName": table}:
+            return Call(f"dynamodb:{operation}", f"${{{table}.Arn}}")
+        case "sqs", {"QueueUrl": url}:
+            return Call(f"sqs:{operation}", f"${{{url.rpartition('/')[2]}.Arn}}")
+        case "lambda", {"FunctionName": arn}:
+            name, _, qualifier = arn.rpartition("function:")[2].partition(":")
+            return Call(f"lambda:{operation}Function", f"${{{name}.Arn}}" + (qualifier and f":{qualifier}"))
+    raise AssertionError(f"{service} {operation} {about}: what is this called?")

@@ -1,0 +1,67 @@
+"""The official Python client, with its own OAuth flow and a user who says yes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+from mcp.client import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+
+REDIRECT = "http://127.0.0.1:1/callback"
+
+
+@dataclass
+class Kept:
+    """What the client remembers."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Browser:
+    """Opens the authorization URL, and is sent back with a code."""
+
+    async def open(self, url: str) -> None:
+        async with httpx2.AsyncClient() as http:
+            sent_back = await http.get(url)
+        assert sent_back.headers["location"].startswith(REDIRECT)
+        self.query = dict(parse_qsl(urlsplit(sent_back.headers["location"]).query))
+
+    async def code(self) -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**self.query)
+
+
+@asynccontextmanager
+async def signed_in_client(url: str, kept: Kept, mode: str = "auto") -> AsyncIterator[Client]:
+    """A client that gets itself a token when it is told that it needs one."""
+    browser = Browser()
+    metadata = OAuthClientMetadata(client_name="test", redirect_uris=[REDIRECT])
+    auth = OAuthClientProvider(url, metadata, kept, browser.open, browser.code)
+    async with (
+        httpx2.AsyncClient(auth=auth) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        yield client

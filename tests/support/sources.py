@@ -1,0 +1,41 @@
+"""A call as each event source sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_roundtrip.local.event_formats import FORMATS
+from mcp_roundtrip.local.samples import Event, post
+from support.messages import call
+
+HTTP_SOURCES = ("http_api", *FORMATS)
+GATEWAYS = ("http_api_1_0", "rest_api")
+"""The sources with lists of headers and a flat authorizer context."""
+
+
+def sent_by(source: str, body: Mapping[str, Any], path: str = "/mcp") -> Event:
+    """The event of a POST."""
+    sends: Callable[[Mapping[str, Any]], Event] = FORMATS.get(source, dict)
+    return sends(post(path, body))
+
+
+def with_header(event: Event, name: str, *values: str) -> Event:
+    """The event with these values for a header besides those it has: `headers` gets the last one."""
+    changed = dict(event)
+    if "headers" in event:
+        changed["headers"] = {**event["headers"], name: values[-1]}
+    if "multiValueHeaders" in event:
+        lists = event["multiValueHeaders"]
+        changed["multiValueHeaders"] = {**lists, name: [*lists.get(name, []), *values]}
+    return changed
+
+
+def with_context(event: Event, **members: Any) -> Event:
+    """The event with these members in its request context."""
+    return {**event, "requestContext": {**event["requestContext"], **members}}
+
+
+def any_call() -> Event:
+    """A `tools/call` that needs no arguments."""
+    return call("whoami")

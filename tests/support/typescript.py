@@ -1,0 +1,40 @@
+"""The official TypeScript client, where it is installed.
+
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
+`make test` found no Node.js to install it with.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / ".cache/typescript"
+PACKAGE = "node_modules/@modelcontextprotocol/client"
+
+TIMEOUT_S = 60
+"""The longest a program may take: a second, but for a busy computer."""
+
+RunModule = Callable[[str], str]
+"""Runs the text of an ECMAScript module that may import the client, and returns what it prints."""
+
+
+@pytest.fixture
+def run_module() -> RunModule:
+    node = shutil.which("node")
+    if node is None or not (FOLDER / PACKAGE).exists():
+        pytest.skip(
+            "the TypeScript client is not installed: `make test` does it where there are npm and Node.js 20"
+        )
+
+    def run(text: str) -> str:
+        command = [node, "--input-type=module", "--eval", text]
+        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

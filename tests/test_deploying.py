@@ -1,0 +1,137 @@
+"""docs/deploying.md has the parameters, settings, log lines and metrics that there are."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+import mcp_roundtrip
+from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.local.yaml_tags import load
+from mcp_roundtrip.settings import PREFIX, Settings
+from mcp_roundtrip.telemetry import NAMESPACE, REQUESTS, WARNINGS, LogObserver
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/deploying.md").read_text("utf-8")
+TEMPLATE = load(ROOT / "template.yaml")
+SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
+
+MADE = {"tool_raised", "prompt_raised", "resource_raised", "work_failed"}
+"""Errors whose names do not stand where they are logged."""
+
+
+def section(heading: str) -> str:
+    [found] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#+ |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def rows(text: str) -> Iterator[tuple[set[str], list[str]]]:
+    """The names in the first cell of each row that begins with one, and the other cells."""
+    for row in re.findall(r"^\| (`.+) \|$", text, re.MULTILINE):
+        first, *others = row.split(" | ")
+        yield set(re.findall(r"`(\w+)`", first)), others
+
+
+def names(text: str) -> set[str]:
+    return {name for found, _ in rows(text) for name in found}
+
+
+def test_every_parameter_has_its_row_and_no_other() -> None:
+    assert names(section("Parameters")) == TEMPLATE["Parameters"].keys()
+
+
+def test_every_environment_variable_has_its_row_and_no_other() -> None:
+    functions = [
+        each for each in TEMPLATE["Resources"].values() if each["Type"] == "AWS::Serverless::Function"
+    ]
+    told = [TEMPLATE["Globals"]["Function"], *(each["Properties"] for each in functions)]
+    variables = {name for each in told for name in each["Environment"]["Variables"]}
+    settings = {f"{PREFIX}{setting.name.upper()}" for setting in fields(Settings)}
+    of_an_example = {"APPROVALS_URL"}
+    assert names(section("Settings of a function")) == (variables | settings) - of_an_example
+
+
+def logged(level: str) -> set[str]:
+    """The names of the lines that the page says to be of a level."""
+    table = rows(section("When something fails"))
+    return {name for found, others in table if others[0] == level for name in found}
+
+
+def called(method: str) -> set[str]:
+    """The names that the package gives to an observer's `record` or `failure`."""
+    nodes = (node for module in SOURCE for node in ast.walk(module))
+    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+    named = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == method]
+    texts = [text for name in named for text in ast.walk(name) if isinstance(text, ast.Constant)]
+    return {text.value for text in texts if isinstance(text.value, str)}
+
+
+def test_every_line_has_its_row_with_its_level() -> None:
+    assert logged("INFO") > REQUESTS
+    assert logged("WARNING") == WARNINGS
+    assert logged("INFO") | WARNINGS == called("record")
+
+
+def test_every_error_has_its_row() -> None:
+    assert logged("ERROR") - MADE == called("failure") | called("failed")
+
+
+# Metrics
+
+
+def test_every_metric_has_its_row_with_its_dimensions(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")  # its handler keeps the first stdout
+    observer = LogObserver()
+    observer.record("answered", outcome="input_required", asked=["a"], declined=1)
+    observer.record("answered", outcome="checkpoint")
+    observer.record("answered", outcome="complete", round=2)
+    observer.record("refused", code=-32602, status=400)
+    observer.record("state_refused", reason="expired")
+    observer.record("task_given_up", task="one")
+    observer.failure("state_unavailable", KeyServiceError("timeout"))
+    told = {name: others[0] for found, others in rows(section("Metrics")) for name in found}
+    for name, dimensions in counted(capsys.readouterr().out):
+        row = told.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
+        assert set(re.findall(r"`(\w+)`", row)) == dimensions, name
+        assert (name in told) or (name in WARNINGS | logged("ERROR"))
+
+
+def counted(text: str) -> Iterator[tuple[str, set[str]]]:
+    """The metrics in lines, with their dimensions."""
+    for line in map(json.loads, text.splitlines()):
+        for directive in line.get("_aws", {}).get("CloudWatchMetrics", ()):
+            assert directive["Namespace"] == NAMESPACE
+            [dimensions] = directive["Dimensions"]
+            yield from ((metric["Name"], set(dimensions)) for metric in directive["Metrics"])
+
+
+@pytest.mark.parametrize("level", ["INFO", "WARNING"])
+def test_above_info_requests_leave_neither_lines_nor_metrics(
+    level: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
+    LogObserver().record("answered", outcome="input_required", asked=["a"])
+    LogObserver().record("state_refused", reason="expired")
+    found = {name for name, _ in counted(capsys.readouterr().out)}
+    assert found == {"state_refused"} | ({"asks"} if level == "INFO" else set())
+
+
+# Names
+
+
+def test_every_resource_that_it_names_is_one() -> None:
+    ours = TEMPLATE["Resources"].keys() | TEMPLATE["Parameters"].keys() | TEMPLATE["Outputs"].keys()
+    suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|SendsForTheNext|Policy|Table|Logs"
+    named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", PAGE))
+    assert len(named) > 10
+    assert named <= ours

@@ -1,0 +1,184 @@
+"""docs/operating.md names alarms, log lines and fields that exist, and its queries find what they should."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mcp_roundtrip
+from mcp_roundtrip import http
+from mcp_roundtrip.adapters import alb
+from mcp_roundtrip.local import samples, serve
+from mcp_roundtrip.local.yaml_tags import load
+from mcp_roundtrip.s3 import MAX_BYTES
+from mcp_roundtrip.server.calls import LARGE_STATE
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.tasks.store import MAX_ITEM
+from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS, counts_of
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/operating.md").read_text("utf-8")
+QUERIES = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+TABLES = re.findall(r"^\| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
+SOURCE = "".join(path.read_text("utf-8") for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py"))
+
+WITH_TOKENS = {"AuthMode": "bearer", "TokenIssuer": "https://id.example"}
+
+Line = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[Line]:
+    """What the functions log of a call that asks, of one that becomes a task, and of a forged state."""
+    printed, changed = list[str](), threading.Condition()
+
+    def log(line: str) -> None:
+        with changed:
+            printed.append(line)
+            changed.notify_all()
+
+    def has_all() -> bool:
+        return all(any(f'"{event}"' in line for line in printed) for event in ("worked", "state_refused"))
+
+    with serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=log) as app:
+
+        def send(message: dict[str, Any]) -> Any:
+            event = samples.post(samples.MCP, message)
+            headers = {name: value for name, value in event["headers"].items() if name != "host"}
+            request = urllib.request.Request(app.url(), event["body"].encode(), headers)
+            with urllib.request.urlopen(request) as response:
+                return json.load(response)["result"]
+
+        def call(name: str, arguments: Any, *values: str, **more: Any) -> Any:
+            result = send(samples.call(name, arguments, **more))
+            for value in values:
+                answer = {"action": "accept", "content": {"value": value}}
+                answers = dict.fromkeys(result["inputRequests"], answer)
+                state = result["requestState"]
+                again = samples.call(name, arguments, requestState=state, inputResponses=answers, **more)
+                result = send(again)
+            return result
+
+        call("get_weather", samples.HYDERABAD, "Hyderabad, India")
+        task = {"capabilities": samples.WITH_TASKS}
+        call("provision_database", samples.ORDERS, "small", "eu-central-1", **task)
+        call("provision_database", samples.ORDERS, **task)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            call("get_weather", samples.HYDERABAD, requestState=samples.FORGED)
+        refused.value.close()
+        with changed:
+            assert changed.wait_for(has_all, timeout=60)
+    with serve(ROOT / "template.yaml", parameters=WITH_TOKENS, log=log) as app:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(app.url(), b"{}", method="POST"))
+        refused.value.close()
+    return [json.loads(line[line.index("{") :]) for line in printed if "] {" in line]
+
+
+def fields_of(query: str) -> set[str]:
+    """The names in a query that are neither words of the language, nor functions, nor its own aliases."""
+    plain = re.sub(r'"[^"]*"', "", query)
+    aliases = set(re.findall(r"\bas (\w+)", plain))
+    functions = set(re.findall(r"(\w+)\(", plain))
+    words = {"fields", "filter", "stats", "sort", "limit", "by", "as", "and", "or", "desc", "asc"}
+    return set(re.findall(r"(?<![@\w])[a-z_]\w*", plain)) - aliases - functions - words
+
+
+def found(query: str, lines: list[Line]) -> list[Line]:
+    """The lines that a query's first filter lets through."""
+    condition = re.findall(r"^(?:\| )?filter (.*)$", query, re.MULTILINE)[0]
+    return [line for line in lines if any(_all(terms, line) for terms in condition.split(" or "))]
+
+
+def _all(terms: str, line: Line) -> bool:
+    return all(_holds(term, line) for term in terms.split(" and "))
+
+
+def _holds(term: str, line: Line) -> bool:
+    if present := re.fullmatch(r"ispresent\((\w+)\)", term):
+        return present[1] in line
+    name, value = re.fullmatch(r'(\w+) = "([^"]*)"', term).groups()
+    return line.get(name) == value
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=[query.splitlines()[-1][:40] for query in QUERIES])
+def test_a_query_uses_fields_that_lines_have_and_finds_some(query: str, lines: list[Line]) -> None:
+    optional = {"exception"}  # only an ERROR has it
+    assert fields_of(query) <= {name for line in lines for name in line} | optional
+    told = next(line for line in lines if "task" in line and "flow" in line)
+    for name, placeholder in (("correlation_id", "CORRELATION-ID"), ("flow", "FLOW"), ("task", "TASK")):
+        query = query.replace(f'"{placeholder}"', f'"{told[name]}"')
+    assert found(query, lines)
+
+
+def test_the_page_has_its_queries() -> None:
+    assert len(QUERIES) == 7
+
+
+def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(lines: list[Line]) -> None:
+    [task] = {line["task"] for line in lines if line.get("message") == "worked"}
+    [flow] = {line["flow"] for line in lines if line.get("outcome") == "task"}
+    query = next(query for query in QUERIES if "FLOW" in query)
+    seen = found(query.replace("FLOW", flow).replace("TASK", task), lines)
+    outcomes = [line.get("outcome", line["message"]) for line in seen]
+    assert sorted(outcomes) == ["input_required", "input_required", "task", "worked"]
+
+
+def test_every_alarm_of_the_template_has_its_row() -> None:
+    resources = load(ROOT / "template.yaml")["Resources"]
+    alarms = {name for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
+    kinds = {"CrashesAlarm" if name.endswith("CrashesAlarm") else name for name in alarms}
+    assert {name.split("`")[-2] for name, _ in TABLES if name.endswith("Alarm`")} == kinds
+
+
+def test_every_log_line_it_names_is_one_that_is_logged() -> None:
+    section = PAGE[PAGE.index("| line | `reason` |") : PAGE.index("## Following one call")]
+    rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+    named = {name.strip("`") for row in rows for name in row.split(", ")}
+    made = {"tool_raised"}  # of the feature's kind
+    assert named > made
+    assert {name for name in named - made if f'"{name}"' not in SOURCE} == set()
+
+
+def test_every_warning_and_error_is_explained_here_or_in_deploying() -> None:
+    explained = PAGE + (ROOT / "docs/deploying.md").read_text("utf-8")
+    assert {name for name in WARNINGS | _failures() if f"`{name}`" not in explained} == set()
+
+
+def _failures() -> set[str]:
+    """The names that the package gives to errors in the log."""
+    calls = (node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call) and node.args)
+    named = (call.args[0] for call in calls if ast.unparse(call.func).endswith((".failure", ".failed")))
+    return {name.value for name in named if isinstance(name, ast.Constant)}
+
+
+def test_the_limits_are_those_that_are_kept() -> None:
+    section = PAGE[PAGE.index("## What is too large") : PAGE.index("## What is counted")]
+    told = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
+    states = Limits()
+    kept = {http.MAX_BODY, http.MAX_RESPONSE, alb.MAX_RESPONSE, MAX_ITEM, MAX_BYTES}
+    assert told == kept | {states.max_minted, states.max_presented, LARGE_STATE}
+
+
+def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Line]) -> None:
+    section = PAGE[PAGE.index("## What is counted") : PAGE.index("## What you may do")]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE)
+    told = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
+    counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}
+    shed, done = {"outcome": "checkpoint"}, {"outcome": "complete", "round": 2}
+    names = {name for fields in (counted, shed, done) for name in counts_of("answered", fields)}
+    assert told.keys() == names | counts_of("refused", {}).keys()
+    for line in lines:
+        for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
+            for metric in each["Metrics"]:
+                if metric["Name"] in told:
+                    assert each["Namespace"] == NAMESPACE
+                    assert set(each["Dimensions"][0]) == told[metric["Name"]]

@@ -1,0 +1,162 @@
+"""What is done before anybody waits for it, and what is not: with the real runtime client, by process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip.local.kms import FakeKms, serve
+from mcp_roundtrip.local.model import Reply, Request
+from mcp_roundtrip.local.runtime_api import Invocation, Ready, Responded, RuntimeApi
+from support.messages import call
+
+APP = """
+import random, sys
+from mcp_roundtrip import Context, Server
+
+random.seed(1)  # as all environments have it that are made from one snapshot
+server = Server("x")
+
+
+@server.tool
+def greet(ctx: Context) -> str:
+    return ctx.elicit("name", "Who?", str)
+
+
+def handler(event, context):
+    before = set(sys.modules)
+    answer = server.lambda_handler(event, context)
+    return {"answer": answer, "imported": sorted(set(sys.modules) - before), "random": random.random()}
+"""
+
+SLOW = {"boto3", "botocore", "jwt", "cryptography", "ssl", "http", "urllib3"}
+
+
+class SnapshotApi(RuntimeApi):
+    """Says that the snapshot was taken, and is restored at once."""
+
+    def _respond(self, request: Request) -> Reply:
+        if request.target.endswith("/restore/next"):
+            return Reply(200, (), b"{}")
+        return super()._respond(request)
+
+
+@pytest.fixture
+def kms() -> FakeKms:
+    return FakeKms()
+
+
+@pytest.fixture
+def function(kms: FakeKms, tmp_path: Path) -> Iterator[Function]:
+    (tmp_path / "app.py").write_text(APP)
+
+    def key(spec: str, usage: str) -> str:
+        return str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
+
+    with serve(kms) as endpoint:
+        settings = {
+            "PATH": os.environ["PATH"],
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": "urn:test",
+            "MCP_AUDIENCE": "https://x.test/mcp",
+            "MCP_STATE_KEY_ARN": key("ECC_NIST_P256", "SIGN_VERIFY"),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": key("HMAC_256", "GENERATE_VERIFY_MAC"),
+        }
+        kms.calls.clear()
+        yield Function(tmp_path, settings, kms)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    folder: Path
+    settings: Mapping[str, str]
+    kms: FakeKms
+
+    def first_answer(self, initialization_type: str) -> First:
+        """That of a new execution environment."""
+        api = SnapshotApi()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "awslambdaric", "app.handler"],
+            cwd=self.folder,
+            env={
+                **self.settings,
+                "AWS_LAMBDA_RUNTIME_API": api.address,
+                "AWS_LAMBDA_INITIALIZATION_TYPE": initialization_type,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            assert isinstance(api.reports.get(timeout=60), Ready)
+            calls_before = self.kms.calls.total()
+            api.pending.put(Invocation("1", json.dumps(call("greet")).encode(), "arn", 2**42))
+            report = api.reports.get(timeout=60)
+        finally:
+            process.kill()
+            logged, _ = process.communicate()
+            api.close()
+        assert isinstance(report, Responded), logged
+        answer = json.loads(report.payload)
+        assert answer["answer"]["result"]["resultType"] == "input_required", answer["answer"]
+        lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
+        [answered] = [line for line in lines if line.get("message") == "answered"]
+        packages = {name.split(".")[0] for name in answer["imported"]}
+        return First(packages, answer["random"], answered["cold_start"], calls_before)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What the first answer took: `imported` are top-level packages."""
+
+    imported: set[str]
+    random: float
+    cold_start: bool
+    calls_before: int
+
+
+AHEAD = ["snap-start", "provisioned-concurrency"]
+
+
+@pytest.mark.parametrize("initialization_type", AHEAD)
+def test_what_is_ready_ahead_of_its_first_request_imports_nothing_slow_for_it(
+    function: Function, initialization_type: str
+) -> None:
+    assert function.first_answer(initialization_type).imported & SLOW == set()
+
+
+def test_an_environment_that_is_started_for_a_request_imports_what_that_needs(function: Function) -> None:
+    assert function.first_answer("on-demand").imported >= {"boto3", "jwt", "cryptography"}
+
+
+@pytest.mark.parametrize("initialization_type", AHEAD)
+def test_no_key_is_asked_for_before_the_first_request(function: Function, initialization_type: str) -> None:
+    assert function.first_answer(initialization_type).calls_before == 0
+    assert function.kms.calls.keys() == {"Sign", "GetPublicKey", "GenerateMac"}
+
+
+def test_random_numbers_differ_between_the_environments_of_one_snapshot(function: Function) -> None:
+    assert function.first_answer("snap-start").random != function.first_answer("snap-start").random
+    assert function.first_answer("on-demand").random == function.first_answer("on-demand").random
+
+
+@pytest.mark.parametrize(
+    ("initialization_type", "waits"),
+    [("on-demand", True), ("snap-start", True), ("provisioned-concurrency", False)],
+)
+def test_a_start_is_cold_if_the_first_request_waits_for_it(
+    function: Function, initialization_type: str, waits: bool
+) -> None:
+    assert function.first_answer(initialization_type).cold_start is waits

@@ -1,0 +1,124 @@
+"""Tracebacks: what happened is in them, what the request brought is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from mcp_roundtrip.redaction import MAX_MESSAGE, traceback_of
+
+
+def traceback(message: str, *brought: Any) -> str:
+    try:
+        raise ValueError(message)
+    except ValueError as error:
+        return traceback_of(error, brought)
+
+
+def test_where_it_happened_and_what_kind_it_was_stay() -> None:
+    told = traceback("no such city: Atlantis", {"location": "Atlantis"})
+    assert "test_redaction.py" in told
+    assert "raise ValueError(message)" in told
+    assert "ValueError: no such city: [redacted]" in told
+
+
+@pytest.mark.parametrize(
+    ("message", "brought"),
+    [
+        ("card 4111111111111111", {"card": 4111111111111111}),
+        ("in {'a': ['sesame']}", {"a": {"b": ["sesame"]}}),
+        ("city 'M\\u00fcnchen\\n'", "M\u00fcnchen\n"),
+        (repr('it\'s "quoted"\n'), 'it\'s "quoted"\n'),
+        ("3.14159", 3.14159),
+    ],
+)
+def test_a_value_is_found_however_it_is_written(message: str, brought: Any) -> None:
+    assert "[redacted]" in traceback(message, brought)
+
+
+def test_short_values_and_names_are_not_looked_for() -> None:
+    assert "a is not sesame" in traceback("a is not sesame", {"sesame": "a"}, None, True, 12)
+
+
+def test_the_longest_value_goes_first_so_that_no_rest_of_it_stays() -> None:
+    assert "sesame" not in traceback("open sesame", ["open", "open sesame"])
+
+
+def test_causes_notes_and_groups_are_no_way_around() -> None:
+    try:
+        try:
+            raise KeyError("sesame")
+        except KeyError as cause:
+            error = ValueError("open sesame")
+            error.add_note("it was sesame")
+            raise ExceptionGroup("sesame", [error]) from cause
+    except ExceptionGroup as group:
+        told = traceback_of(group, ["sesame"])
+    quoting = [line for line in told.splitlines() if "sesame" in line]
+    assert all('("' in line for line in quoting), "the source's own text alone"
+
+
+def noted(note: str) -> Exception:
+    error = ValueError("open")
+    error.add_note(note)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(noted("open\nsesame or\n  barley"), id="a note, of which each line stands alone"),
+        pytest.param(
+            ExceptionGroup("all", [ValueError("open\nsesame or\n  barley")]), id="a group, indented"
+        ),
+        pytest.param(
+            SyntaxError("wrong", ("<answer>", 2, 1, "sesame or\n")), id="a line that does not parse"
+        ),
+    ],
+)
+def test_of_a_value_with_several_lines_no_line_is_quoted(error: Exception) -> None:
+    told = traceback_of(error, ["open\nsesame or\n  barley"])
+    assert "sesame" not in told
+    assert "barley" not in told
+
+
+def test_a_note_that_looks_like_a_frame_is_none() -> None:
+    assert "sesame" not in traceback_of(noted('File "sesame'), ['File "sesame'])
+
+
+class Order(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize(
+    "number", ["open" + 100 * "!" + "sesame", {"a": {"b": "open" + 100 * "!" + "sesame"}}]
+)
+def test_pydantic_shortens_values_and_so_quotes_none(number: Any) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Order.model_validate({"number": number})
+    told = traceback_of(raised.value, [number])
+    assert ("open" in told, "sesame" in told) == (False, False)
+    assert "number" in told
+    assert "input_type=" in told
+
+
+def test_a_message_of_any_length_takes_no_long_time_and_no_long_line() -> None:
+    words = [f"{'b' if number % 2 else ''}{'a' * 4_000}{number}" for number in range(1_000)]
+    told = traceback("a" * MAX_MESSAGE, words)
+    assert len(told) < MAX_MESSAGE + 1_000
+    assert len(traceback("a" * 4_000_000, words)) < 1_000
+
+
+@given(st.lists(st.text(min_size=4), min_size=1, max_size=5))
+def test_no_value_is_ever_quoted(values: list[str]) -> None:
+    last = traceback(" ".join(map(repr, values)), values).rpartition("ValueError: ")[2]
+    rest = last.replace("[redacted]", "")
+    assert not any(repr(value)[1:-1] in rest for value in values)
+
+
+def test_a_request_of_many_values_is_looked_at_up_to_a_limit() -> None:
+    assert "[redacted]" in traceback("value-7 failed", [f"value-{number}" for number in range(200_000)])

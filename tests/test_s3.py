@@ -1,0 +1,276 @@
+"""Large results go into a bucket, and whoever has the link can fetch them, as long as it is good."""
+
+import io
+import secrets
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcp_roundtrip import Context, ResourceLink, Retry, Server, UsageError
+from mcp_roundtrip.aws.s3 import s3_client
+from mcp_roundtrip.s3 import MAX_BYTES, MAX_TTL_MS, Bucket, Stored
+from mcp_roundtrip.testing import Player
+
+REGION = "eu-west-1"
+NOW = 1_795_000_000.0
+CSV = b"id;price\n1;9.50\n"
+REPORT = Stored("reports/key", "report.csv", "text/csv", len(CSV))
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory):
+    from support import ministack  # a plugin: pytest wants to be the first that imports it
+
+    log = tmp_path_factory.mktemp("s3") / "log"
+    with ministack.running(log, variables={"SERVICES": ",".join((*ministack.SERVICES, "s3"))}) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials it once found
+
+
+@pytest.fixture
+def client(endpoint):
+    connected = s3_client(REGION, endpoint)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def bucket(client):
+    name = f"exports-{secrets.token_hex(8)}"
+    client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+    return Bucket(name, prefix="reports/", client=client)
+
+
+@pytest.fixture
+def offline():
+    """Nothing listens where its client would send something."""
+    connected = s3_client(REGION, "http://127.0.0.1:1")
+    yield Bucket("example-exports", client=connected, clock=lambda: NOW)
+    connected.close()
+
+
+def fetched(url):
+    with urllib.request.urlopen(url) as response:
+        return response.headers, response.read()
+
+
+# -- an upload and its link -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [CSV, bytearray(CSV), io.BytesIO(CSV)], ids=lambda data: type(data).__name__)
+def test_what_was_put_is_fetched_with_its_type_and_as_a_download_of_its_name(bucket, data):
+    stored = bucket.put(data, "Größe; 2026.csv", "text/csv")
+    assert (stored.name, stored.mime_type, stored.size) == ("Größe; 2026.csv", "text/csv", len(CSV))
+    headers, body = fetched(bucket.link(stored).uri)
+    assert body == CSV
+    assert headers["Content-Type"] == "text/csv"
+    assert headers["Content-Disposition"] == "attachment; filename*=UTF-8''Gr%C3%B6%C3%9Fe%3B%202026.csv"
+
+
+def test_a_file_is_uploaded_from_its_beginning(bucket, tmp_path):
+    path = tmp_path / "report"
+    path.write_bytes(CSV)
+    with path.open("rb") as file:
+        file.read()
+        assert fetched(bucket.link(bucket.put(file, "report.csv")).uri)[1] == CSV
+
+
+def test_the_key_cannot_be_guessed_from_name_or_content(bucket):
+    first, second = (bucket.put(CSV, "report.csv") for _ in range(2))
+    assert first.key != second.key
+    assert all(stored.key.startswith("reports/") and len(stored.key) == 40 for stored in (first, second))
+
+
+def test_a_link_is_signed_with_version_4_for_its_region_and_by_its_session(monkeypatch):
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    client = s3_client(REGION)
+    query = parse_qs(urlsplit(Bucket("example-exports", client=client).link(REPORT).uri).query)
+    client.close()
+    assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"]
+    assert query["X-Amz-SignedHeaders"] == ["host"]
+    assert query["X-Amz-Credential"][0].endswith(f"/{REGION}/s3/aws4_request")
+    assert query["X-Amz-Security-Token"] == ["token"]
+    assert len(query["X-Amz-Signature"][0]) == 64
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("X-Amz-Expires=3600", "X-Amz-Expires=3601"), ("X-Amz-Signature=", "X-Amz-Signature=0")],
+)
+def test_a_link_that_was_changed_opens_nothing(bucket, before, after):
+    uri = bucket.link(bucket.put(CSV, "report.csv")).uri
+    assert before in uri
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        fetched(uri.replace(before, after))
+    refused.value.close()
+    assert refused.value.code == 403
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "ap-south-2"])
+def test_a_link_leads_to_the_buckets_own_host(region):
+    client = s3_client(region)
+    hosts = {"us-east-1": "example-exports.s3.amazonaws.com"}
+    try:
+        url = urlsplit(Bucket("example-exports", client=client).link(REPORT).uri)
+    finally:
+        client.close()
+    assert url.hostname == hosts.get(region, f"example-exports.s3.{region}.amazonaws.com")
+    assert (url.scheme, url.path) == ("https", "/reports/key")
+
+
+def test_without_a_client_the_functions_own_region_is_used(monkeypatch):
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
+    assert ".s3.eu-north-1." in Bucket("example-exports").link(REPORT).uri
+
+
+# -- how long a link is good ----------------------------------------------------------------------------
+
+
+@given(ttl_ms=st.integers(1_000, MAX_TTL_MS))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it keeps nothing
+def test_a_link_says_in_its_url_and_its_description_until_when_it_is_good(offline, ttl_ms):
+    link = offline.link(REPORT, ttl_ms=ttl_ms, description="All orders.")
+    seconds = int(parse_qs(urlsplit(link.uri).query)["X-Amz-Expires"][0])
+    assert seconds == ttl_ms // 1000
+    until = datetime.fromtimestamp(NOW + seconds, UTC).isoformat().replace("+00:00", "Z")
+    assert link.description == f"All orders. Available until {until}."
+
+
+@pytest.mark.parametrize("ttl_ms", [999, MAX_TTL_MS + 1, 0, -1, 3600.0, True, None])
+def test_a_link_is_good_for_a_second_to_seven_days(offline, ttl_ms):
+    with pytest.raises(UsageError):
+        offline.link(REPORT, ttl_ms=ttl_ms)
+
+
+def test_a_link_has_what_a_resource_link_tells(offline):
+    link = offline.link(REPORT, annotations={"audience": ["user"]}).to_wire()
+    assert {name: link[name] for name in link if name not in ("uri", "description")} == {
+        "type": "resource_link",
+        "name": "report.csv",
+        "mimeType": "text/csv",
+        "size": len(CSV),
+        "annotations": {"audience": ["user"]},
+    }
+
+
+# -- in a tool ------------------------------------------------------------------------------------------
+
+
+def test_a_replay_uploads_nothing_and_signs_anew(bucket):
+    server, uploads = Server("reports"), []
+
+    def upload(orders: int) -> Stored:
+        uploads.append(orders)
+        return bucket.put(CSV * orders, "orders.csv", "text/csv")
+
+    @server.tool
+    def export(ctx: Context, orders: int) -> ResourceLink:
+        stored = ctx.step("upload", upload, orders)
+        ctx.elicit("sure", f"{stored.size} bytes. Sure?", bool)
+        return bucket.link(stored)
+
+    done = Player(server, always_replay=True).call("export", {"orders": 3}, sure=True)
+    assert uploads == [3]
+    [link] = done.result["content"]
+    assert fetched(link["uri"])[1] == CSV * 3
+    assert "structuredContent" not in done.result
+
+
+def test_a_link_that_a_question_shows_can_be_recorded(bucket):
+    server = Server("reports")
+
+    @server.tool
+    def export(ctx: Context) -> bool:
+        stored = ctx.step("upload", bucket.put, CSV, "orders.csv", "text/csv")
+        link = ctx.step("link", bucket.link, stored)
+        return ctx.elicit("right", f"Is {link.uri} right?", bool)
+
+    assert Player(server, always_replay=True).call("export", right=True).structured is True
+
+
+# -- what goes wrong ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["text", io.StringIO("text"), None, 7, io.BufferedReader(io.BytesIO())])
+def test_what_is_no_bytes_is_refused_before_anything_is_sent(offline, data):
+    if isinstance(data, io.BufferedReader):
+        data = NotSeekable(data)
+    with pytest.raises(UsageError):
+        offline.put(data, "report.csv")
+
+
+class NotSeekable(io.RawIOBase):
+    def __init__(self, inner):
+        self.inner = inner
+
+
+@pytest.mark.parametrize("name", ["", "a\r\nSet-Cookie: a", "a\0", "\ud800", "a" * 256, None, b"a"])
+def test_a_name_is_plain_text(offline, name):
+    with pytest.raises(UsageError):
+        offline.put(CSV, name)
+
+
+@pytest.mark.parametrize("mime_type", ["", "csv", "text/csv\r\na: b", "text/", None])
+def test_a_mime_type_is_one(offline, mime_type):
+    with pytest.raises(UsageError):
+        offline.put(CSV, "report.csv", mime_type)
+
+
+class Endless(io.RawIOBase):
+    """A file of more bytes than an upload takes."""
+
+    def seekable(self):
+        return True
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        return MAX_BYTES + 1
+
+
+def test_a_file_that_one_upload_does_not_take_is_refused_with_both_figures(offline):
+    with pytest.raises(UsageError, match=rf"{MAX_BYTES + 1}.*{MAX_BYTES}"):
+        offline.put(Endless(), "dump.bin")
+
+
+def test_a_client_that_signs_with_version_2_is_refused():
+    client = boto3.client("s3", region_name=REGION, config=Config(signature_version="s3"))
+    with pytest.raises(UsageError, match="s3_client"):
+        Bucket("example-exports", client=client).link(REPORT)
+    client.close()
+
+
+def test_an_upload_that_fails_says_in_the_log_which_bucket_and_permission_it_needs(client):
+    with pytest.raises(ClientError) as failed:
+        Bucket("no-such-bucket", prefix="reports/", client=client).put(CSV, "report.csv")
+    assert failed.value.response["Error"]["Code"] == "NoSuchBucket"
+    [note] = failed.value.__notes__
+    assert "s3:PutObject on no-such-bucket/reports/*" in note
+
+
+def test_an_upload_that_fails_can_be_tried_again(bucket, client):
+    server, missing, attempts = Server("reports"), Bucket("no-such-bucket", client=client), []
+
+    def upload() -> Stored:
+        attempts.append(1)
+        return (bucket if len(attempts) == 2 else missing).put(CSV, "orders.csv")
+
+    @server.tool
+    def export(ctx: Context) -> ResourceLink:
+        return bucket.link(ctx.step("upload", upload, retry=Retry(delay_ms=1)))
+
+    assert Player(server).call("export").result["content"][0]["size"] == len(CSV)
+    assert len(attempts) == 2
