@@ -74,8 +74,9 @@ def test_an_iam_identity_is_where_payload_2_0_has_it() -> None:
 def test_a_user_of_a_cognito_identity_pool_is_told_from_the_others_of_the_pool() -> None:
     given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
     assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
-    assert Authenticator(AuthMode.IAM).principal(given) != Authenticator(AuthMode.IAM).principal(
-        authorizer(identity=IDENTITY)
+    assert (
+        Authenticator(AuthMode.IAM).caller({}, given).principal
+        != Authenticator(AuthMode.IAM).caller({}, authorizer(identity=IDENTITY)).principal
     )
 
 

@@ -19,25 +19,33 @@ LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
 
 
 def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
-    principal = Authenticator(AuthMode.JWT).principal(JWT)
+    principal = Authenticator(AuthMode.JWT).caller({}, JWT).principal
     assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
 
 
 def test_the_azp_claim_names_the_client_where_client_id_does_not() -> None:
     claims = {"iss": "i", "sub": "s", "azp": "app"}
-    principal = Authenticator(AuthMode.JWT).principal({"jwt": {"claims": claims}})
+    principal = Authenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": claims}}).principal
     assert principal == Principal("jwt", "s", "i", "app")
 
 
 def test_an_iam_principal_is_the_role_without_its_session() -> None:
-    one = Authenticator(AuthMode.IAM).principal(IAM)
-    other = Authenticator(AuthMode.IAM).principal({"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
+    one = Authenticator(AuthMode.IAM).caller({}, IAM).principal
+    other = (
+        Authenticator(AuthMode.IAM)
+        .caller({}, {"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
+        .principal
+    )
     assert one == other == Principal("iam", "AROAEXAMPLE", "123456789012")
 
 
 def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() -> None:
     def principal(identity: Any) -> Principal | None:
-        return Authenticator(AuthMode.IAM).principal({"iam": {**IAM["iam"], "cognitoIdentity": identity}})
+        return (
+            Authenticator(AuthMode.IAM)
+            .caller({}, {"iam": {**IAM["iam"], "cognitoIdentity": identity}})
+            .principal
+        )
 
     alice = {"amr": ["authenticated"], "identityId": "eu-west-1:alice", "identityPoolId": "eu-west-1:pool"}
     assert principal(alice) == Principal("iam", "eu-west-1:alice", "123456789012")
@@ -49,7 +57,7 @@ def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() ->
 
 
 def test_a_lambda_principal_is_the_configured_member() -> None:
-    assert Authenticator(AuthMode.LAMBDA, "user").principal(LAMBDA) == Principal("lambda", "alice")
+    assert Authenticator(AuthMode.LAMBDA, "user").caller({}, LAMBDA).principal == Principal("lambda", "alice")
 
 
 @pytest.mark.parametrize(
@@ -87,8 +95,8 @@ def test_nobody_is_anybody_by_a_header() -> None:
 
 
 def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
-    assert Authenticator(AuthMode.NONE).principal({}) is None
-    assert Authenticator(AuthMode.NONE).principal(JWT) is None
+    assert Authenticator(AuthMode.NONE).caller({}, {}).principal is None
+    assert Authenticator(AuthMode.NONE).caller({}, JWT).principal is None
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
 )
 def test_a_missing_principal_is_refused(authenticator: Authenticator, context: dict[str, Any]) -> None:
     with pytest.raises(Unauthorized):
-        authenticator.principal(context)
+        authenticator.caller({}, context)
 
 
 NAMES = [
@@ -145,7 +153,7 @@ CONTEXTS = st.recursive(
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
 def test_a_context_names_a_whole_principal_or_nobody(context: dict[str, Any], mode: AuthMode) -> None:
     try:
-        principal = Authenticator(mode, "user", "scope").principal(context)
+        principal = Authenticator(mode, "user", "scope").caller({}, context).principal
     except Unauthorized:
         return
     if mode is AuthMode.NONE:

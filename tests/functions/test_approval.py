@@ -37,7 +37,7 @@ class Browser:
     def decide(self, url: str, visitor: Any, *, approved: bool) -> None:
         ports = make_ports(key=self.play.key, clock=self.play.clock)
         [token] = parse_qs(urlsplit(url).query)["mcp_link"]
-        principal = Authenticator(AuthMode.JWT).principal(visitor)
+        principal = Authenticator(AuthMode.JWT).caller({}, visitor).principal
         ports.links().open(principal.canonical() if principal else None, token)
         self.system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
 

@@ -105,10 +105,6 @@ class Authenticator:
             raise Unauthorized(f"the event has no {self.mode} authorizer context")
         return _READERS[self.mode](self, context)
 
-    def principal(self, authorizer: Mapping[str, Any]) -> Principal | None:
-        """Who is calling. Raises Unauthorized."""
-        return self.caller({}, authorizer).principal
-
     def _from_jwt(self, context: Mapping[str, Any]) -> Caller:
         claims = context.get("claims")
         if not isinstance(claims, Mapping):

@@ -41,7 +41,7 @@ class LambdaForwarder:
 
         Raises OwnerFailed when it could not be invoked, or ended in an error of its own.
         """
-        from botocore.exceptions import BotoCoreError, ClientError
+        from mcp_roundtrip.aws.calls import FAILURES, reason_of
 
         try:
             response = self.client.invoke(
@@ -50,10 +50,8 @@ class LambdaForwarder:
                 ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
             )
             payload = response["Payload"].read()
-        except ClientError as error:
-            raise OwnerFailed(error.response["Error"]["Code"]) from None
-        except BotoCoreError as error:
-            raise OwnerFailed(type(error).__name__) from None
+        except FAILURES as error:
+            raise OwnerFailed(reason_of(error)) from None
         try:
             answer = parse(payload)
         except ValueError:
