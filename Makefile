@@ -35,6 +35,9 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
 
+# Virtual environments are made side by side.
+MAKEFLAGS += --jobs=4
+
 # sam runs make, and the variables and flags of this one are none of its business.
 unexport MAKEFLAGS
 export SAM_CLI_TELEMETRY := 0
@@ -135,7 +138,8 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
 .cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
 .cache/%/package-lock.json: Makefile
-	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts $(NPM) \
+	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
+	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \
 	    && touch $@ || echo "$(NPM) is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
