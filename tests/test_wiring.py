@@ -253,5 +253,5 @@ def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     ports = wiring.make_ports(load({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'}))
     with pytest.raises(SettingsError) as refused:
-        ports.forward("tides", {}, {})
+        ports.forward("tides", {}, {}, 9)
     assert refused.value.setting == "MCP_OWNERS"

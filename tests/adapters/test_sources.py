@@ -228,7 +228,7 @@ def test_a_front_door_hands_the_event_on_and_the_owners_answer_back(source: str,
     owner = server()
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(contents({"owner": owner})))
-    ports = make_ports(forward=lambda function, event, custom: owner.lambda_handler(event, LambdaContext()))
+    ports = make_ports(forward=lambda function, event, *rest: owner.lambda_handler(event, LambdaContext()))
     door = FrontDoor("door", catalog, ports=lambda: ports)
     event = sent_by(source, any_call())
     assert door.lambda_handler(event, None) == owner.lambda_handler(event, LambdaContext())

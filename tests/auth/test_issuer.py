@@ -58,6 +58,14 @@ def test_an_issuer_is_equal_as_text_or_another(other: str) -> None:
     assert failed.value.reason == "issuer_metadata_of_another"
 
 
+def test_a_document_of_another_issuer_is_the_reason_though_there_is_none_elsewhere() -> None:
+    issuer = "https://id.test/tenant"
+    for url in metadata_urls(issuer):
+        with pytest.raises(IssuerUnavailable) as failed:
+            discovered_jwks_uri(issuer, found_at({url: document("https://id.test")}))
+        assert failed.value.reason == "issuer_metadata_of_another"
+
+
 @pytest.mark.parametrize(
     "jwks_uri",
     [

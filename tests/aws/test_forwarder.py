@@ -1,6 +1,7 @@
 """Calls handed on to their owners, over a real boto3 client and HTTP."""
 
 import json
+import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
@@ -46,12 +47,12 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
 def forward(aws: Lambda) -> Iterator[LambdaForwarder]:
     forwarder = LambdaForwarder.create()
     yield forwarder
-    forwarder.client.close()
+    forwarder.client(9).close()
 
 
 def test_the_event_arrives_as_it_was_with_what_goes_along(aws: Lambda, forward: LambdaForwarder) -> None:
     event = {"version": "2.0", "body": "Größe 世界"}
-    assert forward("weather", event, {"mcpDeadlineMs": 5}) == {"statusCode": 200, "body": "x"}
+    assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == {"statusCode": 200, "body": "x"}
     (request,) = aws.requests
     assert request.target == "/2015-03-31/functions/weather/invocations"
     assert json.loads(request.body) == event
@@ -61,12 +62,12 @@ def test_the_event_arrives_as_it_was_with_what_goes_along(aws: Lambda, forward: 
 
 
 def test_text_is_forwarded_in_the_bytes_it_came_in(aws: Lambda, forward: LambdaForwarder) -> None:
-    forward("weather", {"body": "Я" * 1_000}, {})
+    forward("weather", {"body": "Я" * 1_000}, {}, 9)
     assert len(aws.requests[0].body) < 2_100
 
 
 def test_a_lone_surrogate_does_not_stop_a_call(aws: Lambda, forward: LambdaForwarder) -> None:
-    forward("weather", {"body": "\ud800"}, {})
+    forward("weather", {"body": "\ud800"}, {}, 9)
     assert json.loads(aws.requests[0].body) == {"body": "\ud800"}
 
 
@@ -94,7 +95,7 @@ def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
 ) -> None:
     aws.reply = reply
     with pytest.raises(OwnerFailed) as failed:
-        forward("weather", {}, {})
+        forward("weather", {}, {}, 9)
     assert failed.value.reason == reason
     assert len(aws.requests) == 1
 
@@ -105,6 +106,28 @@ def test_an_owner_nobody_can_reach_has_failed_too(monkeypatch: pytest.MonkeyPatc
     server.close()
     forwarder = LambdaForwarder.create()
     with pytest.raises(OwnerFailed) as failed:
-        forwarder("weather", {}, {})
+        forwarder("weather", {}, {}, 9)
     assert failed.value.reason == "EndpointConnectionError"
-    forwarder.client.close()
+    forwarder.client(9).close()
+
+
+def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def hang(request: Request) -> Reply:
+        over.wait()
+        return OK
+
+    server = HttpServer(hang, max_body=1_000).start()
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
+    forwarder = LambdaForwarder.create()
+    try:
+        with pytest.raises(OwnerFailed) as failed:
+            forwarder("weather", {}, {}, 1)
+        assert failed.value.reason == "timeout"
+    finally:
+        over.set()
+        forwarder.client(1).close()
+        server.close()

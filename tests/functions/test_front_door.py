@@ -29,7 +29,7 @@ from mcp_roundtrip.testing import FakeClock, load_module, make_ports
 from mcp_roundtrip.testing.environment import Remembered
 from support.functions import FUNCTIONS
 
-Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
+Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
 OWNERS = servers(FUNCTIONS)
 
 
@@ -52,7 +52,10 @@ class Deployment:
     def result(self, event: Mapping[str, Any]) -> Any:
         return self.send(event)["result"]
 
-    def _forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+    def _forward(
+        self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+    ) -> Any:
+        assert custom["mcpDeadlineMs"] == int((self.clock() + timeout_s) * 1000)
         self.forwarded.append((owner, event, custom))
         context = SimpleNamespace(
             aws_request_id="owner",
@@ -104,7 +107,7 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     [(owner, forwarded, custom)] = deployment.forwarded
     assert (owner, forwarded) == ("weather", event)
     definition = OWNERS["weather"].tools["get_weather"].definition()
-    deadline_ms = int((deployment.clock() + 19) * 1000)
+    deadline_ms = int((deployment.clock() + 18) * 1000)
     sent = Forwarded(deadline_ms, definition_digest(definition), "quoted", deployment.front_door.info)
     assert custom == sent.custom()
 
@@ -115,7 +118,7 @@ def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_
     deployment.send(tokyo)
     assert "catalog_drift" not in dict(deployment.observer.events)
     [(owner, event, custom)] = deployment.forwarded
-    deployment._forward(owner, event, Forwarded(custom["mcpDeadlineMs"], "another").custom())
+    deployment._forward(owner, event, Forwarded(custom["mcpDeadlineMs"], "another").custom(), 18)
     assert dict(deployment.observer.events)["catalog_drift"] == {"tool": "get_weather"}
 
 
@@ -154,7 +157,7 @@ def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
 
 
 def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alone() -> None:
-    def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+    def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
         raise OwnerFailed("FunctionError Unhandled")
 
     deployment = Deployment(fails)

@@ -61,7 +61,7 @@ class Door:
             "door", path, ports=lambda: replace(make_ports(), forward=self._forward), instructions="Knock."
         )
 
-    def _forward(self, name: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+    def _forward(self, name: str, event: Mapping[str, Any], *rest: Any) -> Any:
         self.forwarded.append(event)
         return owner.lambda_handler(event, None)
 

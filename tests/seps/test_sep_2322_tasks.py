@@ -663,7 +663,7 @@ def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
     owner.tool(task="required")(echo)
     owner.tool(several)
     (tmp_path / "catalog.json").write_text(json.dumps(contents({"owner": owner})))
-    forwarding = replace(plain, forward=lambda name, event, custom: owner.lambda_handler(event, None))
+    forwarding = replace(plain, forward=lambda name, event, *rest: owner.lambda_handler(event, None))
     door = FrontDoor("door", tmp_path / "catalog.json", legacy_tasks="sep-2322", ports=lambda: forwarding)
 
     def ask(method: str, **params: Any) -> Any:

@@ -11,10 +11,9 @@ from uuid import uuid4
 import pytest
 
 from mcp_roundtrip import DefinitionError, Server
-from mcp_roundtrip.aws.forwarder import READ_TIMEOUT_S
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.server.app import server_info
-from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest, patience_s
 from mcp_roundtrip.testing.environment import Remembered, make_ports
 from support.messages import call
 
@@ -90,6 +89,17 @@ def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
     assert drifted("another")
 
 
+def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:
+    observer = Remembered()
+    server = Server("x", ports=lambda: make_ports(observer=observer))
+    forwarded = LambdaContext(ClientContext(Forwarded(None, "listed").custom()))
+    assert server.lambda_handler(call("gone"), forwarded)["error"]["code"] == -32602
+    assert "catalog_drift" in dict(observer.events)
+    observer.events.clear()
+    server.lambda_handler(call("gone"), LambdaContext())
+    assert "catalog_drift" not in dict(observer.events)
+
+
 def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None:
     tags: dict[str, dict[str, str]] = {}
 
@@ -121,8 +131,14 @@ def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too()
     assert "front-door-1" in answer["result"]["content"][0]["text"]
 
 
-def test_a_front_door_waits_as_long_as_it_says() -> None:
-    assert READ_TIMEOUT_S * 1_000 >= FORWARD_MS
+@pytest.mark.parametrize(
+    ("remaining_ms", "waits_s"),
+    [(60_000, 26), (28_000, 26), (27_999, 26), (26_999, 25), (24_050, 23), (900, 1)],
+)
+def test_a_front_door_waits_no_longer_than_leaves_time_to_connect_and_answer(
+    remaining_ms: float, waits_s: int
+) -> None:
+    assert patience_s(remaining_ms) == waits_s
 
 
 def test_an_owner_answers_under_the_front_doors_name() -> None:

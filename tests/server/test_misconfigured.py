@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META, call, http_event, message
 
@@ -54,7 +55,7 @@ def log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> An
     def set_up(environment: dict[str, str]) -> list[str]:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        return [vars(record)["exception"] for record in caplog.records if record.msg == "misconfigured"]
+        return [vars(record)["reason"] for record in caplog.records if record.msg == "misconfigured"]
 
     yield set_up
     wiring.ports.cache_clear()
@@ -89,7 +90,15 @@ def test_the_first_request_is_answered_with_an_internal_error_and_the_log_names_
         answer = json.loads(response["body"])
         assert (answer["id"], answer["error"]["code"]) == (7, -32603)
         assert "MCP_" not in response["body"]
-    assert [setting in said for said in log({})] == [True, True]
+    assert log({}) == [setting, setting]
+
+
+def test_a_workers_wrong_setting_is_in_the_log_too(log: Any) -> None:
+    environment, setting = AT_ONCE["no such mode"]
+    log(environment)
+    with pytest.raises(SettingsError):
+        server.worker_handler({"task": "T#x"}, None)
+    assert log({}) == [setting]
 
 
 WHEN_NEEDED = {
@@ -110,7 +119,7 @@ def test_what_only_some_requests_need_is_named_at_the_first_of_those(case: str, 
     assert "result" in server.lambda_handler(call("plain"), None)
     answer = server.lambda_handler(body, None)
     assert answer["error"]["code"] == -32603
-    assert [setting in said for said in log({})] == [True]
+    assert log({}) == [setting]
 
 
 def test_who_looks_for_metadata_learns_it_from_the_status(log: Any) -> None:

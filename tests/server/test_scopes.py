@@ -327,7 +327,7 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def forwarding(sent: list[str]) -> Ports:
-    def forward(owner: str, event: Any, custom: Any) -> Any:
+    def forward(owner: str, event: Any, custom: Any, timeout_s: int) -> Any:
         sent.append(owner)
         return {"statusCode": 200}
 
@@ -386,7 +386,7 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
     path = tmp_path / "catalog.json"
     path.write_text(json.dumps(contents({"files": owner})))
 
-    def forward(name: str, event: Any, custom: Any) -> Any:
+    def forward(name: str, event: Any, custom: Any, timeout_s: int) -> Any:
         client = SimpleNamespace(client_context=SimpleNamespace(custom=custom))
         return owner.lambda_handler(event, client)
 

@@ -248,9 +248,9 @@ class OwnerFailed(WithReason):
     """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
 
 
-class SettingsError(McpRoundtripError):
+class SettingsError(WithReason):
     """The setting named `setting` (an environment variable) is missing or contradicts another."""
 
     def __init__(self, setting: str, problem: str) -> None:
         super().__init__(f"{setting}: {problem}")
-        self.setting = setting
+        self.reason = self.setting = setting

@@ -78,7 +78,7 @@ def make_ports(settings: Settings) -> Ports:
         random_bytes=secrets.token_bytes,
         states=lambda: parts.codec,
         links=lambda: parts.links,
-        forward=lambda owner, event, custom: forward()(_function(settings, owner), event, custom),
+        forward=lambda owner, *passed: forward()(_function(settings, owner), *passed),
         tasks=tasks,
     )
 

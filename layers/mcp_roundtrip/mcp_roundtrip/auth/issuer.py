@@ -27,15 +27,16 @@ def metadata_urls(issuer: str) -> Iterator[str]:
 
 def discovered_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
     """The `jwks_uri` in the issuer's metadata. Raises IssuerUnavailable."""
-    failure = IssuerUnavailable("issuer_metadata")
+    failures: list[IssuerUnavailable] = []
     for url in metadata_urls(issuer):
         try:
             return _jwks_uri(issuer, fetch(url))
         except IssuerUnavailable as error:
             if not error.is_answer:
                 raise
-            failure = error
-    raise failure
+            failures.append(error)
+    # What a document says tells more than that elsewhere there is none.
+    raise min(failures, key=lambda failure: failure.reason.startswith("issuer_status_"))
 
 
 def _jwks_uri(issuer: str, document: bytes) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.canonical import compact, parse
 from mcp_roundtrip.errors import OwnerFailed
@@ -17,34 +18,33 @@ from mcp_roundtrip.errors import OwnerFailed
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
-READ_TIMEOUT_S: Final = 26
-"""As long as a front door waits at most (`server.forwarded.FORWARD_MS`)."""
-
 
 @dataclass(frozen=True, slots=True)
 class LambdaForwarder:
-    """Invokes synchronously, once: a retry by the SDK could run a tool twice."""
+    """Invokes synchronously, once: a retry by the SDK could run a tool twice.
 
-    client: LambdaClient
+    `client` gives one that waits for so many seconds, which botocore has for clients and not for calls.
+    """
+
+    client: Callable[[int], LambdaClient]
 
     @classmethod
     def create(cls) -> LambdaForwarder:
         """A forwarder on the account and Region of the execution environment."""
-        import boto3
-        from botocore.config import Config
+        return cls(cache(_client))
 
-        config = Config(connect_timeout=1, read_timeout=READ_TIMEOUT_S, retries={"total_max_attempts": 1})
-        return cls(boto3.client("lambda", config=config))
-
-    def __call__(self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+    def __call__(
+        self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+    ) -> Any:
         """The function's response to `event`; `custom` reaches it as `client_context.custom`.
 
-        Raises OwnerFailed when it could not be invoked, or ended in an error of its own.
+        Raises OwnerFailed when it could not be invoked, ended in an error of its own, or did not answer for
+        `timeout_s`.
         """
         from mcp_roundtrip.aws.calls import FAILURES, reason_of
 
         try:
-            response = self.client.invoke(
+            response = self.client(timeout_s).invoke(
                 FunctionName=function,
                 Payload=_payload(event),
                 ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
@@ -61,6 +61,14 @@ class LambdaForwarder:
         if not isinstance(answer, dict):
             raise OwnerFailed("malformed_answer")
         return answer
+
+
+def _client(timeout_s: int) -> LambdaClient:
+    import boto3
+    from botocore.config import Config
+
+    config = Config(connect_timeout=1, read_timeout=timeout_s, retries={"total_max_attempts": 1})
+    return boto3.client("lambda", config=config)
 
 
 def _payload(event: Mapping[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
 from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerFacts
-from mcp_roundtrip.server.handler import handle
+from mcp_roundtrip.server.handler import handle, logged
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
@@ -143,7 +143,7 @@ class Server(Registry):
         """The Lambda handler of the function that works on this server's tasks: it has no route."""
         from mcp_roundtrip.server.task_worker import work  # requests do without it
 
-        return work(self._tool_server, event, context, self._ports)
+        return work(self._tool_server, event, context, lambda: logged(self._ports, context))
 
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Check a token that `ctx.signed_link` put into a URL, for the page behind it.

@@ -17,9 +17,17 @@ _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
 _HIDES: Final = "mcpHideUnauthorized"
 
-FORWARD_MS: Final = 26_000
-"""How long a front door waits for an owner: below its own 29 s and the 30 s of an HTTP API, with a cold start
-before it, so that the caller gets an answer that says what happened."""
+FORWARD_S: Final = 26
+"""How long a front door waits for an owner at most."""
+
+
+def patience_s(remaining_ms: float) -> int:
+    """How long it waits, in whole seconds, with so much time left for its answer.
+
+    Less than is left, by the second that connecting may take: the caller gets an answer that says what
+    happened, and no gateway's 5xx.
+    """
+    return max(1, min(FORWARD_S, int(remaining_ms / 1_000) - 1))
 
 
 @dataclass(frozen=True, slots=True)

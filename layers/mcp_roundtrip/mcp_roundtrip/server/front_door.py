@@ -47,7 +47,7 @@ from mcp_roundtrip.server.exchange import (
     listed,
     named,
 )
-from mcp_roundtrip.server.forwarded import FORWARD_MS, Forwarded, definition_digest
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest, patience_s
 from mcp_roundtrip.server.handler import handle
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
@@ -250,13 +250,13 @@ class FrontDoor:
 
     def _forward(self, owned: Listed, exchange: Exchange) -> HttpResponse:
         ports, invocation = exchange.ports, exchange.invocation
-        remaining_ms = min(invocation.deadline_ms - ports.clock_ms(), FORWARD_MS)
-        deadline_ms = int(ports.clock() * 1000 + remaining_ms)
+        timeout_s = patience_s(invocation.deadline_ms - ports.clock_ms())
+        deadline_ms = int((ports.clock() + timeout_s) * 1_000)
         definition = definition_digest(owned.members)
         hides = self._facts.hide_unauthorized
         custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info, hides).custom()
         try:
-            raw = ports.forward(owned.owner, invocation.event or {}, custom)
+            raw = ports.forward(owned.owner, invocation.event or {}, custom, timeout_s)
         except OwnerFailed as error:
             ports.observer.failure("owner_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None

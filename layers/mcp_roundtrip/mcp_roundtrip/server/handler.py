@@ -45,6 +45,17 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     return answer.raw if answer.raw is not None else adapter.response(answer)
 
 
+def logged(make_ports: Callable[[], Ports], context: Any) -> Ports:
+    """The ports. Raises what `make_ports` raises, which is in the log then: a worker answers nobody."""
+    try:
+        return make_ports()
+    except Exception as error:
+        observer = wiring.observer()
+        observer.begin(getattr(context, "aws_request_id", None) or "unknown")
+        record_fault(observer, error)
+        raise
+
+
 def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: Ports) -> float:
     """The least of what Lambda, the event source and the front door still allow."""
     limits: list[float] = []

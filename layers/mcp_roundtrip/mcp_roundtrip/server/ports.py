@@ -83,8 +83,8 @@ class Ports:
     `pause_ms` returns after so many milliseconds.
 
     `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
-    `forward` takes (owner, event, custom client context) and returns the owner's response, or raises
-    OwnerFailed.
+    `forward` takes (owner, event, custom client context, seconds to wait) and returns the owner's response,
+    or raises OwnerFailed.
     """
 
     policy: Policy
@@ -95,7 +95,7 @@ class Ports:
     random_bytes: Callable[[int], bytes]
     states: Callable[[], States]
     links: Callable[[], Links]
-    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any]
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], TaskPort]
 
 

@@ -29,8 +29,8 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
     Raises StoreError, so that the delivery is tried again. For a queue it returns instead which of the
     messages are to be delivered again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
-    ports = make_ports()
     correlation_id = getattr(context, "aws_request_id", None) or "unknown"
+    ports = make_ports()
     shift = Shift(server, ports, correlation_id, context)
     if "Records" not in event:
         ports.observer.begin(correlation_id)

@@ -112,7 +112,7 @@ def make_ports(
     states: Callable[[], Any] | None = None,
     allowed_origins: frozenset[str] = frozenset(),
     max_rounds: int = 9,
-    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Any] | None = None,
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
     tasks: TaskTable | None = None,
 ) -> Ports:
     """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
@@ -141,5 +141,5 @@ def make_ports(
     )
 
 
-def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any]) -> Any:
+def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
     raise OwnerFailed(f"this environment forwards nothing to {owner}")
