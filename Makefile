@@ -35,8 +35,10 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
 
-# Virtual environments are made side by side.
+# The tests' virtual environments are made side by side. (Two other goals might both install into one.)
+ifeq ($(MAKECMDGOALS),test)
 MAKEFLAGS += --jobs=4
+endif
 
 # sam runs make, and the variables and flags of this one are none of its business.
 unexport MAKEFLAGS

@@ -97,6 +97,10 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
             "MCP_TOKEN_JWKS_URI",
         ),
         ({**LAMBDA, "MCP_AUTH_MODE": "iam"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
+        *(
+            ({**MINIMAL, "MCP_ALLOWED_ORIGINS": origins}, "MCP_ALLOWED_ORIGINS")
+            for origins in ("*", "https://a.test/", "a.test", "https://a.test,null", "https://*.a.test")
+        ),
         ({**MINIMAL, "MCP_SCOPE_CONTEXT_KEY": "scope"}, "MCP_SCOPE_CONTEXT_KEY"),
         ({**BEARER, "MCP_AUTH_MODE": "none"}, "MCP_TOKEN_ISSUER"),
         ({**BEARER, "MCP_AUTH_MODE": "iam"}, "MCP_TOKEN_ISSUER"),

@@ -27,6 +27,9 @@ _HTTPS: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[
 _ISSUER: Final = re.compile(_HTTPS)
 _JWKS_URI: Final = re.compile(_HTTPS + r"(\?[^#\s]*)?")
 
+# As browsers write them (RFC 6454 §6.2): one with a slash at the end, or "*", would let nobody in.
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#*]+")
+
 _ONLY_WITH: Final = MappingProxyType(
     {
         "principal_context_key": (AuthMode.LAMBDA,),
@@ -150,7 +153,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         state_encryption=_choice(environment, "STATE_ENCRYPTION", StateEncryption, StateEncryption.ENABLED),
         state_encryption_key_arn=_text(environment, "STATE_ENCRYPTION_KEY_ARN"),
         trusted_state_encryption_key_arns=_items(environment, "TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
-        allowed_origins=frozenset(_items(environment, "ALLOWED_ORIGINS")),
+        allowed_origins=_origins(environment),
         owners=_owners(environment),
         task_table=_text(environment, "TASK_TABLE"),
         task_worker=_task_worker(environment),
@@ -232,6 +235,13 @@ def _task_worker(environment: Mapping[str, str]) -> str | None:
 def _items(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
     items = (item.strip() for item in (_text(environment, name) or "").split(","))
     return tuple(item for item in items if item)
+
+
+def _origins(environment: Mapping[str, str]) -> frozenset[str]:
+    origins = _items(environment, "ALLOWED_ORIGINS")
+    if not all(map(_ORIGIN.fullmatch, origins)):
+        raise SettingsError(f"{PREFIX}ALLOWED_ORIGINS", "must be origins such as https://app.example")
+    return frozenset(origins)
 
 
 def _count(environment: Mapping[str, str], name: str, default: int) -> int:

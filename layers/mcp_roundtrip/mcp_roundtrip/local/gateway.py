@@ -50,7 +50,8 @@ class Gateway:
         reply = self._reply(request, request_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         rpc_method = request.header("mcp-method") or "-"
-        line = f"{request.method} {request.target} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
+        path = request.target.partition("?")[0]  # a query may hold what is nobody else's
+        line = f"{request.method} {path} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
         # A client must not be able to write control sequences to the terminal.
         self._log("".join(character if character.isprintable() else "?" for character in line))
         return Reply(reply.status, (*reply.headers, ("apigw-requestid", request_id)), reply.body)
