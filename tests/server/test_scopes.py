@@ -82,30 +82,17 @@ def send(
     return endpoint.respond(request, given or ports(), Invocation("id", 1e18))
 
 
-def reference(kind: str, name: str) -> Mapping[str, str]:
-    return {"type": f"ref/{kind}", "name" if kind == "prompt" else "uri": name}
+def completing(kind: str, name: str, argument: str) -> dict[str, Any]:
+    ref = {"type": f"ref/{kind}", "name" if kind == "prompt" else "uri": name}
+    return message("completion/complete", ref=ref, argument={"name": argument, "value": ""})
 
 
 REQUESTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "a tool": (call("write"), "db:write billing"),
     "a prompt": (message("prompts/get", name="migrate", arguments={"table": "t"}), "db:write"),
     "a resource": (message("resources/read", uri="db://rows/7"), "db:read"),
-    "completion of a prompt": (
-        message(
-            "completion/complete",
-            ref=reference("prompt", "migrate"),
-            argument={"name": "table", "value": ""},
-        ),
-        "db:write",
-    ),
-    "completion of a resource": (
-        message(
-            "completion/complete",
-            ref=reference("resource", "db://rows/{number}"),
-            argument={"name": "number", "value": ""},
-        ),
-        "db:read",
-    ),
+    "completion of a prompt": (completing("prompt", "migrate", "table"), "db:write"),
+    "completion of a resource": (completing("resource", "db://rows/{number}", "number"), "db:read"),
 }
 """Requests, and the scopes that each needs."""
 

@@ -47,10 +47,4 @@ def _mirror(event: Mapping[str, Any]) -> dict[str, str]:
 
 def response(answer: HttpResponse) -> Any:
     """The JSON-RPC response; None for a notification."""
-    if not answer.body:
-        return None
-    message = json.loads(answer.body)
-    if "\\ud" not in answer.body:
-        return message
-    # The runtime writes UTF-8, which has no lone surrogates.
-    return json.loads(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"))
+    return json.loads(answer.body) if answer.body else None

@@ -16,6 +16,7 @@ from mcp_roundtrip.auth.scopes import Scopes
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.feature import Feature
+from mcp_roundtrip.server.resources import Resource, of_kind
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.testing.modules import load_module, servers_in
 
@@ -57,15 +58,8 @@ def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Feature]]:
-    return {
-        owner: {
-            name: resource
-            for name, resource in server.resources.items()
-            if resource.template.is_static is is_static
-        }
-        for owner, server in servers.items()
-    }
+def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Resource]]:
+    return {owner: of_kind(server.resources, is_static=is_static) for owner, server in servers.items()}
 
 
 def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:

@@ -85,19 +85,12 @@ class Server(Registry):
     @cached_property
     def endpoint(self) -> Endpoint:
         """The server's methods, for whoever brings requests that are no Lambda events."""
-        has_tasks = self._tool_server.has_tasks
-        handlers = discovery(self._facts, capabilities(*self._features, has_tasks=has_tasks))
-        for methods in self._features.values():
-            handlers |= methods
-        if has_tasks:
-            from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
-
-            handlers |= TaskMethods(self.info).handlers()
-        return Endpoint(
-            handlers,
-            cache(self._legacy_handlers) if self._legacy_clients else None,
-            self.info.get("title") or self.info["name"],
+        return assembled(
+            self._facts,
+            self._features,
+            self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, self._facts, self.tools, self.prompts, self.resources),
+            has_tasks=self._tool_server.has_tasks,
         )
 
     @cached_property
@@ -152,6 +145,29 @@ class Server(Registry):
         (client/elicitation "Phishing"). Raises StateRejected.
         """
         return self._ports().links().open(bound_to(principal), token)
+
+
+def assembled(
+    facts: ServerFacts,
+    features: Mapping[str, Mapping[str, Handler]],
+    legacy_handlers: Callable[[], Mapping[str, Handler]] | None,
+    scopes: Sequence[str],
+    *,
+    has_tasks: bool,
+) -> Endpoint:
+    """The endpoint with the methods of these capabilities, and with those that every server has.
+
+    `legacy_handlers` is called at the first request of the `initialize` era; None where that is not served.
+    """
+    handlers = discovery(facts, capabilities(*features, has_tasks=has_tasks))
+    for methods in features.values():
+        handlers |= methods
+    if has_tasks:
+        from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
+
+        handlers |= TaskMethods(facts.server_info).handlers()
+    name = facts.server_info.get("title") or facts.server_info["name"]
+    return Endpoint(handlers, None if legacy_handlers is None else cache(legacy_handlers), name, scopes)
 
 
 def known_dialect(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:

@@ -92,8 +92,8 @@ class Call:
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        """The server's name, to its clients: that of the front door, if one forwarded the request."""
-        return self.invocation.forwarded.server_info or self.facts.server_info
+        """What the results of the call name as the server."""
+        return self.facts.info_for(self.invocation)
 
     def answer(self) -> Reply:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""

@@ -104,7 +104,7 @@ class CompletionServer:
         except Exception as error:
             exchange.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
             raise internal_error(exchange.invocation.correlation_id) from error
-        server_info = exchange.invocation.forwarded.server_info or self.facts.server_info
+        server_info = self.facts.info_for(exchange.invocation)
         return Reply(results.complete(server_info, completion=_wire(found)))
 
     def _feature(self, reference: Reference, exchange: Exchange) -> Completable:

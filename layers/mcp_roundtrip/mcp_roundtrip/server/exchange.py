@@ -67,6 +67,10 @@ class ServerFacts:
             if type(value) is not int or value < least:
                 raise DefinitionError(f"{name}={value!r}: it is a whole number of at least {least}")
 
+    def info_for(self, invocation: Invocation) -> Mapping[str, Any]:
+        """The server's name, to its clients: that of the front door, if one forwarded the request."""
+        return invocation.forwarded.server_info or self.server_info
+
     def permits(self, scopes: Sequence[str], exchange: Exchange) -> bool:
         """Whether the caller was granted all of these scopes, or broader ones."""
         if not scopes or self.hierarchy is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,7 @@ from mcp_roundtrip.protocol.methods import (
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.app import (
     LegacyTasks,
+    assembled,
     checked_scopes,
     hierarchy,
     initial_scopes,
@@ -36,7 +37,7 @@ from mcp_roundtrip.server.app import (
     server_info,
 )
 from mcp_roundtrip.server.calls import internal_error
-from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
+from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import (
     PAGE_SIZE,
     Exchange,
@@ -146,22 +147,14 @@ class FrontDoor:
     @cached_property
     def endpoint(self) -> Endpoint:
         """The front door's methods."""
-        handlers = discovery(self._facts, capabilities(*self._features, has_tasks=self._has_tasks))
-        for methods in self._features.values():
-            handlers |= methods
-        if self._has_tasks:
-            from mcp_roundtrip.server.tasks import TaskMethods  # front doors without tasks do without it
-
-            handlers |= TaskMethods(self.info).handlers()
         catalog = self.catalog
-        return Endpoint(
-            handlers,
-            cache(self._legacy_handlers) if self._legacy_clients else None,
-            self.info.get("title") or self.info["name"],
-            initial_scopes(
-                *(self._initial_scopes, self._facts),
-                *(catalog.tools, catalog.prompts, catalog.resources, catalog.templates),
-            ),
+        offered = (catalog.tools, catalog.prompts, catalog.resources, catalog.templates)
+        return assembled(
+            self._facts,
+            self._features,
+            self._legacy_handlers if self._legacy_clients else None,
+            initial_scopes(self._initial_scopes, self._facts, *offered),
+            has_tasks=self._has_tasks,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.calls import internal_error
 from mcp_roundtrip.server.dispatch import Endpoint, error_response, record_fault
 from mcp_roundtrip.server.forwarded import Forwarded
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.ports import Invocation, Ports, invocation_id
 
 MARGIN_MS: Final = 1_000
 """Kept back from every limit, for sealing the state and getting the response out."""
@@ -24,7 +24,7 @@ MARGIN_MS: Final = 1_000
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
     """Answer one event. Raises nothing."""
     forwarded = Forwarded.read(context)
-    correlation_id = forwarded.correlation_id or getattr(context, "aws_request_id", None) or "unknown"
+    correlation_id = forwarded.correlation_id or invocation_id(context)
     try:
         adapter = detect(event)
     except UnknownEventSource as error:
@@ -50,10 +50,15 @@ def logged(make_ports: Callable[[], Ports], context: Any) -> Ports:
     try:
         return make_ports()
     except Exception as error:
-        observer = wiring.observer()
-        observer.begin(getattr(context, "aws_request_id", None) or "unknown")
-        record_fault(observer, error)
+        _record_fault(error, invocation_id(context))
         raise
+
+
+def _record_fault(error: Exception, correlation_id: str) -> None:
+    """In the log of the process: there are no ports, whose observer would do it."""
+    observer = wiring.observer()
+    observer.begin(correlation_id)
+    record_fault(observer, error)
 
 
 def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: Ports) -> float:
@@ -70,9 +75,7 @@ def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: P
 
 
 def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
-    observer = wiring.observer()
-    observer.begin(correlation_id)
-    record_fault(observer, error)
+    _record_fault(error, correlation_id)
     if request.method != "POST":  # who looks for metadata goes by the status
         return replace(error_response(None, internal_error(correlation_id)), status=500)
     try:

@@ -108,3 +108,8 @@ class Invocation:
     lambda_context: Any = None
     event: Mapping[str, Any] | None = None
     forwarded: Forwarded = field(default_factory=Forwarded)
+
+
+def invocation_id(context: Any) -> str:
+    """Lambda's id of the invocation with this context object; "unknown" outside of Lambda."""
+    return getattr(context, "aws_request_id", None) or "unknown"

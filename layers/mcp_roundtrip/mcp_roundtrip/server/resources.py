@@ -129,17 +129,10 @@ class ResourceServer:
         }
 
     def _list(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "resources", self._of_kind(is_static=True), exchange)
+        return listed(self.facts, "resources", of_kind(self.resources, is_static=True), exchange)
 
     def _list_templates(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "resourceTemplates", self._of_kind(is_static=False), exchange)
-
-    def _of_kind(self, *, is_static: bool) -> dict[str, Resource]:
-        return {
-            name: resource
-            for name, resource in self.resources.items()
-            if resource.template.is_static is is_static
-        }
+        return listed(self.facts, "resourceTemplates", of_kind(self.resources, is_static=False), exchange)
 
     def _read(self, exchange: Exchange) -> Reply:
         params = exchange.route.params
@@ -149,6 +142,11 @@ class ResourceServer:
         authorize(self.facts, resource, exchange, not_found(uri))
         inputs = replace(inputs, arguments=variables)
         return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
+
+
+def of_kind(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:
+    """Those with a URI of their own, or those of URI templates: they have lists of their own."""
+    return {name: each for name, each in resources.items() if each.template.is_static is is_static}
 
 
 def uri_of(params: Mapping[str, Any]) -> str:

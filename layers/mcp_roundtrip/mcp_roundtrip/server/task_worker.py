@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.ports import Invocation, Ports, invocation_id
 from mcp_roundtrip.server.tasks import TaskBody
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.worker import Worker
@@ -29,8 +29,7 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
     Raises StoreError, so that the delivery is tried again. For a queue it returns instead which of the
     messages are to be delivered again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
-    correlation_id = getattr(context, "aws_request_id", None) or "unknown"
-    ports = make_ports()
+    ports, correlation_id = make_ports(), invocation_id(context)
     shift = Shift(server, ports, correlation_id, context)
     if "Records" not in event:
         ports.observer.begin(correlation_id)
