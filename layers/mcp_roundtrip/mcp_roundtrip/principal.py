@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_roundtrip.canonical import canonical
 
@@ -22,5 +22,13 @@ class Principal:
 
 
 def bound_to(principal: Principal | None) -> str | None:
-    """What states, links and tasks of this caller are bound to; None for an anonymous one."""
+    """What states and tasks of this caller are bound to; None for an anonymous one."""
     return None if principal is None else principal.canonical()
+
+
+def person(principal: Principal | None) -> str | None:
+    """What links of this caller are bound to: the user, whatever client they use; None for an anonymous one.
+
+    The page behind a link signs its visitor in by itself, and cannot know the id of the MCP client.
+    """
+    return None if principal is None else replace(principal, client_id=None).canonical()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.principal import Principal, bound_to
+from mcp_roundtrip.principal import Principal, person
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
@@ -141,10 +141,11 @@ class Server(Registry):
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Check a token that `ctx.signed_link` put into a URL, for the page behind it.
 
-        `principal` is the user that page has signed in itself; a link for somebody else is refused
-        (client/elicitation "Phishing"). Raises StateRejected.
+        `principal` is the user whom that page has signed in itself, with the kind, issuer and subject of the
+        caller; `client_id` does not count. A link for another user is refused (client/elicitation
+        "Phishing"). Raises StateRejected.
         """
-        return self._ports().links().open(bound_to(principal), token)
+        return self._ports().links().open(person(principal), token)
 
 
 def assembled(

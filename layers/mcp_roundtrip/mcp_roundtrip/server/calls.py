@@ -24,7 +24,7 @@ from mcp_roundtrip.errors import (
     StateTooLarge,
     ToolError,
 )
-from mcp_roundtrip.principal import Principal, bound_to
+from mcp_roundtrip.principal import Principal, bound_to, person
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -174,12 +174,12 @@ class Call:
 
     def environment(self) -> Environment:
         """What its run is given from outside."""
-        ports, principal = self.ports, bound_to(self.principal)
+        ports, user = self.ports, person(self.principal)
         return Environment(
             Budget(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
             ports.random_bytes,
-            lambda key, run_id, expires_at: ports.links().sign(principal, key, run_id, expires_at),
+            lambda key, run_id, expires_at: ports.links().sign(user, key, run_id, expires_at),
             ports.pause_ms,
             self._step_failed,
         )

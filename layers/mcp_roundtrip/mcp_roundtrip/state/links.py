@@ -1,10 +1,11 @@
 """Signed links for URL mode elicitation.
 
 MCP 2026-07-28, client/elicitation, "Phishing": the server must make sure that whoever opens the URL is the
-user the elicitation was made for. The URL therefore carries a token bound to that principal. The page behind
-it authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
-principal: with anybody else's it is refused. The token alone proves nothing about who presents it, and it
-holds no personal data.
+user the elicitation was made for. The URL therefore carries a token bound to that person. The page behind it
+authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
+principal: with another person's it is refused. The token alone proves nothing about its bearer, and it holds
+no personal data. `principal` here is a text that names the person (`mcp_roundtrip.principal.person`), without
+the OAuth client: the page has another client id than the MCP client.
 """
 
 from __future__ import annotations
@@ -59,12 +60,15 @@ class Links:
 
         `flow_id` is what the page and the tool know the interaction by, `expires_at` in epoch seconds. Put
         the token into the URL's query or path; it needs no escaping. Raises UsageError for an anonymous
-        caller, who cannot be told from a victim, for a link that has already expired and for a key and flow
-        id that are too long; KeyServiceError when it cannot be signed.
+        caller, who is indistinguishable from a victim, for a link that has already expired and for a key and
+        flow id that are too long; KeyServiceError when it cannot be signed.
         """
         now = int(self.clock())
         if not principal:
-            raise UsageError("a signed link needs an authenticated principal: it is bound to one user")
+            raise UsageError(
+                "a signed link is bound to one user, and this caller is anonymous: check ctx.principal first,"
+                " or have callers authenticated (MCP_AUTH_MODE)"
+            )
         if expires_at <= now:
             raise UsageError("a link must expire in the future")
         jti = self.random_bytes(16).hex()

@@ -1,0 +1,91 @@
+"""A link is opened by the person whom it was made for, whatever client that person uses."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from mcp_roundtrip import Context, Principal, Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.testing import Player, make_ports
+
+ISSUER = "https://id.example"
+ALICE = {"iss": ISSUER, "sub": "alice"}
+IAM = {"accountId": "123456789012", "userId": "AROAEXAMPLE:session"}
+
+server = Server("pages")
+
+
+@server.tool
+def connect(ctx: Context) -> str:
+    """Connect an account."""
+    return ctx.signed_link("link", "https://page.example/connect")
+
+
+def opened(authorizer: dict[str, Any], visitor: Principal | None) -> str:
+    """The key of the link that the caller of this authorizer context was given, as the visitor opens it."""
+    [mode] = authorizer
+    auth = Authenticator(AuthMode(mode), principal_context_key="user")
+    play = Player(server, authorizer=authorizer, ports={"auth": auth})
+    [token] = parse_qs(urlsplit(play.call("connect").text).query)["mcp_link"]
+    page = Server("page", ports=lambda: make_ports(key=play.key, clock=play.clock))
+    return page.open_link(token, visitor).key
+
+
+def jwt(**claims: str) -> dict[str, Any]:
+    return {"jwt": {"claims": {**ALICE, **claims}}}
+
+
+CLIENTS = {
+    "no client": {},
+    "client_id": {"client_id": "mcp-client"},
+    "azp": {"azp": "mcp-client"},
+    "client_id and azp": {"client_id": "mcp-client", "azp": "another"},
+}
+
+
+@pytest.mark.parametrize("client_id", [None, "page", "mcp-client"])
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_the_person_opens_a_link_whatever_client_either_side_was_issued_its_token_for(
+    client: dict[str, str], client_id: str | None
+) -> None:
+    assert opened(jwt(**client), Principal("jwt", "alice", ISSUER, client_id)) == "link"
+
+
+STRANGERS = {
+    "another subject": Principal("jwt", "mallory", ISSUER, "mcp-client"),
+    "another issuer": Principal("jwt", "alice", "https://other.example", "mcp-client"),
+    "no issuer": Principal("jwt", "alice", None, "mcp-client"),
+    "another kind": Principal("iam", "alice", ISSUER, "mcp-client"),
+    "the client for its user": Principal("jwt", "mcp-client", ISSUER, "alice"),
+    "nobody": None,
+}
+
+
+@pytest.mark.parametrize("visitor", STRANGERS.values(), ids=STRANGERS)
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_another_visitor_is_refused_whatever_the_client(
+    client: dict[str, str], visitor: Principal | None
+) -> None:
+    with pytest.raises(StateRejected, match="wrong_principal"):
+        opened(jwt(**client), visitor)
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "person"),
+    [
+        ({"iam": IAM}, Principal("iam", "AROAEXAMPLE", "123456789012")),
+        (
+            {"iam": IAM | {"cognitoIdentity": {"identityId": "eu-west-1:alice"}}},
+            Principal("iam", "eu-west-1:alice", "123456789012"),
+        ),
+        ({"lambda": {"user": "alice"}}, Principal("lambda", "alice")),
+    ],
+)
+def test_a_person_is_the_kind_the_issuer_and_the_subject_of_every_kind_of_caller(
+    authorizer: dict[str, Any], person: Principal
+) -> None:
+    assert opened(authorizer, person) == "link"
+    with pytest.raises(StateRejected, match="wrong_principal"):
+        opened(authorizer, Principal("jwt", person.subject, person.issuer))
