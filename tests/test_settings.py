@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.auth import AuthMode
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.settings import StateSigning, load
+from mcp_roundtrip.settings import StateSigning, TokenType, load
 
 ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
@@ -38,6 +38,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_TOKEN_ISSUER": "https://id.test/tenant",
             "MCP_TOKEN_JWKS_URI": "https://id.test/keys?p=policy",
             "MCP_TOKEN_ALGORITHMS": "ES256, PS512",
+            "MCP_TOKEN_TYPE": "at+jwt",
             "MCP_ISSUER": "urn:x",
             "MCP_AUDIENCE": "https://x.test/mcp",
             "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:1:key/a",
@@ -59,6 +60,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.token_issuer == "https://id.test/tenant"
     assert settings.token_jwks_uri == "https://id.test/keys?p=policy"
     assert settings.token_algorithms == ("ES256", "PS512")
+    assert settings.token_type is TokenType.AT_JWT
     assert settings.trusted_state_key_arns == ("arn:b", "arn:c")
     assert settings.state_public_keys == {"mrk-1": b"MFk", "2": b"MF"}
     assert settings.state_signing is StateSigning.DELEGATED
@@ -92,6 +94,10 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
         ),
         ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
         ({**LAMBDA, "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
+        ({**LAMBDA, "MCP_TOKEN_TYPE": "at+jwt"}, "MCP_TOKEN_TYPE"),
+        ({**BEARER, "MCP_TOKEN_TYPE": "JWT"}, "MCP_TOKEN_TYPE"),
+        ({**BEARER, "MCP_IAM_PRINCIPAL": "session"}, "MCP_IAM_PRINCIPAL"),
+        ({"MCP_AUTH_MODE": "iam", "MCP_IAM_PRINCIPAL": "user"}, "MCP_IAM_PRINCIPAL"),
         (
             {**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_JWKS_URI": "https://id.test/keys"},
             "MCP_TOKEN_JWKS_URI",

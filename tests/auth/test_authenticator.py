@@ -39,6 +39,35 @@ def test_an_iam_principal_is_the_role_without_its_session() -> None:
     assert one == other == Principal("iam", "AROAEXAMPLE", "123456789012")
 
 
+def iam(user_id: str, *, binds_sessions: bool = False, **context: Any) -> Principal | None:
+    authenticator = Authenticator(AuthMode.IAM, binds_sessions=binds_sessions)
+    return authenticator.caller({}, {"iam": {**IAM["iam"], "userId": user_id, **context}}).principal
+
+
+def test_federated_users_and_root_are_different_callers() -> None:
+    """GetFederationToken: `userId` is `<account id>:<name>`."""
+    users = ["123456789012:ada", "123456789012:bob", "123456789012", "AIDAEXAMPLE"]
+    assert [iam(user) for user in users] == [Principal("iam", user, "123456789012") for user in users]
+
+
+def test_each_session_of_a_role_is_a_caller_of_its_own_where_the_deployment_says_so() -> None:
+    one, other = "AROAEXAMPLE:one", "AROAEXAMPLE:other"
+    assert iam(one, binds_sessions=True) == Principal("iam", one, "123456789012")
+    assert iam(one, binds_sessions=True) != iam(other, binds_sessions=True)
+    assert iam(one, binds_sessions=False) == iam(other, binds_sessions=False)
+    identity = {"identityId": "eu-west-1:alice"}
+    for session in (one, other):
+        of_pool = iam(session, binds_sessions=True, cognitoIdentity=identity)
+        assert of_pool == Principal("iam", "eu-west-1:alice", "123456789012")
+
+
+@pytest.mark.parametrize("user_id", [":session", "AROAEXAMPLE:", "123456789012:", ":", ""])
+@pytest.mark.parametrize("binds_sessions", [True, False])
+def test_half_a_user_id_names_nobody(user_id: str, binds_sessions: bool) -> None:
+    with pytest.raises(Unauthorized):
+        iam(user_id, binds_sessions=binds_sessions)
+
+
 def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() -> None:
     def principal(identity: Any) -> Principal | None:
         return (
@@ -64,10 +93,11 @@ def test_a_lambda_principal_is_the_configured_member() -> None:
     ("claims", "scopes"),
     [
         ({"scope": "db:read db:write"}, {"db:read", "db:write"}),
-        ({"scp": "[db:read db:write]"}, {"db:read", "db:write"}),
+        ({"scp": "[db:read]"}, {"db:read"}),
         ({"scp": "[]"}, set()),
         ({"scopes": "db:read"}, {"db:read"}),
         ({"scope": "db:read", "scp": "[db:write]"}, {"db:read"}),
+        ({"scp": ["db:read", "db:write"]}, {"db:read", "db:write"}),
         ({"scope": "[ db:read"}, {"[", "db:read"}),
         ({"scope": None, "scp": "db:write"}, set()),
         ({}, set()),
@@ -78,6 +108,29 @@ def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
 ) -> None:
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
     assert Authenticator(AuthMode.JWT).caller({}, context).scopes == scopes
+
+
+@pytest.mark.parametrize("claim", ["scope", "scp", "scopes"])
+@pytest.mark.parametrize(
+    "members", [["read admin"], ["read", "admin"], [" admin"], ["admin "], ["", "admin"]]
+)
+def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str, members: list[str]) -> None:
+    """`["read admin"]` and `["read", "admin"]` are one text there, and the first one grants no `admin`."""
+    joined = f"[{' '.join(members)}]"
+    for value in (joined, members[:1]):
+        context = {"jwt": {"claims": {"iss": "i", "sub": "s", claim: value}}}
+        granted = Authenticator(AuthMode.JWT).caller({}, context).scopes
+        assert "admin" not in granted
+        assert granted.isdisjoint({"read", ""}) or members[0] == "read" == value[0]
+
+
+@pytest.mark.parametrize("claim", ["cnf", "events", "at_hash", "c_hash", "s_hash"])
+@pytest.mark.parametrize("value", ["map[jkt:0ZcOCORZNYy]", "{}", ""])
+def test_a_token_of_another_kind_is_refused_though_the_authorizer_let_it_pass(claim: str, value: str) -> None:
+    context = {"jwt": {"claims": {**JWT["jwt"]["claims"], claim: value}}}
+    with pytest.raises(Unauthorized) as refused:
+        Authenticator(AuthMode.JWT).caller({}, context)
+    assert refused.value.error == "invalid_token"
 
 
 def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:

@@ -69,6 +69,15 @@ def test_the_types_of_access_tokens_are_accepted_and_a_token_without_one(typ: st
     assert caller(ONE.sign(claims(NOW), typ=typ)).principal == ALICE
 
 
+def test_a_deployment_can_demand_the_type_of_access_tokens() -> None:
+    """RFC 9068 §2.1: an ID token has another one."""
+    for typ in ("at+jwt", "AT+JWT", "application/at+jwt"):
+        assert caller(ONE.sign(claims(NOW), typ=typ), demands_type=True).principal == ALICE
+    for typ in ("JWT", "jwt", None, "at+jwt2", "logout+jwt"):
+        with pytest.raises(Unauthorized, match="token_header"):
+            caller(ONE.sign(claims(NOW), typ=typ), demands_type=True)
+
+
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
 def test_the_scheme_has_no_case_and_may_have_space_around_it(scheme: str) -> None:
     headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
@@ -252,6 +261,25 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "not yet valid": ("not_yet_valid", lambda: token_with(nbf=NOW + LEEWAY_S + 1)),
     "from the future": ("not_yet_valid", lambda: token_with(iat=NOW + LEEWAY_S + 1)),
     "nbf that is a text": ("nbf", lambda: signed_by_hand(RS, claims(NOW, nbf="0"))),
+    "a token bound to a DPoP key": (
+        "bound",
+        lambda: token_with(cnf={"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3"}),
+    ),
+    "a token bound to a client certificate": (
+        "bound",
+        lambda: token_with(cnf={"x5t#S256": "bwcK0esc3ACC3DB2Y5_l"}),
+    ),
+    "a confirmation that is empty": ("bound", lambda: token_with(cnf={})),
+    "a confirmation that is null": ("bound", lambda: signed_by_hand(RS, {**claims(NOW), "cnf": None})),
+    "a logout token without a type": (
+        "event",
+        lambda: token_with(events={"http://schemas.openid.net/event/backchannel-logout": {}}),
+    ),
+    "an ID token with the hash of an access token": (
+        "id_token",
+        lambda: token_with(at_hash="77QmUPtjPfzWtF2AnpK9RQ"),
+    ),
+    "an ID token with the hash of a code": ("id_token", lambda: token_with(c_hash="LDktKdoQak3Pk0cnXxCltA")),
     "no subject": ("subject", lambda: token_with(sub=None)),
     "an empty subject": ("subject", lambda: token_with(sub="")),
     "a subject that is a number": ("subject", lambda: signed_by_hand(RS, claims(NOW, sub=7))),

@@ -59,8 +59,12 @@ class Deployed:
     @property
     def reasons(self) -> list[str]:
         """Why somebody was refused, or could not be judged."""
-        refused = [str(fields["reason"]) for event, fields in self.observer.events if event == "unauthorized"]
-        return refused + [str(getattr(error, "reason", error)) for _, error in self.observer.failures]
+        assert self.observer.failures == []
+        return [
+            str(fields["reason"])
+            for event, fields in self.observer.events
+            if event == "unauthorized" or (event == "refused" and fields["status"] == 503)
+        ]
 
 
 def remapped(reply: Reply) -> Reply:
@@ -224,7 +228,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_without_keys_nobody_is_sent_to_sign_in_again(issuer: AuthorizationServer, how: str) -> None:
+def test_without_keys_callers_are_not_asked_to_sign_in_again_and_the_log_has_one_error(
+    issuer: AuthorizationServer, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
     reply, reason = BROKEN[how]
     issuer.documents[f"{PATH}/keys"] = reply
     with deployed(issuer) as server:
@@ -234,6 +240,8 @@ def test_without_keys_nobody_is_sent_to_sign_in_again(issuer: AuthorizationServe
             assert "www-authenticate" not in answer.headers
             assert reason not in answer.text
         assert server.reasons == [reason] * 3
+        errors = [vars(line) for line in caplog.records if line.levelname == "ERROR"]
+        assert [(line["message"], line["reason"]) for line in errors] == [("issuer_unavailable", reason)]
         assert issuer.asked[f"{PATH}/keys"] == 1
         assert server.post(None).status_code == 401
 

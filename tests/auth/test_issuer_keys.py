@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -26,7 +27,8 @@ class Asked:
     def __init__(self, answer: bytes | Exception | None = None) -> None:
         self.clock = FakeClock()
         self.documents = Documents({JWKS_URI: jwks(ONE) if answer is None else answer}, self.clock)
-        self.keys = IssuerKeys(ISSUER, JWKS_URI, self.documents.fetch, self.clock)
+        self.failures: list[IssuerUnavailable] = []
+        self.keys = IssuerKeys(ISSUER, JWKS_URI, self.documents.fetch, self.clock, self.failures.append)
 
     def answers(self, answer: bytes | Exception) -> None:
         self.documents.found[JWKS_URI] = answer
@@ -109,17 +111,48 @@ def test_a_hanging_issuer_costs_one_request_its_time_and_not_the_next_ones() -> 
     assert asked.times == 2
 
 
-def test_an_unknown_key_is_not_called_wrong_while_nobody_can_ask_for_the_newest_ones() -> None:
+@pytest.mark.parametrize("answer", [DOWN, b"<!doctype html>"])
+def test_an_unknown_key_is_unknown_while_a_refresh_has_failed_and_usable_keys_are_held(
+    answer: bytes | Exception,
+) -> None:
+    asked = Asked()
+    assert asked.knows("one")
+    asked.answers(answer)
+    for _ in range(3):
+        asked.clock.advance(REFRESH_S)
+        for _ in range(10):
+            assert not asked.knows("two")
+            assert asked.knows("one")
+    assert asked.times == 4
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_each_refresh_that_fails_is_reported_once_however_many_requests_it_concerns(held: bool) -> None:
+    asked = Asked(None if held else DOWN)
+    if held:
+        assert asked.knows("one")
+    for answer, reason in [
+        (DOWN, "issuer_timeout"),
+        (b"[]", "issuer_jwks"),
+        (b'{"keys":[]}', "issuer_no_keys"),
+    ]:
+        asked.answers(answer)
+        asked.clock.advance(REFRESH_S)
+        for _ in range(10):
+            with suppress(IssuerUnavailable):
+                asked.knows("forged")
+        assert [failure.reason for failure in asked.failures] == [reason]
+        asked.failures.clear()
+
+
+def test_requests_without_usable_keys_name_the_reason_of_the_last_refresh() -> None:
     asked = Asked()
     assert asked.knows("one")
     asked.answers(DOWN)
-    assert not asked.knows("two")
-    asked.clock.advance(REFRESH_S)
-    for _ in range(10):
-        with pytest.raises(IssuerUnavailable):
-            asked.knows("two")
-        assert asked.knows("one")
-    assert asked.times == 2
+    asked.clock.advance(USABLE_S)
+    for _ in range(2):
+        with pytest.raises(IssuerUnavailable, match="issuer_timeout"):
+            asked.knows("one")
 
 
 @pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
@@ -143,9 +176,8 @@ def test_a_document_that_is_no_key_set_replaces_none(page: bytes) -> None:
     asked.answers(page)
     asked.clock.advance(FRESH_S)
     assert asked.knows("one")
-    with pytest.raises(IssuerUnavailable) as failed:
-        asked.knows("two")
-    assert failed.value.reason == "issuer_jwks"
+    assert not asked.knows("two")
+    assert [failure.reason for failure in asked.failures] == ["issuer_jwks"]
 
 
 def test_looking_for_the_keys_and_getting_them_takes_three_seconds_together() -> None:

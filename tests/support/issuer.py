@@ -103,9 +103,12 @@ class Documents:
 
 
 def authenticator(
-    clock: FakeClock, *keys: Key, algorithms: frozenset[str] = frozenset({"ES256", "RS256"})
+    clock: FakeClock,
+    *keys: Key,
+    algorithms: frozenset[str] = frozenset({"ES256", "RS256"}),
+    demands_type: bool = False,
 ) -> BearerAuthenticator:
     """One that knows these keys."""
     documents = Documents({JWKS_URI: jwks(*(keys or (ONE, RSA)))}, clock)
     held = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock)
-    return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock)
+    return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock, demands_type)

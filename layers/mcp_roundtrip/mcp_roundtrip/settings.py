@@ -37,6 +37,8 @@ _ONLY_WITH: Final = MappingProxyType(
         "token_issuer": (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA),
         "token_jwks_uri": (AuthMode.BEARER,),
         "token_algorithms": (AuthMode.BEARER,),
+        "token_type": (AuthMode.BEARER,),
+        "iam_principal": (AuthMode.IAM,),
     }
 )
 """Whoever has set one of these takes callers to be identified by it: no other mode does that."""
@@ -63,6 +65,20 @@ class StateSigning(StrEnum):
     DELEGATED = "delegated"
 
 
+class TokenType(StrEnum):
+    """Which `typ` access tokens have: one of those in use, or the one of RFC 9068."""
+
+    ANY = "any"
+    AT_JWT = "at+jwt"
+
+
+class IamPrincipal(StrEnum):
+    """Who a caller with a role's credentials is: the role, or its session."""
+
+    ROLE = "role"
+    SESSION = "session"
+
+
 @dataclass(frozen=True)  # no slots: the defaults are read from the class below
 class Settings:
     """Each field is the environment variable of its upper-case name with the prefix `MCP_`.
@@ -81,6 +97,10 @@ class Settings:
     """With `bearer`: where the issuer's keys are, if its metadata is not to be asked."""
     token_algorithms: tuple[str, ...] = ("RS256", "ES256")
     """With `bearer`: what tokens may be signed with, comma-separated."""
+    token_type: TokenType = TokenType.ANY
+    """With `bearer`: which `typ` tokens must have; `at+jwt` keeps an issuer's other tokens out."""
+    iam_principal: IamPrincipal = IamPrincipal.ROLE
+    """With `iam`: whether the sessions of a role are one caller."""
     issuer: str | None = None
     """Who issues states: the same for all functions behind one endpoint."""
     audience: str | None = None
@@ -143,6 +163,8 @@ def load(environment: Mapping[str, str]) -> Settings:
         token_issuer=_url(environment, "TOKEN_ISSUER", _ISSUER),
         token_jwks_uri=_url(environment, "TOKEN_JWKS_URI", _JWKS_URI),
         token_algorithms=_token_algorithms(environment),
+        token_type=_choice(environment, "TOKEN_TYPE", TokenType, TokenType.ANY),
+        iam_principal=_choice(environment, "IAM_PRINCIPAL", IamPrincipal, IamPrincipal.ROLE),
         issuer=_text(environment, "ISSUER"),
         audience=_text(environment, "AUDIENCE"),
         state_key_arn=_text(environment, "STATE_KEY_ARN"),

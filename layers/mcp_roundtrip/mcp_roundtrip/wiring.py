@@ -14,10 +14,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import settings as settings_module
-from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
+from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Observer, Policy, Ports, TaskPort
-from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
+from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
@@ -85,7 +85,12 @@ def make_ports(settings: Settings) -> Ports:
 
 def _authentication(settings: Settings) -> Authentication:
     if settings.auth_mode is not AuthMode.BEARER:
-        return Authenticator(settings.auth_mode, settings.principal_context_key, settings.scope_context_key)
+        return Authenticator(
+            settings.auth_mode,
+            settings.principal_context_key,
+            settings.scope_context_key,
+            settings.iam_principal is IamPrincipal.SESSION,
+        )
     from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do without it
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys  # as above
 
@@ -94,9 +99,14 @@ def _authentication(settings: Settings) -> Authentication:
         issuer,
         settings.required("audience"),
         frozenset(settings.token_algorithms),
-        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time),
+        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, _issuer_failed),
         time.time,
+        settings.token_type is TokenType.AT_JWT,
     )
+
+
+def _issuer_failed(failure: IssuerUnavailable) -> None:
+    observer().failure("issuer_unavailable", failure)
 
 
 def _fetch(url: str, timeout_s: float) -> bytes:

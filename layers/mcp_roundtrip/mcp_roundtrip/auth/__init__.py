@@ -8,6 +8,7 @@ its modules are imported where they are used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,8 @@ from typing import Any, Final, Literal, Protocol
 
 from mcp_roundtrip.errors import WithReason
 from mcp_roundtrip.principal import Principal
+
+_ACCOUNT_ID: Final = re.compile(r"[0-9]{12}")
 
 
 class AuthMode(StrEnum):
@@ -89,12 +92,14 @@ class Authenticator:
     """Goes by the context of an API's authorizer.
 
     `principal_context_key` names the Lambda authorizer's context member that identifies the caller,
-    `scope_context_key` the one that holds the scopes, separated by spaces.
+    `scope_context_key` the one that holds the scopes, separated by spaces. With `binds_sessions` each
+    session of an IAM role is a caller of its own.
     """
 
     mode: AuthMode
     principal_context_key: str | None = None
     scope_context_key: str | None = None
+    binds_sessions: bool = False
 
     def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """The caller; anonymous only where such callers are let in. Raises Unauthorized."""
@@ -109,6 +114,7 @@ class Authenticator:
         claims = context.get("claims")
         if not isinstance(claims, Mapping):
             raise Unauthorized("the jwt authorizer context has no claims")
+        require_access_token(claims)
         return Caller(principal_of(claims), scopes_of(claims, unbracketed))
 
     def _from_lambda(self, context: Mapping[str, Any]) -> Caller:
@@ -118,14 +124,28 @@ class Authenticator:
         return Caller(Principal("lambda", subject=_text(context, self.principal_context_key)), words(scopes))
 
     def _from_iam(self, context: Mapping[str, Any]) -> Caller:
-        # A role's userId is "AROA...:session"; sessions change between rounds, the role does not.
-        role_id = _text(context, "userId").partition(":")[0]
-        if not role_id:
-            raise Unauthorized("the authorizer context has no userId")
         # All users of a Cognito identity pool have one role.
         identity = context.get("cognitoIdentity")
-        subject = _text(identity, "identityId") if isinstance(identity, Mapping) else role_id
+        user_id = _text(context, "userId")
+        role = _without_session(user_id)
+        if isinstance(identity, Mapping):
+            subject = _text(identity, "identityId")
+        else:
+            subject = user_id if self.binds_sessions else role
         return Caller(Principal("iam", subject=subject, issuer=_text(context, "accountId")))
+
+
+def _without_session(user_id: str) -> str:
+    """The part of an IAM unique id that stays the same from session to session. Raises Unauthorized.
+
+    A role's is `AROA...:session`, a federated user's `<account id>:<name>`, root's the account id, a user's
+    `AIDA...` (IAM User Guide, "Principal key values"). Sessions change between rounds, roles and names do
+    not.
+    """
+    role_id, colon, name = user_id.partition(":")
+    if not role_id or (colon and not name):
+        raise Unauthorized("the authorizer context has no complete userId")
+    return user_id if _ACCOUNT_ID.fullmatch(role_id) else role_id
 
 
 _READERS: Final[Mapping[AuthMode, Callable[[Authenticator, Mapping[str, Any]], Caller]]] = {
@@ -133,6 +153,28 @@ _READERS: Final[Mapping[AuthMode, Callable[[Authenticator, Mapping[str, Any]], C
     AuthMode.LAMBDA: Authenticator._from_lambda,
     AuthMode.IAM: Authenticator._from_iam,
 }
+
+
+_OTHER_TOKENS: Final = {
+    "cnf": "bound",
+    "events": "event",
+    "at_hash": "id_token",
+    "c_hash": "id_token",
+    "s_hash": "id_token",
+}
+"""Claims that no bearer token has, and what has them.
+
+`cnf`: a token bound to a key by DPoP or mTLS (RFC 7800). A thief could use it here without the key. `events`:
+logout tokens and other security event tokens (RFC 8417). The hashes: ID tokens (OpenID Connect Core 3.1.3.6,
+3.3.2.11). `nonce` is not among them, since some issuers copy it to access tokens.
+"""
+
+
+def require_access_token(claims: Mapping[str, Any]) -> None:
+    """Raise Unauthorized for claims that a bearer access token does not have (RFC 8725 3.12)."""
+    for name, kind in _OTHER_TOKENS.items():
+        if name in claims:
+            raise Unauthorized(f"token_{kind}", "invalid_token")
 
 
 def principal_of(claims: Mapping[str, Any]) -> Principal:
@@ -165,9 +207,13 @@ def words(value: Any) -> frozenset[str]:
 
 
 def unbracketed(value: Any) -> frozenset[str]:
-    """The scopes in a claim as an HTTP API's authorizer shows it: a list is the text `[read write]`."""
+    """The scopes in a claim as an HTTP API's authorizer shows it: a list is the text `[read write]`.
+
+    The list of the one member `read write` becomes the same text, so a list counts as one member: a scope if
+    it has one member, and otherwise a text that is no scope.
+    """
     is_list = isinstance(value, str) and value[:1] == "[" and value[-1:] == "]"
-    return words(value[1:-1] if is_list else value)
+    return words([value[1:-1]] if is_list else value) - {""}
 
 
 def _text(context: Mapping[str, Any], name: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcp_roundtrip.auth import Caller, Unauthorized, principal_of, scopes_of, words
+from mcp_roundtrip.auth import Caller, Unauthorized, principal_of, require_access_token, scopes_of, words
 from mcp_roundtrip.canonical import parse
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """RFC 9068 §2.1 asks for the second; many issuers write the first, and Amazon Cognito none."""
 
+_AT_JWT: Final = _TYPES - {"jwt"}
+
 
 class Keys(Protocol):
     """The issuer's keys."""
@@ -44,7 +46,7 @@ class BearerAuthenticator:
     """Goes by the token in the Authorization header; no other place counts (RFC 6750 §2.1).
 
     `issuer` is the exact `iss` of its tokens, `audience` this endpoint's canonical URI, which has to be in
-    their `aud` (RFC 8707), `clock` gives epoch seconds.
+    their `aud` (RFC 8707), `clock` gives epoch seconds. `demands_type` accepts the `typ` of RFC 9068 only.
     """
 
     issuer: str
@@ -52,6 +54,7 @@ class BearerAuthenticator:
     algorithms: frozenset[str]
     keys: Keys
     clock: Callable[[], float]
+    demands_type: bool = False
 
     def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """The caller whom the token names. Raises Unauthorized or IssuerUnavailable."""
@@ -77,9 +80,10 @@ class BearerAuthenticator:
         except ValueError:
             raise _invalid("header") from None
         algorithm, kid, typ = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
+        types = _AT_JWT if self.demands_type else _TYPES
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
             raise _invalid("algorithm")
-        if not isinstance(kid, str) or not isinstance(typ, str) or typ.lower() not in _TYPES:
+        if not isinstance(kid, str) or not isinstance(typ, str) or typ.lower() not in types:
             raise _invalid("header")
         # No extension is understood here (RFC 7515 §4.1.11), and `b64` changes what is signed (RFC 7797).
         if not header.keys().isdisjoint({"crit", "b64"}):
@@ -91,6 +95,7 @@ class BearerAuthenticator:
             raise _invalid("issuer")
         if not _names(self.audience, claims.get("aud")):
             raise _invalid("audience")
+        require_access_token(claims)
         now = self.clock()
         if not now < _time(claims, "exp"):
             raise _invalid("expired")

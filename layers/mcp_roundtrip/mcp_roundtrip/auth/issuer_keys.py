@@ -1,8 +1,10 @@
 """An issuer's keys: how long they are good for, and when they are asked for again.
 
-An issuer is asked for its keys at the first token, an hour later, and when a token names a key that nobody
-has seen, which anyone can write: that counts once a minute. One that does not answer costs a request three
-seconds, and then nothing for a while.
+An issuer is asked for its keys at the first token, an hour later, and when a token names an unknown key,
+which anyone can write: that counts once a minute. An issuer that does not answer costs one request three
+seconds, and the next ones nothing for a while. While usable keys are held, a token with an unknown key is
+refused like any other bad token: a caller must not be able to turn an outage of the issuer into one of this
+server.
 """
 
 from __future__ import annotations
@@ -44,21 +46,30 @@ class _Fetched:
 class IssuerKeys:
     """The keys of `issuer`, from `jwks_uri` or, without one, from where its metadata says they are.
 
-    `clock` gives epoch seconds. Threads may share it.
+    `clock` gives epoch seconds. `on_failure` is called once for each refresh that fails, and not for the
+    requests after it. Threads may share an instance.
     """
 
-    def __init__(self, issuer: str, jwks_uri: str | None, fetch: Fetch, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        issuer: str,
+        jwks_uri: str | None,
+        fetch: Fetch,
+        clock: Callable[[], float],
+        on_failure: Callable[[IssuerUnavailable], None] = lambda failure: None,
+    ) -> None:
         self._issuer = issuer
         self._jwks_uri = jwks_uri
         self._fetch = fetch
         self._clock = clock
+        self._on_failure = on_failure
         self._lock = threading.Lock()
         self._fetched: _Fetched | None = None
         self._asked_at: float | None = None
-        self._failure: IssuerUnavailable | None = None
+        self._failure = "issuer_no_keys"
 
     def find(self, kid: str, algorithm: str) -> Any:
-        """The public key; None if the issuer has no such key. Raises IssuerUnavailable."""
+        """The public key; None for an unknown one. Raises IssuerUnavailable without usable keys."""
         fetched, name = self._fetched, (kid, algorithm)
         if fetched is not None and name in fetched.keys and self._clock() - fetched.at < FRESH_S:
             return fetched.keys[name]
@@ -66,39 +77,35 @@ class IssuerKeys:
             return self._find(name)
 
     def _find(self, name: tuple[str, str]) -> Any:
-        key, failure = self._known(name), self._failure
-        if self._is_due(key is not None):
-            failure = self._refresh()
-            key = self._known(name)
-        # An unknown key says nothing about the token while nobody can ask for the newest ones.
-        if key is None and failure is not None:
-            raise IssuerUnavailable(failure.reason)
-        # All keys are withdrawn: no other token would be better.
-        if self._fetched is not None and not self._fetched.keys:
-            raise IssuerUnavailable("issuer_no_keys")
-        return key
+        if self._is_due(name):
+            self._refresh()
+        usable = self._usable()
+        # Without any key a 401 would be wrong: no other token would be accepted either.
+        if not usable:
+            raise IssuerUnavailable(self._failure)
+        return usable.get(name)
 
-    def _known(self, name: tuple[str, str]) -> Any:
+    def _usable(self) -> KeySet:
+        """The keys that may be used, fresh or not."""
         fetched = self._fetched
-        if fetched is None or self._clock() - fetched.at >= USABLE_S:
-            return None
-        return fetched.keys.get(name)
+        return {} if fetched is None or self._clock() - fetched.at >= USABLE_S else fetched.keys
 
-    def _is_due(self, is_known: bool) -> bool:
-        fetched, now = self._fetched, self._clock()
-        if is_known and fetched is not None and now - fetched.at < FRESH_S:
+    def _is_due(self, name: tuple[str, str]) -> bool:
+        fetched, usable, now = self._fetched, self._usable(), self._clock()
+        if name in usable and fetched is not None and now - fetched.at < FRESH_S:
             return False  # another thread has just asked
-        has_keys = fetched is not None and fetched.keys and now - fetched.at < USABLE_S
-        return self._asked_at is None or now - self._asked_at >= (REFRESH_S if has_keys else RETRY_S)
+        return self._asked_at is None or now - self._asked_at >= (REFRESH_S if usable else RETRY_S)
 
-    def _refresh(self) -> IssuerUnavailable | None:
-        """Ask for the keys; what went wrong is remembered until the next time."""
+    def _refresh(self) -> None:
+        """Ask for the keys, and report a failure: requests until the next refresh only refer to it."""
         try:
-            self._fetched, self._failure = _Fetched(self._ask(), self._clock()), None
+            self._fetched = _Fetched(self._ask(), self._clock())
+            if not self._fetched.keys:  # the issuer has withdrawn all of them
+                raise IssuerUnavailable("issuer_no_keys")
         except IssuerUnavailable as failure:
-            self._failure = failure
+            self._failure = failure.reason
+            self._on_failure(failure)
         self._asked_at = self._clock()
-        return self._failure
 
     def _ask(self) -> KeySet:
         deadline = self._clock() + TIMEOUT_S

@@ -94,10 +94,11 @@ class Endpoint:
             # Clients of the time of `initialize` do not read the body of a 4xx.
             return _failure(request_id, failure, ports, request, 200 if is_legacy else None)
         except IssuerUnavailable as error:
-            ports.observer.failure("issuer_unavailable", error)
-            # The request has not been read, so no answer can be told from others by its id.
+            # The request has not been read, so its id is unknown. The failed refresh is in the log already.
             text = f"Tokens cannot be verified at the moment (correlation id {invocation.correlation_id})"
-            return _failure(None, ProtocolError(INTERNAL_ERROR, text, http_status=503), ports)
+            unavailable = ProtocolError(INTERNAL_ERROR, text, http_status=503)
+            unavailable.fields = {"reason": error.reason}
+            return _failure(None, unavailable, ports)
         except Exception as error:
             record_fault(ports.observer, error)
             return _failure(request_id, internal_error(invocation.correlation_id), ports)
