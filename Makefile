@@ -11,11 +11,13 @@ VENV      := .venv
 SAM       := .venv-sam/bin/sam
 MINISTACK := .venv-ministack/bin/hypercorn
 CHECKOV   := .venv-checkov/bin/checkov
+UV        := .venv-lock/bin/uv
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
 
 SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
+UV_PIN        := uv==0.13.9
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 DYNALITE_NPM  := dynalite@4.0.0
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
@@ -98,13 +100,18 @@ new-tool: $(VENV)/.local  ## write a tool to begin with: function, test, events,
 build: $(SAM)  ## sam build, bytecode included
 	$(SAM) build $(OVERRIDES)
 
+.PHONY: lock
+lock: $(UV)  ## renew the versions and hashes that the layer is built from
+	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
+
 .PHONY: deploy
 deploy: build  ## sam deploy --guided
 	$(SAM) deploy --guided $(OVERRIDES)
 
 .PHONY: clean
 clean:  ## remove everything the other commands made, the virtual environments too
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: a virtual environment once, its content whenever what it is made from changed.
@@ -129,6 +136,11 @@ $(SAM): Makefile | .venv-sam/bin/python
 # Likewise.
 $(CHECKOV): Makefile | .venv-checkov/bin/python
 	.venv-checkov/bin/python -m pip install --quiet $(CHECKOV_PIN)
+	touch $@
+
+# Only `make lock` needs it.
+$(UV): Makefile | .venv-lock/bin/python
+	.venv-lock/bin/python -m pip install --quiet $(UV_PIN)
 	touch $@
 
 # Likewise: it pins botocore, which would hold boto3 back.

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import CodeType
 
 import pytest
+from packaging.requirements import Requirement
 
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
 from support.template import functions, read_template
@@ -47,12 +48,19 @@ def zipped_bytes(folder: Path) -> int:
     return len(buffer.getvalue())
 
 
-def make_layer(folder: Path, *variables: str, target: str) -> subprocess.CompletedProcess[str]:
-    """Run the layer's makefile as sam does: in a copy of its folder, in the target's working directory."""
+def copy_layer(folder: Path) -> Path:
     copy = folder / "source"
     shutil.copytree(LAYER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def make_layer(
+    folder: Path, *variables: str, target: str, copy: Path | None = None, **environment_variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the layer's makefile as sam does: in a copy of its folder, in the target's working directory."""
+    copy = copy or copy_layer(folder)
     command = ["make", "--makefile", str(LAYER / "Makefile"), "build-RoundtripLayer", *variables]
-    env = environment() | {"ARTIFACTS_DIR": str(folder / "out")}
+    env = environment() | {"ARTIFACTS_DIR": str(folder / "out")} | environment_variables
     return subprocess.run(
         command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False
     )
@@ -144,14 +152,48 @@ def test_without_the_targets_interpreter_the_layer_is_built_all_the_same_and_say
     assert not list((tmp_path / "out").rglob("*.pyc"))
 
 
-def test_every_target_the_template_offers_has_its_working_directory() -> None:
+def offered_targets() -> list[str]:
     parameters = read_template()["Parameters"]
-    offered = {
+    return [
         f"{runtime}-{architecture}"
         for runtime in parameters["PythonRuntime"]["AllowedValues"]
         for architecture in parameters["Architecture"]["AllowedValues"]
-    }
-    assert {path.name for path in (LAYER / "targets").iterdir()} == offered
+    ]
+
+
+def test_every_target_the_template_offers_has_its_working_directory() -> None:
+    assert sorted(path.name for path in (LAYER / "targets").iterdir()) == sorted(offered_targets())
+
+
+# The two targets between them are built by other tests.
+@pytest.mark.parametrize("target", ["python3.11-x86_64", "python3.14-arm64"])
+def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_target(
+    target: str, tmp_path: Path
+) -> None:
+    (tmp_path / "out/python").mkdir(parents=True)
+    done = make_layer(tmp_path, "INTERPRETER=", target=target, PIP_DRY_RUN="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_is_not_the_locked_one_is_not_installed(tmp_path: Path) -> None:
+    copy = copy_layer(tmp_path)
+    lock = copy / "requirements.lock"
+    pinned, _, others = lock.read_text().partition("pyjwt==")
+    version, _, rest = others.partition(" ")
+    following = rest[rest.index("typing-extensions") :]
+    lock.write_text(f"{pinned}pyjwt=={version} --hash=sha256:{'0' * 64}\n{following}")
+    done = make_layer(tmp_path, target=f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}", copy=copy, PIP_DRY_RUN="1")
+    assert done.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+
+
+def test_the_lock_satisfies_what_the_layer_declares() -> None:
+    lines = (LAYER / "requirements.lock").read_text().replace("\\\n", "").splitlines()
+    locked = [Requirement(line.partition("--hash")[0]) for line in lines if not line.startswith("#")]
+    versions = {each.name: str(each.specifier).removeprefix("==") for each in locked}
+    for line in (LAYER / "requirements.txt").read_text().split():
+        declared = Requirement(line)
+        assert declared.specifier.contains(versions[declared.name]), f"run make lock: {line}"
 
 
 def test_a_function_with_requirements_of_its_own_is_not_built_without_them(tmp_path: Path) -> None:
