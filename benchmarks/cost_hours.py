@@ -95,10 +95,15 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
     limits, renewals = Limits(), Renewals(clock)
     key = KmsKey(client, arn_of_new_key("ECC_NIST_P256", "SIGN_VERIFY"), clock)
     root = KmsSigner(client, key)
-    given = {"limits": limits, "clock": clock, "random": lambda: HALFWAY, "renewals": renewals}
+    given = {
+        "issuer": BINDING["issuer"],
+        "limits": limits,
+        "clock": clock,
+        "random": lambda: HALFWAY,
+        "renewals": renewals,
+    }
     delegation = Delegation(
         root=root,
-        issuer=BINDING["issuer"],
         audience=BINDING["audience"],
         random_bytes=secrets.token_bytes,
         issued=lambda jti, expires_at: None,

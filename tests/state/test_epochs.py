@@ -45,11 +45,10 @@ def mac_key():
 class Epochs(EpochKeys):
     """With the clock at the time that is asked about."""
 
-    def __init__(self, mac_keys, limits, random):
+    def __init__(self, mac_keys, limits, random, issuer):
         self.clock = FakeClock(START)
-        super().__init__(
-            mac_keys, "t+jwt", limits, clock=self.clock, random=random, renewals=Renewals(self.clock)
-        )
+        given = {"clock": self.clock, "random": random, "renewals": Renewals(self.clock)}
+        super().__init__(mac_keys, "t+jwt", limits, issuer=issuer, **given)
 
     def current(self, now):
         self.clock.now = now
@@ -60,8 +59,8 @@ class Epochs(EpochKeys):
         return super().find(kid, now)
 
 
-def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0):
-    return Epochs(mac_keys, limits, random)
+def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0, issuer="stack"):
+    return Epochs(mac_keys, limits, random, issuer)
 
 
 def refusal(keys, kid, now=START):
@@ -74,10 +73,16 @@ def kid(epoch, key_id="one"):
     return f"{generation_of(key_id)}.{epoch}"
 
 
-def test_an_epochs_key_is_a_mac_over_its_number(mac_key):
+def test_an_epochs_key_is_a_mac_over_its_number_and_the_issuer(mac_key):
     key = epochs(mac_key).current(START)
     assert key.kid == kid(EPOCH)
-    assert key.secret == hmac.digest(SECRET, b"mcp-rs/v1/epoch:%d" % EPOCH, "sha256")
+    assert key.secret == hmac.digest(SECRET, b"mcp-rs/v2/epoch:%d:stack" % EPOCH, "sha256")
+
+
+def test_deployments_that_share_a_mac_key_share_no_epoch_key(mac_key):
+    one, other = (epochs(mac_key, issuer=issuer).current(START) for issuer in ("dev", "prod"))
+    assert one.kid == other.kid
+    assert one.secret != other.secret
 
 
 def test_every_epoch_and_every_generation_has_its_own_key():
@@ -204,6 +209,61 @@ def test_a_key_that_is_needed_and_cannot_be_derived_is_a_failure_of_the_key_serv
     assert len(mac_key.asked) == 1
     mac_key.failure = None
     assert keys.current(START + RETRY_S)
+
+
+def test_while_a_key_cannot_be_derived_the_pauses_between_attempts_grow_to_a_minute(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for second in range(600):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + second)
+    assert len(mac_key.asked) == 6 + 9, "after 0, 1, 3, 7, 15 and 31 s, then from 63 s on each minute"
+
+
+def test_tokens_of_two_epochs_share_the_pauses(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for epoch in (EPOCH, EPOCH - 1) * 5:
+        with pytest.raises(KeyServiceError):
+            keys.find(kid(epoch), START)
+    assert len(mac_key.asked) == 1
+
+
+def test_a_generation_that_fails_does_not_hold_up_another():
+    one, two = Counting("one"), Counting("two")
+    keys = epochs(one, two)
+    two.failure = "AccessDeniedException"
+    with pytest.raises(KeyServiceError):
+        keys.find(kid(EPOCH, "two"), START)
+    assert keys.find(kid(EPOCH, "one"), START)
+
+
+def test_after_a_success_the_pauses_begin_short_again(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for second in (0, 1, 3):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + second)
+    mac_key.failure = None
+    keys.current(START + 7)
+    mac_key.failure = "timeout"
+    for second in range(2):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + EPOCH_S + second)
+    assert len(mac_key.asked) == 3 + 1 + 2
+
+
+def test_failures_ahead_of_time_do_not_lengthen_the_pauses_of_a_key_that_is_needed(mac_key):
+    keys = epochs(mac_key)
+    keys.current(START)
+    mac_key.failure = "timeout"
+    for second in range(AHEAD_FROM, START + EPOCH_S, RENEWAL_RETRY_S):
+        keys.current(second)
+    asked = len(mac_key.asked)
+    for second in (0, RETRY_S):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + EPOCH_S + second)
+    assert len(mac_key.asked) == asked + 2
 
 
 def test_a_failure_that_took_long_is_left_alone_from_its_end_on(mac_key):

@@ -90,12 +90,11 @@ class Deployment:
             issued=issued,
         )
         mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
+        given = {"issuer": BINDING.issuer, "clock": clock, "random": random, "renewals": renewals}
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
             trust=Trust(KmsPublicKeys(keys), self.revoked),
-            epochs=EpochKeys(mac_keys, TYP, self.limits, clock=clock, random=random, renewals=renewals)
-            if mac_keys
-            else None,
+            epochs=EpochKeys(mac_keys, TYP, self.limits, **given) if mac_keys else None,
             limits=self.limits,
             clock=clock,
             random_bytes=secrets.token_bytes,

@@ -72,7 +72,10 @@ def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
     def clock() -> float:
         return now
 
-    return EpochKeys(macs, TYP, Limits(), clock=clock, random=lambda: 0.5, renewals=Renewals(clock))
+    renewals = Renewals(clock)
+    return EpochKeys(
+        macs, TYP, Limits(), issuer=BINDING.issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ def decrypted(token: str, secret: bytes) -> str:
 
 def epoch_secret(epoch: object, mac: MacKey = MAC) -> bytes:
     """The key that the fleet would derive, had it an epoch of this name."""
-    return mac.mac(f"mcp-rs/v1/epoch:{epoch}".encode("utf-8", "surrogatepass"))
+    return mac.mac(f"mcp-rs/v2/epoch:{epoch}:{BINDING.issuer}".encode("utf-8", "surrogatepass"))
 
 
 def with_header(token: str, signer: Signer = KEY, **members: Any) -> str:

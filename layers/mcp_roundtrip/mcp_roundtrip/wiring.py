@@ -202,6 +202,7 @@ class _StateParts:
             [KmsMacKey(self._kms, arn) for arn in arns],
             TYP,
             self._limits,
+            issuer=self._settings.required("issuer"),
             clock=time.time,
             random=_random,
             renewals=self._renewals,

@@ -22,7 +22,7 @@ from mcp_roundtrip.aws.calls import FAILURES, patience, reason_of
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.epochs import generation_of
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
 
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
@@ -121,7 +121,7 @@ class KmsKey:
         self._clock = clock
         self._loaded: PublicHalf | None = None
         self._asked_at = self._ask_at = self._trusted_until = float("-inf")
-        self._retry_s: float = RETRY_S
+        self._failures = 0
         self._reason = ""
 
     @property
@@ -158,9 +158,9 @@ class KmsKey:
         self._trusted_until = min(self._trusted_until, now + MAX_UNCONFIRMED_S)
         # Whoever asks for the first time needs the key, so the pauses begin short. They begin when the call
         # has failed, not when it began: it may have taken longer than the pause.
-        pause_s = self._retry_s if self._loaded is None else RENEWAL_RETRY_S
+        self._failures += 1
+        pause_s = retry_pause_s(self._failures) if self._loaded is None else RENEWAL_RETRY_S
         self._ask_at = self._clock() + pause_s
-        self._retry_s = min(2 * self._retry_s, RENEWAL_RETRY_S)
 
 
 class KmsPublicKeys:

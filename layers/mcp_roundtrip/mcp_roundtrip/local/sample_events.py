@@ -179,7 +179,8 @@ def development_ports() -> Ports:
     from mcp_roundtrip.testing.environment import make_codec
 
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
-    codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key)
+    issuer = DEVELOPMENT_ENVIRONMENT["MCP_ISSUER"]
+    codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key, issuer=issuer)
     return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
 
 

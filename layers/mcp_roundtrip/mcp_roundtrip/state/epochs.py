@@ -1,8 +1,9 @@
 """The keys that encrypt states: one for each hour, derived alike by every environment, with nothing stored.
 
 A key is the HMAC-SHA-256 that a MAC key computes over the number of the epoch (a PRF as key derivation
-function, NIST SP 800-108). The MAC key itself stays in the key service, so a leaked epoch key opens the
-states of its epoch and no others. A `kid` is `<generation>.<epoch>`, the generation naming the MAC key.
+function, NIST SP 800-108) and the deployment's issuer: deployments that share a MAC key share no epoch key.
+The MAC key itself stays in the key service, so a leaked epoch key opens the states of its epoch and no
+others. A `kid` is `<generation>.<epoch>`, the generation naming the MAC key.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
-from mcp_roundtrip.state.renewal import RETRY_S, Renewals, early
+from mcp_roundtrip.state.renewal import Renewals, early, retry_pause_s
 
 EPOCH_S = 3600
 
@@ -55,6 +57,15 @@ class LocalMacKey:
         return hmac.digest(self._secret, message, "sha256")
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The last of so many failed derivations in a row, `at` epoch seconds."""
+
+    count: int
+    at: float
+    reason: str
+
+
 class EpochKeys:
     """The epoch keys of one or more generations; the first generation's encrypt.
 
@@ -69,20 +80,25 @@ class EpochKeys:
         typ: str,
         limits: Limits,
         *,
+        issuer: str,
         clock: Callable[[], float],
         random: Callable[[], float],
         renewals: Renewals,
     ) -> None:
-        """`typ` is the type of the tokens, `clock` returns epoch seconds, `random` numbers in [0, 1)."""
+        """`typ` is the type of the tokens, `issuer` the deployment that mints and opens them.
+
+        `clock` returns epoch seconds, `random` numbers in [0, 1).
+        """
         self._generations = {key.generation: key for key in generations}
         self._current = generations[0].generation
         self._typ = typ
         self._limits = limits
+        self._issuer = issuer
         self._clock = clock
         self._random = random
         self._renewals = renewals
         self._keys: dict[tuple[str, int], ContentKey] = {}
-        self._failures: dict[tuple[str, int], tuple[float, str]] = {}
+        self._failures: dict[str, _Failure] = {}
         self._ahead = (-1, 0.0)  # an epoch, and when in it to derive the next one's keys
 
     def current(self, now: float) -> ContentKey:
@@ -114,24 +130,25 @@ class EpochKeys:
         return key
 
     def _key(self, generation: str, epoch: int, now: float) -> ContentKey:
-        wanted = (generation, epoch)
-        if wanted not in self._keys:
-            failed_at, reason = self._failures.get(wanted, (float("-inf"), ""))
-            if failed_at <= now < failed_at + RETRY_S:
+        """The key, derived unless the last attempts with this generation failed a moment ago."""
+        if (generation, epoch) not in self._keys:
+            failure = self._failures.get(generation, _Failure(0, now, ""))
+            if failure.count and failure.at <= now < failure.at + retry_pause_s(failure.count):
                 # A new one: an exception that is raised again takes every traceback along.
-                raise KeyServiceError(reason)
-            self._keys[wanted] = self._derived(generation, epoch)
-        return self._keys[wanted]
+                raise KeyServiceError(failure.reason)
+            try:
+                self._derive(generation, epoch)
+            except KeyServiceError as error:
+                # Not the time before the call, which may have taken longer than the pause.
+                self._failures[generation] = _Failure(failure.count + 1, self._clock(), error.reason)
+                raise
+            self._failures.pop(generation, None)
+        return self._keys[generation, epoch]
 
-    def _derived(self, generation: str, epoch: int) -> ContentKey:
-        try:
-            secret = self._generations[generation].mac(f"mcp-rs/v1/epoch:{epoch}".encode())
-        except KeyServiceError as failure:
-            # Not the time before the call, which may have taken longer than the pause.
-            self._failures[generation, epoch] = (self._clock(), failure.reason)
-            raise
-        self._failures.clear()
-        return ContentKey(f"{generation}.{epoch}", secret, self._typ)
+    def _derive(self, generation: str, epoch: int) -> None:
+        message = f"mcp-rs/v2/epoch:{epoch}:{self._issuer}".encode()
+        secret = self._generations[generation].mac(message)
+        self._keys[generation, epoch] = ContentKey(f"{generation}.{epoch}", secret, self._typ)
 
     def _forget(self, now: float) -> None:
         """Leave no key in memory that opens nothing current any more."""
@@ -143,5 +160,5 @@ class EpochKeys:
         if self._ahead[0] != epoch:
             start = epoch * EPOCH_S
             self._ahead = (epoch, early(start, start + EPOCH_S, self._random()))
-        if now >= self._ahead[1]:
-            self._renewals.attempt(lambda: self._key(self._current, epoch + 1, now))
+        if now >= self._ahead[1] and (self._current, epoch + 1) not in self._keys:
+            self._renewals.attempt(lambda: self._derive(self._current, epoch + 1))

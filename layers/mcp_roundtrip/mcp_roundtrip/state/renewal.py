@@ -10,11 +10,20 @@ from mcp_roundtrip.errors import KeyServiceError
 T = TypeVar("T")
 
 RETRY_S = 1
-"""How long a failed call for a key that is needed now is left alone: a flood of forgeries must not become a
+"""The pause after the first failed call for a key that is needed now: a flood of forgeries must not become a
 flood of calls."""
 
 RENEWAL_RETRY_S = 60
 """The same for what is not needed yet: a request should not wait for a key service that is out of reach."""
+
+
+def retry_pause_s(failures: int) -> int:
+    """Seconds without a call for a key that is needed now, after so many failed calls in a row (at least 1).
+
+    The pause doubles up to a minute: while the key service does not answer, each call holds up its request
+    for as long as the SDK waits.
+    """
+    return min(RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
 
 
 def early(start: float, end: float, random: float) -> float:

@@ -94,10 +94,14 @@ def make_codec(
     clock: Callable[[], float],
     limits: Limits | None = None,
     mac_key: MacKey = _MAC_KEY,
+    issuer: str = ISSUER,
 ) -> RequestStateCodec:
     """The real codec, encryption included, with both keys in memory."""
     limits = limits or Limits()
-    epochs = EpochKeys([mac_key], TYP, limits, clock=clock, random=lambda: 0.5, renewals=Renewals(clock))
+    renewals = Renewals(clock)
+    epochs = EpochKeys(
+        [mac_key], TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+    )
     return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
 
 
