@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.values import EMPTY, dump, return_annotation, revive
+from mcp_roundtrip.schema.values import EMPTY, check, dump, return_annotation, revive
 
 SECRET = "hunter2-hunter2"
 
@@ -164,6 +164,22 @@ def test_what_is_dumped_is_json(pair):
     annotation, value = pair
     data = dump(value, annotation)
     assert canonical.parse(canonical.compact(data)) == data
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[int, {"unit": "ms"}], 3),
+        (list[Annotated[int, {"unit": "ms"}]], [3]),
+        (Annotated[Point, ["metadata"]] | None, Point(1)),
+    ],
+)
+def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
+    def step() -> annotation: ...
+
+    found = return_annotation(step)
+    check(found)
+    assert revive(dump(value, found), found) == value
 
 
 def test_a_whole_float_that_became_an_integer_is_a_float_again():

@@ -56,7 +56,8 @@ def revive(data: Any, annotation: Any) -> Any:
 
 def check(annotation: Any) -> None:
     """Raise UsageError for an annotation that `dump` and `revive` cannot go by."""
-    if _is_untyped(annotation) or annotation in _PRIMITIVE:
+    # Only classes are looked up: Annotated[int, {"unit": "ms"}] has no hash.
+    if _is_untyped(annotation) or (isclass(annotation) and annotation in _PRIMITIVE):
         return
     try:
         adapter(annotation, exact=True)
