@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,7 @@ from mcp_roundtrip import (
     DefinitionError,
     Elicit,
     ElicitUrl,
+    MissingClientCapability,
     Sampled,
     Server,
 )
@@ -36,7 +38,8 @@ class Size(BaseModel):
 
 def size(ctx: Context, name: str) -> dict[str, Any]:
     answer = ctx.elicit("size", f"How large is {name}?", Size)
-    keep = ctx.elicit("keep", f"{answer.vcpus} CPUs. Keep it?", bool, default=False)
+    # A plan is no more than text, so a model may answer.
+    keep = ctx.elicit("keep", f"{answer.vcpus} CPUs. Keep it?", bool, default=False, user_only=False)
     return {"vcpus": answer.vcpus, "kept": keep}
 
 
@@ -242,6 +245,37 @@ def test_an_answer_may_be_spelled_in_several_ways(answer: Any) -> None:
     answers = {"size": {"vcpus": 4}, "keep": answer}
     done = through_model(size).call("size", name="db", input_responses=answers)
     assert done["structuredContent"]["kept"] is True
+
+
+def pay(ctx: Context, to: str, amount: int) -> str:
+    paid = ctx.confirm("sure", f"Pay {amount} to {to}?", default=False)
+    why = ctx.elicit("why", "What for?", str, default="nothing")
+    return f"{'paid' if paid else 'not paid'}, for {why}"
+
+
+@pytest.mark.parametrize("answers", [{}, {"sure": True}, {"sure": {"value": True}, "why": "rent"}])
+def test_a_model_never_answers_what_only_the_user_may_answer(answers: dict[str, Any]) -> None:
+    told = through_model(pay).told("pay", to="eve", amount=5000, input_responses=answers)
+    assert "Pay 5000 to eve?" in told
+    assert "Only the user may answer it" in told
+    assert "2026-07-28" in told
+
+
+def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken() -> (
+    None
+):
+    client = serving(pay, legacy_questions="default")
+    assert text(client.call("pay", to="eve", amount=5000)) == "not paid, for nothing"
+
+
+def test_a_model_answers_no_question_that_follows_one_for_the_user_alone() -> None:
+    def reckless(ctx: Context) -> str:
+        with suppress(MissingClientCapability):
+            ctx.confirm("sure", "Pay?")
+        return ctx.elicit("to", "To whom?", str)
+
+    answers = {"sure": True, "to": "eve"}
+    assert "To whom?" in through_model(reckless).told("reckless", input_responses=answers)
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

@@ -26,7 +26,8 @@ async def create_later(name: str) -> bytes:
 @server.tool
 def synchronous(ctx: Context, name: str) -> int:
     assert_type(ctx.elicit("a", "?", Size), Size)
-    assert_type(ctx.elicit("b", "?", bool), bool)
+    assert_type(ctx.elicit("b", "?", bool, user_only=False), bool)
+    assert_type(ctx.confirm("sure", "?"), bool)
     assert_type(ctx.elicit("c", "?", str, default="x"), str)
     assert_type(ctx.sample("d", "?", max_tokens=1), Sampled)
     assert_type(ctx.list_roots(), tuple[Root, ...])

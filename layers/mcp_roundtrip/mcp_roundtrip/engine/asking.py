@@ -4,8 +4,10 @@
   validates. Otherwise the question is asked again if nothing later is journaled; if something is, the run
   ends in `Drift`, because what came later may rest on that answer. Questions of one `ask` do not rest on
   each other.
-- An answer that arrives with a state must belong to a question that state lists, unchanged. An answer that
-  arrives without any state is taken for questions reached before the first journaled effect.
+- An answer that arrives with a state must belong to a question that state lists, unchanged.
+- An answer that arrives without any state is taken for questions reached before the first journaled effect
+  and before the first question that is `user_only`. It is never an answer to that question, nor to those of
+  the same `ask`, nor to a later one. URLs are the exception: `done` decides about them, not the answer.
 - An answer that does not fit is asked again, with the reason in the message.
 - A question the client cannot be asked falls back to its default, and that choice is journaled.
 """
@@ -36,6 +38,8 @@ def ask(run: Run, questions: Sequence[Question[Any]], prefix: str = "") -> list[
     ElicitationCancelled.
     """
     keyed = {run.claim(question.key, prefix): question for question in questions}
+    if not run.resumed and any(question.is_user_only() for question in questions):
+        run.user_only_reached = True
     answers: dict[str, _Answer] = {}
     reasons: dict[str, str] = {}
     for key, question in keyed.items():
@@ -49,7 +53,7 @@ def ask(run: Run, questions: Sequence[Question[Any]], prefix: str = "") -> list[
     unanswered = {key: question for key, question in keyed.items() if key not in answers}
     _gate(run, unanswered)
     for key, question in unanswered.items():
-        if missing(run.capabilities, question.needs()):  # so it has a default: `_gate` let it pass
+        if _is_unaskable(run, question):  # so it has a default: `_gate` let it pass
             run.record(Entry(key, Kind.DEFAULT))
             answers[key] = _Answer(question.default)
         else:
@@ -92,7 +96,10 @@ def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
     if key not in run.offered:
         return None
     fingerprint = question.fingerprint()
-    counts = run.journal.asked.get(key) == fingerprint if run.resumed else not run.has_effects
+    if run.resumed:
+        counts = run.journal.asked.get(key) == fingerprint
+    else:
+        counts = not run.has_effects and not (run.user_only_reached and question.rests_on_answer)
     if not counts:
         return None
     raw = run.offered[key]
@@ -111,12 +118,17 @@ def _gate(run: Run, questions: Mapping[str, Question[Any]]) -> None:
     unaskable = {
         key: question
         for key, question in questions.items()
-        if (isinstance(question.default, Unset) or not run.takes_defaults)
-        and missing(run.capabilities, question.needs())
+        if (isinstance(question.default, Unset) or not run.takes_defaults) and _is_unaskable(run, question)
     }
-    needed: list[Path] = [path for question in unaskable.values() for path in question.needs()]
-    if needed:
-        raise MissingClientCapability(missing(run.capabilities, needed), unaskable)
+    if unaskable:
+        needed: list[Path] = [path for question in unaskable.values() for path in question.needs()]
+        raise MissingClientCapability(missing(run.capabilities, needed) or missing({}, needed), unaskable)
+
+
+def _is_unaskable(run: Run, question: Question[Any]) -> bool:
+    """Whether the client cannot put the question to its user, or to whom else it is for."""
+    only_by_model = run.answers_from_model and run.user_only_reached and question.rests_on_answer
+    return only_by_model or bool(missing(run.capabilities, question.needs()))
 
 
 def _pending(question: Question[Any], reason: str | None) -> Pending:

@@ -25,6 +25,7 @@ from mcp_roundtrip.engine.questions import (
     Unset,
 )
 from mcp_roundtrip.engine.run import Run, inside_step
+from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_replay import Branches
@@ -62,12 +63,31 @@ class AsyncContext(ContextBase):
     # -- questions ----------------------------------------------------------------------------------
 
     @overload
-    async def elicit(self, key: str, message: str, model: type[T], *, default: T | Unset = UNSET) -> T: ...
+    async def elicit(
+        self,
+        key: str,
+        message: str,
+        model: type[T],
+        *,
+        default: T | Unset = UNSET,
+        user_only: bool | None = None,
+    ) -> T: ...
     @overload
-    async def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any: ...
-    async def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any:
+    async def elicit(
+        self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
+    ) -> Any: ...
+    async def elicit(
+        self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
+    ) -> Any:
         """See `Context.elicit`."""
-        return (await self.ask(Elicit(key, message, model, default)))[0]
+        return (await self.ask(Elicit(key, message, model, default, user_only)))[0]
+
+    async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
+        """See `Context.confirm`."""
+        try:
+            return await self.elicit(key, message, bool, default=default, user_only=True)
+        except ElicitationDeclined:
+            return False
 
     async def elicit_url(
         self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET

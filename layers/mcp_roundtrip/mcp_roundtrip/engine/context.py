@@ -25,7 +25,7 @@ from mcp_roundtrip.engine.questions import (
     Unset,
 )
 from mcp_roundtrip.engine.run import Run, inside_step
-from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.errors import ElicitationDeclined, UsageError
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
@@ -124,16 +124,39 @@ class Context(ContextBase):
     """Handed to a tool's parameter that is annotated with it."""
 
     @overload
-    def elicit(self, key: str, message: str, model: type[T], *, default: T | Unset = UNSET) -> T: ...
+    def elicit(
+        self,
+        key: str,
+        message: str,
+        model: type[T],
+        *,
+        default: T | Unset = UNSET,
+        user_only: bool | None = None,
+    ) -> T: ...
     @overload
-    def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any: ...
-    def elicit(self, key: str, message: str, model: Any, *, default: Any = UNSET) -> Any:
+    def elicit(
+        self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
+    ) -> Any: ...
+    def elicit(
+        self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
+    ) -> Any:
         """Ask the user to fill in a form; returns the validated `model`.
 
-        `model` is a flat pydantic model or dataclass, or the type of a single field. Raises
+        `model` is a flat pydantic model or dataclass, or the type of a single field. `user_only` is for
+        questions that the user has to have seen; None makes it True for confirmations. Raises
         ElicitationDeclined or ElicitationCancelled when the user does not answer.
         """
-        return self.ask(Elicit(key, message, model, default))[0]
+        return self.ask(Elicit(key, message, model, default, user_only))[0]
+
+    def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
+        """Ask the user yes or no; True only if the user was shown `message` and said yes.
+
+        False for a user who declines. Raises ElicitationCancelled for one who dismisses the question.
+        """
+        try:
+            return self.elicit(key, message, bool, default=default, user_only=True)
+        except ElicitationDeclined:
+            return False
 
     def elicit_url(
         self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET

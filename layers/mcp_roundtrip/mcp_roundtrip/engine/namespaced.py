@@ -32,6 +32,9 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
                 f"{self.name!r} is no reverse-DNS request name such as 'com.example/approval'"
             )
 
+    def is_user_only(self) -> bool:
+        return True  # often an approval, and no client has a reason to answer before it is asked
+
     @property
     def method(self) -> str:
         return self.name

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import iscoroutine
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Fingerprint
@@ -44,6 +44,12 @@ class Question(ABC, Generic[T]):
 
     key: str
     default: T | Unset
+    rests_on_answer: ClassVar[bool] = True
+    """Whether the client's answer decides. False where the server checks for itself what happened."""
+
+    def is_user_only(self) -> bool:
+        """Whether an answer counts only after the client was sent this question."""
+        return False
 
     @property
     @abstractmethod
@@ -112,12 +118,20 @@ class _Elicitation(Question[T]):
 
 @dataclass(frozen=True, slots=True)
 class Elicit(_Elicitation[T]):
-    """Form elicitation: `model` is a flat pydantic model or dataclass, or the type of a single field."""
+    """Form elicitation: `model` is a flat pydantic model or dataclass, or the type of a single field.
+
+    With `user_only`, an answer counts only after the client was sent this question, with exactly this text,
+    and a model never answers it. None stands for True if `schema.forms.Form.is_confirmation`.
+    """
 
     key: str
     message: str
     model: type[T]
     default: T | Unset = UNSET
+    user_only: bool | None = None
+
+    def is_user_only(self) -> bool:
+        return Form.of(self.model).is_confirmation if self.user_only is None else self.user_only
 
     def params(self) -> dict[str, Any]:
         return {
@@ -146,6 +160,7 @@ class ElicitUrl(_Elicitation[None]):
     url: str
     done: Callable[[], bool]
     default: Unset | None = UNSET
+    rests_on_answer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)

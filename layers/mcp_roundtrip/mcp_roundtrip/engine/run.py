@@ -95,7 +95,8 @@ class Run:
     """The state of one pass.
 
     `resumed` says whether the request carried a state, `takes_defaults` whether a question that the client
-    cannot be asked falls back to its default.
+    cannot be asked falls back to its default, `answers_from_model` whether what is offered was passed on by a
+    model. `user_only_reached` says whether the pass has come to a question that only the user may answer.
     """
 
     journal: Journal
@@ -106,6 +107,8 @@ class Run:
     reports: Reports
     tasks: TaskOptions = TaskOptions()
     takes_defaults: bool = True
+    answers_from_model: bool = False
+    user_only_reached: bool = False
     pending: dict[str, Pending] = field(default_factory=dict)
     ended: bool = False
     fault: Exception | None = None

@@ -41,6 +41,13 @@ class Form:
         except TypeError:  # not hashable
             return _build(model)
 
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether the fields it requires, or all of them if it requires none, are booleans."""
+        properties = self.requested_schema["properties"]
+        names = self.requested_schema.get("required") or properties
+        return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
+
     def parse(self, content: Any) -> Any:
         """The value in an accepted answer's `content`.
 

@@ -69,7 +69,7 @@ class LegacyCall(Call):
             except _ToVisit as pending:
                 call = call._after_visits(pending)
             except MissingClientCapability as unaskable:
-                return self.told(ToolError(_unaskable_text(self.feature.kind, unaskable)), "not_asked")
+                return self.told(ToolError(self._unaskable_text(unaskable)), "not_asked")
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -112,6 +112,7 @@ class LegacyCall(Call):
     def _run(self, opened: OpenState | None) -> Run:
         run = Call._run(self, opened)
         run.takes_defaults = self._choice == "default"
+        run.answers_from_model = self._asks_through_model
         if self.run_id is not None:
             run.journal = replace(run.journal, run_id=self.run_id)
         return run
@@ -178,6 +179,12 @@ class LegacyCall(Call):
         return self.reply(
             results.tool_result(self.server_info, content, {}), "asked_through_model", asked=sorted(forms)
         )
+
+    def _unaskable_text(self, unaskable: MissingClientCapability) -> str:
+        text = _unaskable_text(self.feature.kind, unaskable)
+        if self._asks_through_model and any(each.is_user_only() for each in unaskable.questions.values()):
+            return f"{text} Only the user may answer it: an answer that a model passes on does not count."
+        return text
 
 
 # -- texts ----------------------------------------------------------------------------------------------

@@ -1,0 +1,202 @@
+"""Questions that only the user may answer: an answer counts once the client was sent the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, RootModel
+from typing_extensions import TypedDict
+
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    Elicit,
+    ElicitationCancelled,
+    ElicitUrl,
+    MissingClientCapability,
+    Sample,
+)
+from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.outcome import Done
+from support.async_passes import AsyncPasses
+from support.passes import Passes, accept, asked, error
+
+
+def pay(ctx: Context, to: str = "bob") -> str:
+    return "paid" if ctx.confirm("sure", f"Pay 50 to {to}?") else "not paid"
+
+
+class Sure(BaseModel):
+    sure: bool
+    remark: str = ""
+
+
+@dataclass
+class Consent:
+    terms: bool
+    privacy: bool
+
+
+class Flags(TypedDict, total=False):
+    loud: bool
+
+
+class Size(BaseModel):
+    vcpus: int
+    backups: bool = True
+
+
+CONFIRMATIONS: list[tuple[Any, dict[str, Any]]] = [
+    (bool, accept(True)),
+    (bool | None, accept(True)),
+    (Annotated[bool, Field(description="Sure?")], accept(True)),
+    (RootModel[bool], accept(True)),
+    (Sure, accept(sure=True)),
+    (Consent, accept(terms=True, privacy=True)),
+    (Flags, accept(loud=True)),
+]
+
+
+def of(model: Any, **options: Any) -> Callable[[Context], Any]:
+    return lambda ctx: ctx.elicit("question", "Well?", model, **options)
+
+
+@pytest.mark.parametrize(("model", "answer"), CONFIRMATIONS, ids=str)
+def test_a_confirmation_that_comes_before_its_question_is_asked(model: Any, answer: Any) -> None:
+    call = Passes(of(model))
+    assert asked(call(question=answer)).keys() == {"question"}
+    assert isinstance(call(question=answer), Done)
+
+
+@pytest.mark.parametrize(("model", "answer"), [(str, accept("x")), (Size, accept(vcpus=1))])
+def test_other_forms_may_be_answered_ahead(model: Any, answer: Any) -> None:
+    assert isinstance(Passes(of(model))(question=answer), Done)
+
+
+def test_the_author_decides_where_the_default_is_not_right() -> None:
+    assert Passes(of(bool, user_only=False))(question=accept(True)) == Done(True)
+    call = Passes(of(str, user_only=True))
+    assert asked(call(question=accept("yes"))).keys() == {"question"}
+    assert call(question=accept("yes")) == Done("yes")
+
+
+def test_an_answer_counts_for_the_text_that_was_shown_alone() -> None:
+    call = Passes(pay)
+    call()
+    changed = call.on(lambda ctx: pay(ctx, to="eve"))
+    assert asked(changed(sure=accept(True)))["sure"]["params"]["message"] == "Pay 50 to eve?"
+    assert changed(sure=accept(True)) == Done("paid")
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_nor_does_a_refusal_count_before_the_question(action: str) -> None:
+    assert asked(Passes(pay)(sure={"action": action})).keys() == {"sure"}
+
+
+def test_what_is_asked_after_it_cannot_be_answered_ahead_either() -> None:
+    def body(ctx: Context) -> list[Any]:
+        sure = ctx.confirm("sure", "Pay?", default=False)
+        said = ctx.sample("why", "Why?", max_tokens=9).text
+        return [sure, said]
+
+    said = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
+    call = Passes(body, {"sampling": {}})
+    assert asked(call(sure=accept(True), why=said)).keys() == {"why"}
+    assert call(why=said) == Done([False, "rent"])
+
+
+def test_what_is_asked_before_it_can() -> None:
+    def body(ctx: Context) -> str:
+        name = ctx.elicit("to", "To whom?", str)
+        return f"{name}: {pay(ctx, name)}"
+
+    call = Passes(body)
+    assert asked(call(to=accept("eve"), sure=accept(True)))["sure"]["params"]["message"] == "Pay 50 to eve?"
+    assert call(sure=accept(True)) == Done("eve: paid")
+
+
+def test_the_questions_of_its_ask_are_all_shown() -> None:
+    def body(ctx: Context) -> list[Any]:
+        return list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool)))
+
+    call = Passes(body)
+    assert asked(call(to=accept("eve"), sure=accept(True))).keys() == {"to", "sure"}
+    assert call(to=accept("bob"), sure=accept(True)) == Done(["bob", True])
+
+
+def test_the_questions_that_its_branches_reach_later_are_shown() -> None:
+    async def body(ctx: AsyncContext) -> dict[str, Any]:
+        return await ctx.gather({"a": confirm, "b": reason})
+
+    async def confirm(ctx: AsyncContext) -> Any:
+        return await ctx.confirm("sure", "Pay?")
+
+    async def reason(ctx: AsyncContext) -> Any:
+        return await ctx.elicit("why", "Why?", str)
+
+    call = AsyncPasses(body)
+    answers = {"a/sure": accept(True), "b/why": accept("rent"), "b/sure": accept(True)}
+    assert asked(call(**answers)).keys() == {"a/sure", "b/why"}
+    assert asked(call(**{"b/sure": accept(True), "b/why": accept("rent")})).keys() == {"a/sure"}
+    assert call(**answers) == Done({"a": True, "b": "rent"})
+
+
+def test_a_page_speaks_for_itself() -> None:
+    def body(ctx: Context) -> bool:
+        sure = ctx.confirm("sure", "Pay?", default=False)
+        ctx.ask(ElicitUrl("page", "Sign", "https://x.test", lambda: True))
+        return sure
+
+    capabilities = {"elicitation": {"url": {}}}
+    assert Passes(body, capabilities)(page={"action": "accept"}) == Done(False)
+
+
+def test_a_namespaced_request_is_asked_before_it_is_answered() -> None:
+    call = Passes(
+        lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
+        {"extensions": {"com.example/approval": {}}},
+        info=CallInfo(namespaced_requests=True),
+    )
+    assert asked(call(approval={"approved": True})).keys() == {"approval"}
+    assert call(approval={"approved": False}) == Done(False)
+
+
+def test_the_clients_model_may_answer_ahead_because_no_user_is_asked() -> None:
+    said = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
+    call = Passes(lambda ctx: ctx.ask(Sample("why", "Why?", 9))[0].text)
+    assert call(why=said) == Done("rent")
+
+
+# -- confirm --------------------------------------------------------------------------------------------
+
+
+async def pay_later(ctx: AsyncContext) -> str:
+    return "paid" if await ctx.confirm("sure", "Pay 50 to bob?") else "not paid"
+
+
+@pytest.mark.parametrize(
+    "passes", [lambda: Passes(pay), lambda: AsyncPasses(pay_later)], ids=["sync", "async"]
+)
+def test_only_a_user_who_says_yes_confirms(passes: Callable[[], Passes]) -> None:
+    for answer, end in (
+        (accept(True), "paid"),
+        (accept(False), "not paid"),
+        ({"action": "decline"}, "not paid"),
+    ):
+        call = passes()
+        form = asked(call())["sure"]["params"]
+        assert form["requestedSchema"]["properties"] == {"value": {"type": "boolean"}}
+        assert call(sure=answer) == Done(end)
+    call = passes()
+    call()
+    failure = error(call(sure={"action": "cancel"}))
+    assert isinstance(failure, ElicitationCancelled)
+    assert failure.key == "sure"
+
+
+def test_a_confirmation_has_a_default_for_clients_that_cannot_be_asked() -> None:
+    assert Passes(lambda ctx: ctx.confirm("sure", "Pay?", default=False), {})() == Done(False)
+    assert isinstance(error(Passes(pay, {})()), MissingClientCapability)
