@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.local import FunctionFailed
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.environment import process_variables
 from mcp_roundtrip.local.model import Function
 from support.throwaway import Running
@@ -52,7 +53,9 @@ def test_nothing_of_the_callers_environment_reaches_a_function(monkeypatch: pyte
     monkeypatch.setenv("AWS_PROFILE", "mine")
     monkeypatch.setenv("SOMETHING", "mine")
     function = Function("F", "a.b", Path("/code"), (Path("/layer"),), {"OWN": "1"}, 3, 128)
-    variables = process_variables(function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "3.13")
+    variables = process_variables(
+        function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "3.13", Credentials.random()
+    )
     assert "mine" not in variables.values()
     assert variables["OWN"] == "1"
     assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcp_roundtrip.local import serve
+from mcp_roundtrip.local.cors import Cors
 from mcp_roundtrip.local.environment import Outcome
 from mcp_roundtrip.local.gateway import Gateway
 from mcp_roundtrip.local.model import Request, Route
+from support.served import TEMPLATE
 from support.throwaway import Running
 from support.throwaway import http as request
+
+ALLOWED = {"Origin": "https://app.example"}
+BROWSERS = {"AllowedOrigins": "https://app.example"}
 
 INTERNAL = {"message": "Internal Server Error"}
 
@@ -86,3 +92,52 @@ def test_a_client_cannot_write_control_characters_to_the_log() -> None:
     gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
     gateway.close()
     assert log[0].startswith("GET /x ?[2Jtools/call 404 ")
+
+
+@pytest.fixture
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def gateway(calls: list[str]) -> Iterator[Gateway]:
+    def invoke(function: str, payload: bytes) -> Outcome:
+        calls.append(function)
+        return Outcome(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
+
+    cors = Cors.of({"AllowOrigins": ["https://app.example"], "AllowMethods": ["POST"]})
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, cors=lambda: cors)
+    yield gateway
+    gateway.close()
+
+
+def test_a_preflight_reaches_no_function(gateway: Gateway, calls: list[str]) -> None:
+    for origin, allowed in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
+        headers = (("origin", origin), ("access-control-request-method", "POST"))
+        reply = gateway.respond(Request("OPTIONS", "/x", headers))
+        assert reply.status == 204
+        assert dict(reply.headers).get("access-control-allow-origin") == allowed
+    assert calls == []
+
+
+def test_a_page_of_an_allowed_origin_may_read_replies_and_errors(gateway: Gateway, calls: list[str]) -> None:
+    for path in ("/x", "/nowhere"):
+        reply = gateway.respond(Request("POST", path, (("origin", "https://app.example"),)))
+        assert dict(reply.headers)["access-control-allow-origin"] == "https://app.example"
+    assert calls == ["f"]
+
+
+def test_a_page_of_another_origin_reaches_no_function(gateway: Gateway, calls: list[str]) -> None:
+    assert gateway.respond(Request("POST", "/x", (("origin", "https://evil.example"),))).status == 403
+    assert calls == []
+
+
+def test_the_cors_configuration_of_the_template_counts() -> None:
+    lines: list[str] = []
+    preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
+    with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:
+        reply = request(app.url(), method="OPTIONS", headers=preflight)
+        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST")
+        assert "mcp-protocol-version" in reply.headers["access-control-allow-headers"]
+        refused = request(app.url(), method="POST", body=b"{}", headers=ALLOWED)
+        assert refused.headers["access-control-allow-origin"] == "https://app.example"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.environment import Environment, process_variables
 from mcp_roundtrip.local.model import Function
 from mcp_roundtrip.local.pool import Pool
@@ -41,7 +42,7 @@ def pool_of(
     pools: list[Pool] = []
 
     def launch() -> Environment:
-        variables = process_variables(function, {}, "3.13")
+        variables = process_variables(function, {}, "3.13", Credentials.random())
         launched.append(Environment(function, variables, python=sys.executable, log=lambda line: None))
         started.set()
         return launched[-1]

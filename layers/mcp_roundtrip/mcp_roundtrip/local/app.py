@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.local.cors import Cors
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.dynamodb import FakeDynamoDb
 from mcp_roundtrip.local.dynamodb import serve as serve_dynamodb
 from mcp_roundtrip.local.environment import Environment, Outcome, process_variables
@@ -69,6 +71,7 @@ class LocalApp:
         template: Path,
         url: str,
         endpoints: Mapping[str, str],
+        credentials: Credentials,
         kms: FakeKms,
         dynamodb: FakeDynamoDb,
         options: Options,
@@ -78,6 +81,7 @@ class LocalApp:
         self._template = template
         self._url = url
         self._endpoints = endpoints
+        self._credentials = credentials
         self._options = options
         self._python_version = _version(options.python)
         self._keys = LocalKeys(kms)
@@ -96,6 +100,10 @@ class LocalApp:
 
     def routes(self) -> tuple[Route, ...]:
         return self._current().application.routes
+
+    def cors(self) -> Cors | None:
+        """What its HTTP API allows pages of other origins to do."""
+        return Cors.of(self._current().application.cors_configuration)
 
     def functions(self) -> Mapping[str, Function]:
         return self._current().application.functions
@@ -164,7 +172,7 @@ class LocalApp:
         return _Generation(application, pools, watcher)
 
     def _pool(self, function: Function) -> Pool:
-        variables = process_variables(function, self._endpoints, self._python_version)
+        variables = process_variables(function, self._endpoints, self._python_version, self._credentials)
 
         def launch() -> Environment:
             self._started.append(function.name)  # appending is atomic, counting up is not
@@ -193,31 +201,38 @@ def serve(
     invocation, at most once every `watch_interval_s`. Raises TemplateError, and OSError if the port is taken.
     """
     options = Options(parameters or {}, fresh, python, log, watch_interval_s)
+    credentials = Credentials.random()
     app: LocalApp
     with ExitStack() as stack:
         gateway = Gateway(
-            lambda: app.routes(), lambda *call: app.run(*call), log, timeout_s=integration_timeout_s
+            lambda: app.routes(),
+            lambda *call: app.run(*call),
+            log,
+            cors=lambda: app.cors(),
+            timeout_s=integration_timeout_s,
         )
         stack.callback(gateway.close)
         lambda_api = LambdaApi(lambda: app.functions(), lambda *call: app.run(*call))
-        lambda_server = HttpServer(lambda_api.respond, max_body=MAX_PAYLOAD)
+        lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
         stack.callback(lambda_server.close)
         front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
         stack.callback(front.close)
         queues = Queues(lambda: app.queues(), lambda *call: app.run(*call), log)
         stack.callback(queues.close)
-        sqs_server = HttpServer(queues.respond, max_body=MAX_MESSAGE)
+        sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
         stack.callback(sqs_server.close)
         kms, dynamodb = FakeKms(), FakeDynamoDb()
         endpoints = {
             # Whatever is not here ends at a refusal, not at AWS.
             "AWS_ENDPOINT_URL": lambda_server.url,
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
-            "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms)).endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(serve_dynamodb(dynamodb)),
+            "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(
+                serve_dynamodb(dynamodb, credentials=credentials)
+            ),
             "AWS_ENDPOINT_URL_SQS": sqs_server.url,
         }
-        app = LocalApp(template.resolve(), front.url, endpoints, kms, dynamodb, options)
+        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, dynamodb, options)
         stack.callback(app.close)
         atexit.register(app.close)  # for whoever leaves the block open
         stack.callback(atexit.unregister, app.close)

@@ -2,7 +2,7 @@
 
 Tables come to be at their first write, live in memory, and have the keys `pk` and `sk`. Of expressions it
 reads what `aws.expressions` writes: comparisons joined by AND and OR, and SET, ADD and REMOVE of attributes.
-Whatever else is asked for is refused, never ignored. AWS JSON 1.0; signatures are not checked.
+Whatever else is asked for is refused, never ignored. AWS JSON 1.0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from mcp_roundtrip.aws.expressions import from_attributes, to_attributes
 from mcp_roundtrip.errors import ItemTooLarge
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.model import Reply, Request
 from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Condition, Equals, Item, Value
@@ -116,9 +117,14 @@ class FakeDynamoDb:
 
 
 @contextmanager
-def serve(dynamodb: FakeDynamoDb, port: int = 0) -> Iterator[str]:
-    """Serve it on 127.0.0.1 until the block ends; yields the endpoint URL."""
-    server = HttpServer(partial(respond, dynamodb), port=port, max_body=MAX_BODY).start()
+def serve(dynamodb: FakeDynamoDb, port: int = 0, credentials: Credentials | None = None) -> Iterator[str]:
+    """Serve it on 127.0.0.1 until the block ends; yields the endpoint URL.
+
+    With `credentials`, only requests that are signed with them are answered.
+    """
+    respond_to = partial(respond, dynamodb)
+    guarded = credentials.guard(respond_to) if credentials else respond_to
+    server = HttpServer(guarded, port=port, max_body=MAX_BODY).start()
     try:
         yield server.url
     finally:

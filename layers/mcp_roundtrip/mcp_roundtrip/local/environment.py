@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty
 
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.model import LATEST, REGION, Function
 from mcp_roundtrip.local.runtime_api import (
     MAX_RESPONSE,
@@ -139,18 +140,18 @@ class Environment:
                     self._log(f"[{self._function.name}] {part}")
 
 
-def process_variables(function: Function, endpoints: Mapping[str, str], version: str) -> dict[str, str]:
+def process_variables(
+    function: Function, endpoints: Mapping[str, str], version: str, credentials: Credentials
+) -> dict[str, str]:
     """The environment of a function's process.
 
     It starts from nothing, as on Lambda: credentials, profiles and endpoints of whoever runs this must not
     reach a function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as
-    ``3.13``.
+    ``3.13``, `credentials` are those of the stand-ins.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
-        "AWS_ACCESS_KEY_ID": "local",
-        "AWS_SECRET_ACCESS_KEY": "local",
-        "AWS_SESSION_TOKEN": "local",
+        **credentials.variables(),
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",

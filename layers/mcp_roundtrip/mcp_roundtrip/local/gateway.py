@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from mcp_roundtrip.local.browsers import from_a_foreign_page
+from mcp_roundtrip.local.cors import Cors
 from mcp_roundtrip.local.environment import Outcome
 from mcp_roundtrip.local.events import MalformedResponse, decoded_path, to_event, to_reply
 from mcp_roundtrip.local.model import Reply, Request, Route
@@ -26,7 +28,9 @@ INTEGRATION_TIMEOUT_S = 30.0
 class Gateway:
     """Turns a request into an event for a function, and its outcome into a reply.
 
-    `routes` is asked at every request, for a template may change; `invoke` runs a function by name.
+    `routes` and `cors` are asked at every request, for a template may change; `invoke` runs a function by
+    name. A page whose origin the CORS configuration does not name is refused, which API Gateway leaves to
+    functions: with AuthMode none every page in the developer's browser could call them.
     """
 
     def __init__(
@@ -35,8 +39,10 @@ class Gateway:
         invoke: Callable[[str, bytes], Outcome],
         log: Callable[[str], None],
         *,
+        cors: Callable[[], Cors | None] = lambda: None,
         timeout_s: float = INTEGRATION_TIMEOUT_S,
     ) -> None:
+        self._cors = cors
         self._routes = routes
         self._invoke = invoke
         self._log = log
@@ -47,7 +53,7 @@ class Gateway:
         """Serve one request and log it."""
         started = time.perf_counter()
         request_id = str(uuid.uuid4())
-        reply = self._reply(request, request_id)
+        reply = self._with_cors(request, request_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         rpc_method = request.header("mcp-method") or "-"
         path = request.target.partition("?")[0]  # a query may hold what is nobody else's
@@ -55,6 +61,14 @@ class Gateway:
         # A client must not be able to write control sequences to the terminal.
         self._log("".join(character if character.isprintable() else "?" for character in line))
         return Reply(reply.status, (*reply.headers, ("apigw-requestid", request_id)), reply.body)
+
+    def _with_cors(self, request: Request, request_id: str) -> Reply:
+        cors = self._cors()
+        if cors is not None and (preflight := cors.preflight(request)):
+            return preflight
+        allows = cors.allows if cors else lambda origin: False
+        reply = from_a_foreign_page(request, allows) or self._reply(request, request_id)
+        return cors.add_to(reply, request) if cors else reply
 
     def _reply(self, request: Request, request_id: str) -> Reply:
         found = match(self._routes(), request.method, decoded_path(request.target))

@@ -1,4 +1,7 @@
-"""HTTP/1.1 on 127.0.0.1 before a function from request to reply: all sockets of `local`."""
+"""HTTP/1.1 on 127.0.0.1 before a function from request to reply: all sockets of `local`.
+
+h11 parses and frames; this module moves bytes between it and a socket, one thread for each connection.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,40 @@ import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.utils import formatdate
+from http.client import responses
 from typing import Any, Self
 
+import h11
+
+from mcp_roundtrip.local.browsers import misdirected
 from mcp_roundtrip.local.model import Reply, Request
 
-_DISCARDED = 64 * 1024 * 1024
-"""How much of an oversized body is read: a client that is cut off while it sends does not see its answer."""
+_MAX_HEAD = 64 * 1024
+"""Bytes of a request line with its headers."""
+
+_DRAINED = 64 * 1024 * 1024
+"""How much of a refused body is read: a client that is cut off while it sends does not see its answer."""
+
+_DRAIN_PAUSE_S = 2.0
+"""How long the connection of a refused body may be silent before it is closed."""
+
+_READ = 256 * 1024
+
+_TEXT = (("content-type", "text/plain; charset=utf-8"),)
+
+
+class BadRequest(Exception):
+    """A request that HTTP/1.1 does not allow; the message says why."""
 
 
 class HttpServer:
     """Listens from now on, answers with `respond` from `start` until `close`; a thread for each connection.
 
-    `port` 0 picks a free one; a body over `max_body` bytes is withheld and flagged. Raises OSError if the
-    port is taken.
+    A request whose Host is not this server on this computer gets 421: see `browsers`. `port` 0 picks a free
+    one; a body over `max_body` bytes is withheld and flagged. Raises OSError if the port is taken.
     """
 
     def __init__(self, respond: Callable[[Request], Reply], *, port: int = 0, max_body: int) -> None:
@@ -59,7 +80,8 @@ class HttpServer:
             self._server.handle_request()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 128
 
@@ -68,11 +90,6 @@ class _Server(ThreadingHTTPServer):
         self.max_body = max_body
         self._connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
-
-    def server_bind(self) -> None:
-        # HTTPServer's own looks the address up in the DNS, which can take seconds.
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._connections.add(request)
@@ -93,79 +110,113 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(socketserver.BaseRequestHandler):
     server: _Server
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = 64 * 1024  # head and body leave in one segment
+    request: socket.socket
 
-    def _handle(self) -> None:
+    def handle(self) -> None:
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
+        while self._exchange():
+            self._http.start_next_cycle()
+
+    def _exchange(self) -> bool:
+        """Answer one request; whether the connection can carry another."""
         try:
-            body, too_large = self._read_body()
-        except ValueError as error:
-            self.close_connection = True
-            self._send(Reply(400, body=str(error).encode()))
-            return
-        request = Request(
-            self.command,
-            self.path,
-            tuple(self.headers.items()),
+            head = self._next()
+            if not isinstance(head, h11.Request):
+                return False
+            request = self._read(head)
+        except (h11.RemoteProtocolError, BadRequest) as error:
+            self._refuse(str(error))
+            return False
+        reply = misdirected(request, self.server.server_address[1]) or self.server.respond(request)
+        try:
+            self._send(reply, request.method, close=request.too_large)
+        except h11.LocalProtocolError:  # a header that HTTP does not allow; nothing was sent yet
+            self._send(Reply(500), request.method, close=request.too_large)
+        if request.too_large:
+            self._drain()
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+
+    def _next(self) -> Any:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                self._write(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
+            self._http.receive_data(self.request.recv(_READ))
+        return event
+
+    def _read(self, head: h11.Request) -> Request:
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
+        names = [name for name, _ in headers]
+        if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
+            # h11 goes by the encoding, as RFC 9112 §6.3 allows; a proxy may go by the length.
+            raise BadRequest("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
+        target, host = _origin_form(head.target.decode("latin-1"))
+        if host is not None:  # RFC 9112 §3.2.2: it replaces what the header says
+            headers = (("host", host), *(header for header in headers if header[0] != "host"))
+        body, too_large = self._read_body(dict(headers))
+        return Request(
+            head.method.decode("latin-1"),
+            target,
+            headers,
             body,
             too_large,
-            self.request_version,
+            f"HTTP/{head.http_version.decode()}",
             str(self.client_address[0]),
         )
-        self._send(self.server.respond(request))
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _handle
-
-    def _send(self, reply: Reply) -> None:
-        self.send_response(reply.status)
-        for name, value in reply.headers:
-            self.send_header(name, value)
-        if reply.status >= 200 and reply.status not in (204, 304):
-            self.send_header("Content-Length", str(len(reply.body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD" and reply.status not in (204, 304):
-            self.wfile.write(reply.body)
-
-    def _read_body(self) -> tuple[bytes, bool]:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            return self._read_chunked()
-        length = _size(self.headers.get("Content-Length", "0"), 10)
-        if length <= self.server.max_body:
-            return self.rfile.read(length), False
-        self._discard(length)
-        return b"", True
-
-    def _read_chunked(self) -> tuple[bytes, bool]:
+    def _read_body(self, headers: Mapping[str, str]) -> tuple[bytes, bool]:
+        limit = self.server.max_body
+        if int(headers.get("content-length", "0")) > limit:
+            return b"", True
         body = bytearray()
-        while size := _size(self.rfile.readline(1024).partition(b";")[0].decode("latin-1").strip(), 16):
-            if len(body) + size > self.server.max_body:
-                self._discard(size)
+        while isinstance(event := self._next(), h11.Data):
+            body += event.data
+            if len(body) > limit:
                 return b"", True
-            body += self.rfile.read(size)
-            self.rfile.readline(3)
-        while self.rfile.readline(65_537).strip():  # trailer fields
-            pass
         return bytes(body), False
 
-    def _discard(self, length: int) -> None:
-        self.close_connection = True
-        left = min(length, _DISCARDED)
-        while left and (part := self.rfile.read(min(left, 65_536))):
-            left -= len(part)
+    def _refuse(self, reason: str) -> None:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._send(Reply(400, _TEXT, f"{reason}\n".encode()), "", close=True)
+            self._drain()
 
-    def version_string(self) -> str:
-        return "mcp-roundtrip-local"
+    def _send(self, reply: Reply, method: str, *, close: bool) -> None:
+        headers: list[tuple[str, str]] = [*reply.headers, ("date", formatdate(usegmt=True))]
+        if reply.status not in (204, 304):
+            headers.append(("content-length", str(len(reply.body))))
+        if close:
+            headers.append(("connection", "close"))
+        has_body = reply.body and method != "HEAD" and reply.status not in (204, 304)
+        self._write(
+            h11.Response(
+                status_code=reply.status,
+                headers=[(name.encode(), value.strip(" \t").encode("latin-1")) for name, value in headers],
+                reason=responses.get(reply.status, ""),
+            ),
+            *([h11.Data(data=reply.body)] if has_body else []),
+            h11.EndOfMessage(),
+        )
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the base class's name
-        """Silent: whoever serves requests writes its own log."""
+    def _write(self, *events: h11.Event) -> None:
+        # Head and body leave in one segment.
+        self.request.sendall(b"".join(self._http.send(event) or b"" for event in events))
+
+    def _drain(self) -> None:
+        self.request.shutdown(socket.SHUT_WR)
+        self.request.settimeout(_DRAIN_PAUSE_S)
+        left = _DRAINED
+        with suppress(TimeoutError):
+            while left > 0 and (part := self.request.recv(_READ)):
+                left -= len(part)
 
 
-def _size(digits: str, base: int) -> int:
-    if not digits.isascii() or not digits.isalnum():
-        raise ValueError("the length of the body is not a number")
-    return int(digits, base)
+def _origin_form(target: str) -> tuple[str, str | None]:
+    """The path and query of a request target, and the authority that an absolute one names."""
+    scheme, separator, rest = target.partition("://")
+    if target.startswith("/") or not separator or scheme.lower() not in ("http", "https"):
+        return target, None
+    at = min((index for mark in "/?" if (index := rest.find(mark)) >= 0), default=len(rest))
+    path = rest[at:]
+    return path if path.startswith("/") else f"/{path}", rest[:at]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.fake_kms import MEMBERS, OPERATIONS, FakeKms
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.kms_key import KmsFault
@@ -31,9 +32,14 @@ class KmsEndpoint:
 
 
 @contextmanager
-def serve(kms: FakeKms, port: int = 0) -> Iterator[KmsEndpoint]:
-    """Serve `kms` on 127.0.0.1 until the block ends; port 0 takes a free one. OSError if it is in use."""
-    server = HttpServer(partial(respond, kms), port=port, max_body=MAX_BODY).start()
+def serve(kms: FakeKms, port: int = 0, credentials: Credentials | None = None) -> Iterator[KmsEndpoint]:
+    """Serve `kms` on 127.0.0.1 until the block ends; port 0 takes a free one. OSError if it is in use.
+
+    With `credentials`, only requests that are signed with them are answered.
+    """
+    respond_to = partial(respond, kms)
+    guarded = credentials.guard(respond_to) if credentials else respond_to
+    server = HttpServer(guarded, port=port, max_body=MAX_BODY).start()
     try:
         yield KmsEndpoint(server.url)
     finally:

@@ -1,6 +1,6 @@
 """The Lambda service's Invoke operation, so that functions reach each other through a real AWS client.
 
-Source: AWS Lambda API reference, "Invoke". Signatures are not checked.
+Source: AWS Lambda API reference, "Invoke".
 """
 
 from __future__ import annotations

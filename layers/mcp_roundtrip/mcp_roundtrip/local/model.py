@@ -80,6 +80,8 @@ class Application:
     queues: Mapping[str, Queue]
     routes: tuple[Route, ...]
     sources: tuple[Path, ...]
+    cors_configuration: Any = None
+    """The property of the HTTP API, with intrinsic functions resolved."""
 
 
 @dataclass(frozen=True, slots=True)

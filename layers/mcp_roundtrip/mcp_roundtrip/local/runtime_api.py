@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from queue import SimpleQueue
 
+from mcp_roundtrip.local.browsers import from_a_page
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.model import Reply, Request
 
@@ -82,6 +83,8 @@ class RuntimeApi:
         self._server.close()
 
     def _respond(self, request: Request) -> Reply:
+        if refusal := from_a_page(request):  # nothing is signed here
+            return refusal
         match request.method, request.target.removeprefix(_ROOT).split("/"):
             case "GET", ["invocation", "next"]:
                 return self._next()

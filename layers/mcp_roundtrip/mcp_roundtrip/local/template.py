@@ -61,7 +61,7 @@ class Template:
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
         self.path = path.resolve()
         document = load(self.path)
-        self._globals: Mapping[str, Any] = document.get("Globals", {}).get("Function", {})
+        self._globals: Mapping[str, Any] = document.get("Globals") or {}
         self._scope = Scope(
             values={**PSEUDO_PARAMETERS, **_parameters(document.get("Parameters", {}), parameters)},
             attributes={},
@@ -110,6 +110,7 @@ class Template:
                 self.path,
                 *dict.fromkeys([f.code for f in functions] + [d for f in functions for d in f.layers]),
             ),
+            self._cors(scope),
         )
 
     def _function(self, resource: _Resource, layers: Mapping[str, Path]) -> Function:
@@ -135,6 +136,12 @@ class Template:
             alias=resource.text("AutoPublishAlias", "") or None,
         )
 
+    def _cors(self, scope: Scope) -> Any:
+        """The CORS configuration of the first API that has one; Globals are those of SAM's own kind."""
+        shared = _Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
+        apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
+        return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
+
     def _queues(self, scope: Scope) -> Iterator[Queue]:
         """The queues that a function reads. One that is only written to, as for what failed, is not run."""
         queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, scope)}
@@ -149,6 +156,9 @@ class Template:
                 float(queue.get("RedrivePolicy", {}).get("maxReceiveCount", math.inf)),
             )
 
+    def _globals_of(self, kind: str) -> Mapping[str, Any]:
+        return self._globals.get(kind) or {}
+
     def _exists(self, name: str, resource: Any) -> bool:
         if not isinstance(resource, dict) or "Type" not in resource:
             raise TemplateError(f"{name}: a resource needs a Type")
@@ -162,7 +172,7 @@ class Template:
             if resource["Type"] == kind:
                 properties = resource.get("Properties") or {}
                 if kind == FUNCTION:
-                    properties = _merged(self._globals, properties)
+                    properties = _merged(self._globals_of("Function"), properties)
                 yield _Resource(name, properties, scope)
 
     def _named(

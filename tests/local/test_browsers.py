@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_roundtrip.local.browsers import from_a_foreign_page, from_a_page
+from mcp_roundtrip.local.model import Request
+
+OWN = ("host", "127.0.0.1:3000")
+
+
+def status(*headers: tuple[str, str]) -> int | None:
+    request = Request("POST", "/mcp", (OWN, *headers))
+    reply = from_a_foreign_page(request, lambda origin: origin == "https://app.example")
+    return reply and reply.status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("origin", "https://evil.example")],
+        [("origin", "null")],
+        [("origin", "http://127.0.0.1:8000")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")],
+        [("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
+        [("origin", "null"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+    ],
+)
+def test_what_a_page_of_another_origin_causes_is_refused(headers: list[tuple[str, str]]) -> None:
+    assert status(*headers) == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("origin", "https://app.example"), ("sec-fetch-site", "cross-site")],
+        [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")],
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")],
+    ],
+)
+def test_programs_links_own_pages_and_allowed_pages_are_not(headers: list[tuple[str, str]]) -> None:
+    assert status(*headers) is None
+
+
+def test_where_only_programs_call_no_page_may() -> None:
+    for header in (("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")):
+        reply = from_a_page(Request("POST", "/", (OWN, header)))
+        assert reply is not None
+        assert reply.status == 403
+    assert from_a_page(Request("POST", "/", (OWN,))) is None
