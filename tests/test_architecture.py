@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "state": {"errors", "canonical"},
     "tasks": {"errors", "canonical", "protocol", "engine"},
     "auth": {"errors", "canonical", "principal"},
-    "settings": {"errors", "canonical", "auth"},
+    "settings": {"errors", "canonical", "http", "auth"},
     "redaction": set[str](),
     "telemetry": {"errors", "redaction"},
     "adapters": {"errors", "canonical", "http", "protocol"},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.canonical import MAX_DEPTH, canonical, compact, digest, parse
+from mcp_roundtrip.canonical import MAX_DEPTH, TooManyValues, canonical, compact, digest, parse
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -156,3 +156,29 @@ def test_a_refusal_quotes_nothing_of_the_document() -> None:
         parse('{"password": "hunter2", "password": "hunter3"}')
     assert "hunter" not in str(refusal.value)
     assert "password" not in str(refusal.value)
+
+
+def count_values(value: object) -> int:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(count_values, children))
+
+
+SPELLINGS = st.sampled_from([None, 1]), st.booleans()
+
+
+@given(JSON | st.text(alphabet='[]{},:"\\ ').map(lambda text: [text, {text: text}]), *SPELLINGS)
+def test_a_limit_on_values_counts_every_value_and_nothing_in_strings(
+    value: object, indent: int | None, ascii_only: bool
+) -> None:
+    text, values = json.dumps(value, indent=indent, ensure_ascii=ascii_only), count_values(value)
+    assert parse(text, max_values=values) == value
+    if values > 1:
+        with pytest.raises(TooManyValues, match=f"more than {values - 1} values"):
+            parse(text, max_values=values - 1)
+
+
+@pytest.mark.parametrize("text", ["[", '["', '[1,"\\', "[,,,,", '{"a":1,}', "[}", '["a"x,1]', '[\\",1,1,1]'])
+def test_a_malformed_document_is_refused_whatever_the_limit_on_values(text: str) -> None:
+    for limit in range(1, 8):
+        with pytest.raises(ValueError, match=r"not JSON|more than"):
+            parse(text, max_values=limit)

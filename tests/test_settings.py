@@ -54,6 +54,8 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_MAX_ROUNDS": "5",
             "MCP_ROUND_TTL_S": "60",
             "MCP_FLOW_TTL_S": "120",
+            "MCP_MAX_BODY_BYTES": "6291456",
+            "MCP_MAX_JSON_VALUES": "100000",
             "UNRELATED": "x",
         }
     )
@@ -70,6 +72,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
     assert settings.owners == {"weather": "fn"}
     assert (settings.max_rounds, settings.round_ttl_s, settings.flow_ttl_s) == (5, 60, 120)
+    assert (settings.max_body_bytes, settings.max_json_values) == (6_291_456, 100_000)
     assert settings.required("issuer") == "urn:x"
 
 
@@ -123,6 +126,8 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
         ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
+        ({**MINIMAL, "MCP_MAX_BODY_BYTES": "6291457"}, "MCP_MAX_BODY_BYTES"),
+        ({**MINIMAL, "MCP_MAX_JSON_VALUES": "0"}, "MCP_MAX_JSON_VALUES"),
         ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
         ({**MINIMAL, "MCP_STATE_ENCRYPTION": "off"}, "MCP_STATE_ENCRYPTION"),
         (

@@ -361,6 +361,24 @@ def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
     assert post(http_event(b64encode(text.encode()).decode(), base64=True))[0] == 413
 
 
+@pytest.mark.parametrize("base64", [False, True])
+def test_a_body_over_a_limit_is_refused_with_the_limit_and_its_setting_in_the_log(base64: bool) -> None:
+    observer = Remembered()
+    ports = make_ports(observer=observer)
+    policy = replace(ports.policy, max_body_bytes=2_000, max_json_values=100)
+    small = Server("x", ports=lambda: replace(ports, policy=policy))
+    limits = {"2000 bytes": "MCP_MAX_BODY_BYTES", "100 JSON values": "MCP_MAX_JSON_VALUES"}
+    for padding, limit in ((["x" * 2_000], "2000 bytes"), ([0] * 100, "100 JSON values")):
+        text = json.dumps(message("tools/list", padding=padding))
+        body = b64encode(text.encode()).decode() if base64 else text
+        status, answer = post(http_event(body, base64=base64), small)
+        assert (status, answer["error"]["code"]) == (413, -32600)
+        assert f"more than {limit}" in answer["error"]["message"]
+        assert observer.events[-1][1]["setting"] == limits[limit]
+    plain = message("tools/list", padding=",[{" * 100)
+    assert post(http_event(plain), small)[0] == 200
+
+
 @pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000])
 def test_an_id_that_could_not_be_sent_back_is_refused(id: str) -> None:  # noqa: A002 - JSON-RPC's name
     status, body = post(http_event(message("tools/list", id=id)))

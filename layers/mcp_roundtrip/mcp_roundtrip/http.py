@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 MAX_BODY: Final = 4 * 1024 * 1024
-"""Bytes of a request body; larger ones are refused with 413, as the official SDKs' servers do."""
+"""Bytes of a request body, unless `MCP_MAX_BODY_BYTES` says otherwise; larger ones are refused with 413."""
+
+MAX_JSON_VALUES: Final = 20_000
+"""JSON values in a request body, unless `MCP_MAX_JSON_VALUES` says otherwise; more are refused with 413.
+
+A value takes some 100 bytes in memory, and 500 for each thing that is wrong with it.
+"""
+
+LAMBDA_PAYLOAD: Final = 6 * 1024 * 1024
+"""Bytes of an event, in which the body is a JSON string ("Lambda quotas")."""
 
 MAX_RESPONSE: Final = 6_000_000
 """Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
@@ -83,11 +92,11 @@ def _whole(body: str) -> str:
 _READABLE: Final = re.compile(r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+")
 
 
-def fits(body: str | bytes) -> bool:
-    """Whether a request's body is small enough; text is encoded only if its length leaves that open."""
-    if isinstance(body, str) and MAX_BODY // 4 < len(body) <= MAX_BODY:
-        return len(body.encode("utf-8", "surrogatepass")) <= MAX_BODY
-    return len(body) <= MAX_BODY
+def fits(body: str | bytes, limit: int) -> bool:
+    """Whether a body has at most `limit` bytes; text is encoded only if its length leaves that open."""
+    if isinstance(body, str) and limit // 4 < len(body) <= limit:
+        return len(body.encode("utf-8", "surrogatepass")) <= limit
+    return len(body) <= limit
 
 
 def payload_size(body: str) -> int:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from mcp_roundtrip.auth import AuthMode
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.http import LAMBDA_PAYLOAD, MAX_BODY, MAX_JSON_VALUES
 
 PREFIX: Final = "MCP_"
 
@@ -134,6 +135,10 @@ class Settings:
     """InputRequiredResults a call may get; the SDKs' clients stop after ten."""
     round_ttl_s: int = 600
     flow_ttl_s: int = 3_600
+    max_body_bytes: int = MAX_BODY
+    """Bytes of a request's body: at most what Lambda takes."""
+    max_json_values: int = MAX_JSON_VALUES
+    """JSON values in a request's body. Memory and time of a request grow with them."""
 
     def required(self, name: str) -> str:
         """The value of an optional text setting that is needed now. Raises SettingsError."""
@@ -182,6 +187,8 @@ def load(environment: Mapping[str, str]) -> Settings:
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),
+        max_body_bytes=_count(environment, "MAX_BODY_BYTES", Settings.max_body_bytes, most=LAMBDA_PAYLOAD),
+        max_json_values=_count(environment, "MAX_JSON_VALUES", Settings.max_json_values),
     )
     _check_authorization(settings)
     has_mac_keys = settings.state_encryption_key_arn or settings.trusted_state_encryption_key_arns
@@ -266,12 +273,13 @@ def _origins(environment: Mapping[str, str]) -> frozenset[str]:
     return frozenset(origins)
 
 
-def _count(environment: Mapping[str, str], name: str, default: int) -> int:
+def _count(environment: Mapping[str, str], name: str, default: int, *, most: int = 10**9 - 1) -> int:
     text = _text(environment, name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise SettingsError(PREFIX + name, "must be a whole number of at least 1")
+    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
+        bounds = "of at least 1" if most == 10**9 - 1 else f"from 1 to {most}"
+        raise SettingsError(PREFIX + name, f"must be a whole number {bounds}")
     return int(text)
 
 

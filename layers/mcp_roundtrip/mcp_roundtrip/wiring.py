@@ -70,6 +70,8 @@ def make_ports(settings: Settings) -> Ports:
             lambda: settings.required("issuer"),
             lambda: settings.required("audience"),
             settings.token_issuer,
+            settings.max_body_bytes,
+            settings.max_json_values,
         ),
         observer=observer(),
         clock=time.time,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import TooManyValues, parse
 from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
 
 PARSE_ERROR: Final = -32700
@@ -60,15 +60,36 @@ class Notification:
 class InvalidEnvelope(ProtocolError):
     """The body is not one JSON-RPC request or notification; `id` is the request's id where it can be read."""
 
-    def __init__(self, code: int, message: str, id: RequestId | None = None) -> None:  # noqa: A002 - JSON-RPC's name
-        super().__init__(code, message)
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        id: RequestId | None = None,  # noqa: A002 - JSON-RPC's name
+        *,
+        http_status: int | None = None,
+    ) -> None:
+        super().__init__(code, message, http_status=http_status)
         self.id = id
 
 
-def read(body: str | bytes) -> Request | Notification:
-    """Decode one message. Raises InvalidEnvelope: -32700 for what is not JSON, -32600 for other shapes."""
+class TooLarge(InvalidEnvelope):
+    """413 (RFC 9110, 15.5.14): the body passes the limit that `setting` sets. Nothing of it was read."""
+
+    def __init__(self, limit: str, setting: str) -> None:
+        text = f"The body has more than {limit}: send less at once"
+        super().__init__(INVALID_REQUEST, text, http_status=413)
+        self.fields = {"reason": "body_too_large", "setting": setting}
+
+
+def read(body: str | bytes, max_values: int | None = None) -> Request | Notification:
+    """Decode one message of at most `max_values` JSON values.
+
+    Raises InvalidEnvelope: TooLarge, -32700 for what is not JSON, -32600 for other shapes.
+    """
     try:
-        message = parse(body)
+        message = parse(body, max_values=max_values)
+    except TooManyValues as error:
+        raise TooLarge(f"{error.limit} JSON values", "MCP_MAX_JSON_VALUES") from None
     except ValueError as error:
         raise InvalidEnvelope(PARSE_ERROR, f"Parse error: {error}") from None
     if isinstance(message, list):

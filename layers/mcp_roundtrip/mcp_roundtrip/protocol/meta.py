@@ -79,14 +79,19 @@ class Rejection:
 
 
 def classify(
-    headers: Mapping[str, str], body: str | bytes, *, serves_legacy: bool = False
+    headers: Mapping[str, str],
+    body: str | bytes,
+    *,
+    serves_legacy: bool = False,
+    max_values: int | None = None,
 ) -> Route | Notification | Rejection:
     """Run the ladder over one HTTP body. `headers` has lower-case names.
 
-    With `serves_legacy`, a request of the `initialize` era becomes a Route of one of LEGACY_VERSIONS.
+    With `serves_legacy`, a request of the `initialize` era becomes a Route of one of LEGACY_VERSIONS. A body
+    of more than `max_values` JSON values is rejected.
     """
     try:
-        message = read(body)
+        message = read(body, max_values)
     except InvalidEnvelope as failure:
         return Rejection(failure.id, failure)
     if isinstance(message, Notification):

@@ -16,7 +16,6 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ProtocolError, ResultTooLarge, SettingsError
 from mcp_roundtrip.http import (
     JSON_HEADERS,
-    MAX_BODY,
     HttpRequest,
     HttpResponse,
     answered,
@@ -30,6 +29,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     PARSE_ERROR,
     Notification,
     RequestId,
+    TooLarge,
 )
 from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
 from mcp_roundtrip.protocol.methods import (
@@ -68,7 +68,12 @@ class Endpoint:
             if request.method != "POST" and (page := self._well_known(request, ports)) is not None:
                 return page
             caller, body = _admit(request, ports)
-            routed = classify(request.headers, body, serves_legacy=self.legacy_handlers is not None)
+            routed = classify(
+                request.headers,
+                body,
+                serves_legacy=self.legacy_handlers is not None,
+                max_values=ports.policy.max_json_values,
+            )
             if isinstance(routed, Notification):
                 ports.observer.record("answered", outcome="notification")
                 return HttpResponse(202)
@@ -193,8 +198,8 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
         raise ProtocolError(
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
-    if not fits(request.body):
-        raise ProtocolError(INVALID_REQUEST, f"The body is larger than {MAX_BODY} bytes", http_status=413)
+    if not fits(request.body, limit := ports.policy.max_body_bytes):
+        raise TooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return caller, request.body
 
 

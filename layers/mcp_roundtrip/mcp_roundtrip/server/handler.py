@@ -10,7 +10,7 @@ from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters import http_api
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, HttpRequest, HttpResponse, fits
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.calls import internal_error
 from mcp_roundtrip.server.dispatch import Endpoint, error_response, record_fault
@@ -78,8 +78,9 @@ def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) ->
     _record_fault(error, correlation_id)
     if request.method != "POST":  # who looks for metadata goes by the status
         return replace(error_response(None, internal_error(correlation_id)), status=500)
+    body = request.body or b""
     try:
-        message = jsonrpc.read(request.body or b"")
+        message = jsonrpc.read(body if fits(body, MAX_BODY) else b"", MAX_JSON_VALUES)
     except jsonrpc.InvalidEnvelope as failure:
         return error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):

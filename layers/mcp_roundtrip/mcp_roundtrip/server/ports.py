@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_roundtrip.auth import Authentication
+from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
 
@@ -75,6 +76,8 @@ class Policy:
     issuer: Callable[[], str]
     audience: Callable[[], str]
     authorization_server: str | None = None
+    max_body_bytes: int = MAX_BODY
+    max_json_values: int = MAX_JSON_VALUES
 
 
 @dataclass(frozen=True, slots=True)
