@@ -134,8 +134,8 @@ protocol protocol.capabilities protocol.headers protocol.jsonrpc protocol.meta p
 protocol.results
 schema schema.adapters schema.callables schema.choices schema.content schema.docstring schema.forms
 schema.mirroring schema.output schema.signature schema.values
-server server.app server.calls server.dispatch server.exchange server.forwarded server.handler server.ports
-server.registry server.tools
+server server.app server.calls server.declarations server.dispatch server.exchange server.forwarded
+server.handler server.ports server.registry server.tools
 settings state state.claims telemetry wiring
 """
 """Each costs a cold start up to some milliseconds: what a plain call does not use is imported elsewhere."""

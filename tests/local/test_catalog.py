@@ -76,6 +76,17 @@ def test_a_tool_that_two_functions_register_is_refused(
     assert not (tmp_path / "catalog.json").exists()
 
 
+def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
+    functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
+    assert main(["--functions", str(functions)]) == 2
+    assert f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': JSON has no form for Server" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
     functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
     with pytest.raises(CatalogError, match="2 servers"):

@@ -246,7 +246,7 @@ def test_methods_and_partials_are_read_like_functions():
 
     assert arguments(Service().tool).description == "Do it."
     partial = functools.partial(Service().tool, count=3)
-    assert schema(partial)["properties"]["count"] == {"type": "integer", "default": 3}
+    assert "count" not in schema(partial)["properties"], "the author has filled it"
     assert arguments(partial).description == "Do it."
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
@@ -17,6 +20,7 @@ from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerFacts
 from mcp_roundtrip.server.forwarded import Forwarded
+from mcp_roundtrip.server.front_door import Catalog
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.server.tools import ToolServer
@@ -55,6 +59,28 @@ def ports() -> Ports:
 def post(endpoint: Endpoint, body: Mapping[str, Any], ports: Ports) -> Any:
     request = HttpRequest("POST", headers(body), json.dumps(body))
     return json.loads(endpoint.respond(request, ports, Invocation("id", 1e18)).body)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["tools", "prompts", "scopes", "definition", "owner", "name", "x"]), inner
+            )
+        ),
+    )
+)
+def test_a_file_that_is_no_catalog_is_a_value_error(content: Any) -> None:
+    with suppress(ValueError):
+        Catalog.read(json.dumps(content))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"tools": [{}]}', '{"tools": [{"definition": {"name": "a"}}]}', "{"])
+def test_what_is_no_catalog_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|catalog"):
+        Catalog.read(text)
 
 
 def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports: Ports) -> None:

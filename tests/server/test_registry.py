@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, Optional
 
 import pytest
 
@@ -133,3 +135,194 @@ def test_the_output_schema_comes_from_the_return_type() -> None:
     listed = {tool["name"]: tool for tool in Player(server).request("tools/list")["result"]["tools"]}
     assert listed["numbers"]["outputSchema"] == {"type": "array", "items": {"type": "integer"}}
     assert "outputSchema" not in listed["text"]
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+class Adder:
+    """Adds to what it holds."""
+
+    def __init__(self, held: int) -> None:
+        self.held = held
+
+    def __call__(self, b: int) -> int:
+        """Add a number."""
+        return self.held + b
+
+    def method(self, b: int) -> int:
+        """Add a number, too."""
+        return self.held + b
+
+    @staticmethod
+    def static(b: int) -> int:
+        """Add to one."""
+        return 1 + b
+
+    @classmethod
+    def of_class(cls, b: int) -> int:
+        """Add to what a new one holds."""
+        return cls(1)(b)
+
+    @staticmethod
+    async def static_async(ctx: AsyncContext, b: int) -> int:
+        """Add to one, later."""
+        await ctx.log("info", "adding")
+        return 1 + b
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "description"),
+    [
+        (functools.partial(add, 1), "add", "Add two numbers."),
+        (functools.partial(add, a=1), "add", "Add two numbers."),
+        (functools.partial(functools.partial(add), a=1), "add", "Add two numbers."),
+        (Adder(1), "Adder", "Add a number."),
+        (Adder(1).method, "method", "Add a number, too."),
+        (Adder.of_class, "of_class", "Add to what a new one holds."),
+        (vars(Adder)["static"], "static", "Add to one."),
+        (vars(Adder)["static_async"], "static_async", "Add to one, later."),
+        (functools.partial(vars(Adder)["static_async"]), "static_async", "Add to one, later."),
+    ],
+    ids=str,
+)
+def test_a_tool_may_be_anything_that_is_called_like_a_function(
+    function: Callable[..., Any], name: str, description: str
+) -> None:
+    server = Server("x")
+    assert server.tool(function) is function
+    (listed,) = Player(server).request("tools/list")["result"]["tools"]
+    assert (listed["name"], listed["description"]) == (name, description)
+    assert list(listed["inputSchema"]["properties"]) == ["b"], "what the author has filled is no argument"
+    assert Player(server).call(name, {"b": 2}).structured == 3
+    assert Player(server).call(name, {"a": 5, "b": 2}).failed
+
+
+def test_a_prompt_a_resource_and_a_completion_may_be_that_too() -> None:
+    def text(prefix: str, value: str) -> str:
+        return prefix + value
+
+    server = Server("x")
+    server.prompt(functools.partial(text, "1"))
+    server.prompt("named")(functools.partial(text, "2"))
+    server.resource("docs://{value}")(functools.partial(text, "3"))
+    server.completion("named", "value")(functools.partial(lambda found, value: [found, value], "4"))
+    playing = Player(server)
+    assert playing.prompt("text", {"value": "a"}).messages[0]["content"]["text"] == "1a"
+    assert playing.prompt("named", {"value": "a"}).messages[0]["content"]["text"] == "2a"
+    assert playing.read("docs://a").contents[0]["text"] == "3a"
+    argument = {"name": "value", "value": "a"}
+    completed = playing.request(
+        "completion/complete", ref={"type": "ref/prompt", "name": "named"}, argument=argument
+    )
+    assert completed["result"]["completion"]["values"] == ["4", "a"]
+
+
+def test_the_name_may_be_the_first_argument() -> None:
+    server = Server("x")
+
+    @server.tool("sum", title="Sum")
+    def total(a: int) -> int:
+        return a
+
+    assert list(server.tools) == ["sum"]
+    assert total(1) == 1
+
+
+class Service:
+    def bound(self, a: int) -> int:
+        return a
+
+
+NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Service.bound, 42, ["a"], object()]
+
+
+@pytest.mark.parametrize("function", NO_FUNCTIONS, ids=str)
+def test_what_cannot_be_registered_is_refused_with_what_to_write(function: Any) -> None:
+    server = Server("x")
+    for register in (server.tool, server.tool(name="a"), server.prompt, server.resource("docs://{a}")):
+        with pytest.raises(DefinitionError, match=r"; (write|register) "):
+            register(function)
+
+
+def test_a_lambda_needs_a_name() -> None:
+    server = Server("x")
+    for register in (server.tool, server.prompt, server.resource("docs://a")):
+        with pytest.raises(DefinitionError, match="a lambda has no name; pass name="):
+            register(lambda: "a")
+    server.tool("a")(lambda: "a")
+    assert Player(server).call("a").text == "a"
+
+
+def test_a_schema_leaves_the_one_parameter_beside_the_context_unannotated() -> None:
+    server = Server("x")
+
+    @server.tool(input_schema=SCHEMA)
+    def raw(ctx: Context, arguments) -> int:  # type: ignore[no-untyped-def]
+        return int(arguments["n"])
+
+    @server.tool(input_schema=SCHEMA)
+    async def later(arguments, ctx: AsyncContext) -> int:  # type: ignore[no-untyped-def]
+        return int(arguments["n"])
+
+    assert Player(server).call("raw", {"n": 2}).structured == 2
+    assert Player(server).call("later", {"n": 2}).structured == 2
+
+
+ALIAS = Annotated[Context | None, "documented"]
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Context | None,
+        Optional[Context],  # noqa: UP045 - the spelling that is tested
+        Annotated[Context | None, "documented"],
+        Annotated[Context, "documented"] | None,
+        "Context | None",
+        "ALIAS",
+        list[Context],
+        dict[str, tuple[Context, ...]],
+        type[Context],
+        Context | AsyncContext,
+    ],
+    ids=str,
+)
+def test_a_context_inside_another_type_is_refused_at_once(annotation: Any) -> None:
+    def tool(ctx: Any = None) -> None: ...
+
+    tool.__annotations__["ctx"] = annotation
+    server = Server("x")
+    for register in (server.tool, server.prompt, server.resource("docs://{ctx}")):
+        with pytest.raises(DefinitionError, match="write `ctx: Context`"):
+            register(tool)
+
+
+@pytest.mark.parametrize("requires", ["elicitation.ur", "Sampling", "roots.listChanged", "extensions", "", 7])
+def test_a_capability_that_no_client_can_have_is_refused(requires: Any) -> None:
+    server = Server("x")
+    with pytest.raises(DefinitionError, match=r"did you mean '"):
+        server.tool(requires=[requires])(add)
+    with pytest.raises(DefinitionError, match=r"did you mean '"):
+        server.prompt(requires=[requires])(add)
+    with pytest.raises(DefinitionError, match=r"did you mean '"):
+        server.resource("docs://{a}/{b}", requires=[requires])(add)
+
+
+def test_the_nearest_capability_is_suggested() -> None:
+    with pytest.raises(DefinitionError, match=r"'elicitation.ur'; did you mean 'elicitation.url'"):
+        Server("x").tool(requires=["elicitation.ur"])(add)
+    with pytest.raises(DefinitionError, match=r"write requires=\['sampling'\]"):
+        Server("x").tool(requires="sampling")(add)
+
+
+@pytest.mark.parametrize(
+    "requires",
+    ["elicitation.url", "sampling", "roots", "extensions.com.example/x", "experimental.anything.at"],
+)
+def test_capabilities_that_a_client_may_have_are_accepted(requires: str) -> None:
+    server = Server("x")
+    server.tool(requires=[requires])(add)
+    assert "add" in server.tools

@@ -243,8 +243,8 @@ def test_resources_that_are_declared_wrong_are_refused_at_definition() -> None:
         ("no-scheme", lambda: "x"),
     ]:
         with pytest.raises(DefinitionError):
-            other.resource(uri)(function)
-    other.resource("a://x")(lambda: "x")
+            other.resource(uri, name="x")(function)
+    other.resource("a://x", name="x")(lambda: "x")
     with pytest.raises(DefinitionError):
         other.resource("a://x")(lambda: "y")
     for wrong in ({"ttl_ms": -1}, {"ttl_ms": 1.5}, {"cache_scope": "shared"}):

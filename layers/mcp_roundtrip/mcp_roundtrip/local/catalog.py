@@ -32,7 +32,7 @@ class CatalogError(McpRoundtripError):
 def servers(functions: Path) -> dict[str, Server]:
     """The server of every `<owner>/app.py` that holds one, by owner in alphabetical order; no front door's.
 
-    Raises CatalogError for a module that holds several.
+    Raises CatalogError for a module that holds several, or one with a feature that cannot be described.
     """
     found: dict[str, Server] = {}
     for path in sorted(functions.glob("*/app.py")):
@@ -42,7 +42,10 @@ def servers(functions: Path) -> dict[str, Server]:
 
 
 def _server(path: Path) -> Server | None:
-    held = servers_in(load_module(path))
+    try:
+        held = servers_in(load_module(path))
+    except DefinitionError as error:
+        raise CatalogError(f"{path}: {error}") from error
     if len(held) > 1:
         raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
     return held[0] if held else None

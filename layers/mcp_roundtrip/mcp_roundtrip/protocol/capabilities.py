@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 
 Path = tuple[str, ...]
@@ -16,6 +18,14 @@ SAMPLING: Path = ("sampling",)
 ROOTS: Path = ("roots",)
 TASKS: Path = ("extensions", TASKS_EXTENSION)
 
+_KNOWN: Final = (
+    *("elicitation", "elicitation.form", "elicitation.url"),
+    *("sampling", "sampling.context", "sampling.tools", "roots"),
+)
+"""ClientCapabilities of the schema, by their dotted names."""
+
+_OPEN: Final = re.compile(r"(extensions|experimental)\.\S+")
+
 
 def path(name: str) -> Path:
     """The path of a dotted name such as "sampling.tools"; an extension's own name keeps its dots."""
@@ -23,6 +33,22 @@ def path(name: str) -> Path:
     if first == "extensions" and rest:
         return (first, rest)
     return tuple(name.split("."))
+
+
+def known_path(where: str, name: str) -> Path:
+    """The path of a capability that a client can declare.
+
+    Raises DefinitionError for any other, since no client would ever have it: an extension's name is free.
+    """
+    if not isinstance(name, str) or not (name in _KNOWN or _OPEN.fullmatch(name)):
+        from difflib import get_close_matches  # for the author of a mistake
+
+        nearest = get_close_matches(str(name), _KNOWN, n=1, cutoff=0.0)
+        raise DefinitionError(
+            f"{where}: clients have no capability {name!r:.100}; did you mean {nearest[0]!r}? There are "
+            f"{', '.join(_KNOWN)}, extensions.<name> and experimental.<name>"
+        )
+    return path(name)
 
 
 def declares(capabilities: Mapping[str, Any], wanted: Path) -> bool:

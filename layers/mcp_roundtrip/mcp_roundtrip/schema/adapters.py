@@ -39,7 +39,7 @@ def adapter(annotation: Any, *, exact: bool = False) -> TypeAdapter[Any]:
     """
     try:
         hash(annotation)
-    except TypeError:  # Annotated[..., Field(...)] is not hashable
+    except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
         return _build(annotation, exact)
     # Literal["a", "b"] equals Literal["b", "a"], and their schemas differ.
     return _cached(annotation, exact, "" if isinstance(annotation, type) else repr(annotation))

@@ -6,15 +6,15 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.docstring import Docstring, parse
 
 _POSITIONAL: dict[Any, str] = {
-    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
-    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments",
-    inspect.Parameter.VAR_KEYWORD: "collects arbitrary arguments",
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
+    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
+    inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
 
@@ -27,37 +27,61 @@ class Signature:
     context_parameter: str | None
     is_async: bool
     docstring: Docstring
+    context_type: type | None = None
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
         """Read `function`; a parameter annotated with one of `context_types` is its context.
 
-        Raises DefinitionError for a parameter that cannot be passed by name, for a second context, and
-        for an annotation that does not exist at run time.
+        Raises DefinitionError for what is no function, a parameter that cannot be passed by name, a second
+        context, a context inside another type, and an annotation that does not exist at run time.
         """
         name = name_of(function)
         hints = type_hints(function)
         parameters: list[inspect.Parameter] = []
-        contexts: list[str] = []
-        for parameter in inspect.signature(function).parameters.values():
+        contexts: dict[str, type] = {}
+        for parameter in parameters_of(function):
             if problem := _POSITIONAL.get(parameter.kind):
-                raise DefinitionError(
-                    f"{name}: parameter {parameter.name!r} {problem}; a call names every argument"
-                )
+                raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
             annotation = hints.get(parameter.name, parameter.empty)
-            if _is_context(annotation, context_types):
-                contexts.append(parameter.name)
+            if context := _context(annotation, context_types):
+                contexts[parameter.name] = context
+            elif found := _mentioned(annotation, context_types):
+                raise DefinitionError(
+                    f"{name}: parameter {parameter.name!r} is annotated with {shown(annotation)}; the server "
+                    f"always passes a context, so write `{parameter.name}: {found.__name__}`"
+                )
             else:
                 parameters.append(parameter.replace(annotation=annotation))
         if len(contexts) > 1:
-            raise DefinitionError(f"{name}: {' and '.join(contexts)} are both annotated as the context")
+            raise DefinitionError(
+                f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
+                "keep one of them"
+            )
         return cls(
             name=name,
             parameters=tuple(parameters),
-            context_parameter=contexts[0] if contexts else None,
+            context_parameter=next(iter(contexts), None),
             is_async=_is_async(function),
-            docstring=parse(underlying(function).__doc__),
+            docstring=parse(documentation(function)),
+            context_type=next(iter(contexts.values()), None),
         )
+
+    def annotated(self) -> Signature:
+        """This signature. Raises DefinitionError for a parameter without an annotation."""
+        for parameter in self.parameters:
+            if parameter.annotation is parameter.empty:
+                raise DefinitionError(
+                    f"{self.name}: parameter {parameter.name!r} has no annotation; {self._instead(parameter)}"
+                )
+        return self
+
+    def _instead(self, parameter: inspect.Parameter) -> str:
+        if parameter.name in ("self", "cls") and parameter is self.parameters[0]:
+            return f"register the method of an instance, such as `server.tool(service.{self.name})`"
+        if parameter.name in ("ctx", "context") and self.context_parameter is None:
+            return f"write `{parameter.name}: {'AsyncContext' if self.is_async else 'Context'}`"
+        return f"write its type, such as `{parameter.name}: str`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +105,73 @@ class Described:
         return self.signature.docstring.prose
 
 
+def check_callable(decorator: str, function: Any) -> None:
+    """Raise DefinitionError for what `decorator` cannot register; messages say what to write."""
+    if inspect.isclass(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a class; register a function, or an instance whose class defines "
+            f"__call__, as in `{decorator}({name}())`"
+        )
+    if isinstance(function, classmethod):
+        name = function.__func__.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a classmethod object; register the bound method below the class, as in "
+            f"`{decorator}(Service.{name})`"
+        )
+    if inspect.isbuiltin(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is built in without annotations; write a `def` with annotated parameters "
+            f"that calls {name}"
+        )
+    if not callable(function):
+        raise DefinitionError(
+            f"{decorator}: {function!r:.100} is not a function; write {decorator} above a `def`"
+        )
+
+
 def name_of(function: Callable[..., Any]) -> str:
-    """The name to use in messages to the author."""
+    """The name to use in messages to the author, and of a feature that is given no other."""
     target = underlying(function)
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
+def documentation(function: Callable[..., Any]) -> str | None:
+    """The docstring; a callable object's is that of its `__call__`, or of its class."""
+    target = underlying(function)
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        return type(target).__call__.__doc__ or type(target).__doc__
+    return target.__doc__
+
+
 def underlying(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` without its `functools.partial` layers."""
-    while isinstance(function, partial):
-        function = function.func
+    """`function` without its layers of `functools.partial` and `staticmethod`."""
+    while isinstance(function, (partial, staticmethod)):
+        function = function.func if isinstance(function, partial) else function.__func__
     return function
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters that a call passes: without those that a `functools.partial` has filled.
+
+    Raises DefinitionError for a function that does not say which it has, as some builtins do not.
+    """
+    filled: set[str] = set()
+    layer: Any = function
+    while isinstance(layer, (partial, staticmethod)):
+        if isinstance(layer, partial):
+            filled |= layer.keywords.keys()
+        layer = layer.func if isinstance(layer, partial) else layer.__func__
+    try:
+        found = inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        name = name_of(function)
+        raise DefinitionError(
+            f"{name}: Python does not know its parameters; write a function with annotated parameters that "
+            f"calls {name}"
+        ) from None
+    return [parameter for name, parameter in found.items() if name not in filled]
 
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -107,13 +187,30 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
             "define it at module level and import it outside `if TYPE_CHECKING:`"
         ) from None
     except Exception as error:
-        raise DefinitionError(f"{name_of(function)}: cannot evaluate the annotations: {error}") from None
+        raise DefinitionError(
+            f"{name_of(function)}: the annotations cannot be evaluated ({type(error).__name__}: {error}); "
+            "write each as a type, such as `str` or `list[int]`"
+        ) from None
 
 
-def _is_context(annotation: Any, context_types: tuple[type, ...]) -> bool:
+def shown(annotation: Any) -> str:
+    """An annotation as an author writes it, more or less."""
+    return annotation.__name__ if inspect.isclass(annotation) else str(annotation).replace("typing.", "")
+
+
+def _context(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """The context type that an annotation is."""
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
-    return inspect.isclass(annotation) and issubclass(annotation, context_types)
+    return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
+
+
+def _mentioned(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """A context type somewhere inside an annotation, as in `Context | None`."""
+    for part in get_args(annotation):
+        if found := _context(part, context_types) or _mentioned(part, context_types):
+            return found
+    return None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

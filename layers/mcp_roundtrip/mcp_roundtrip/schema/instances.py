@@ -31,7 +31,7 @@ def check(types: TypeAdapter[Any], value: Any) -> None:
     `value` has been validated and written: its types are right, and it does not hold itself.
     """
     try:
-        # Every instance has become a dict, which no `strict` model takes.
+        # Every instance has become a dict, which no `strict` dataclass takes.
         types.validate_python(unpacked(value), strict=False, by_alias=False, by_name=True)
     except ValidationError as error:
         if all(each["type"] in _STATED for each in error.errors(include_url=False, include_input=False)):

@@ -107,7 +107,7 @@ def _own_header(parameter: Parameter) -> McpHeader | None:
 def _everywhere(annotation: Any) -> Sequence[Any]:
     try:
         return _known(annotation)
-    except TypeError:  # Annotated[..., Field(...)] is not hashable
+    except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
         return tuple(_declarations(annotation, {}))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from inspect import Signature, isclass
+from inspect import Signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, as_json, problems, text_of
-from mcp_roundtrip.schema.callables import name_of, type_hints
+from mcp_roundtrip.schema.callables import name_of, shown, type_hints
 from mcp_roundtrip.schema.content import BLOCKS, Text
 
 
@@ -61,7 +61,7 @@ class Output:
             return cls(name, annotation, _Kind.CONTENT)
         if _mentions_block(annotation):
             raise DefinitionError(
-                f"{name}: the return type {_shown(annotation)} mixes content blocks with structured values"
+                f"{name}: the return type {shown(annotation)} mixes content blocks with structured values"
             )
         return cls(name, annotation, _Kind.STRUCTURED)
 
@@ -86,7 +86,7 @@ class Output:
             return blocks, MISSING
         if self.kind is _Kind.CONTENT:
             raise UsageError(
-                f"{self.name} returned {type(value).__name__}, its return type is {_shown(self.annotation)}"
+                f"{self.name} returned {type(value).__name__}, its return type is {shown(self.annotation)}"
             )
         return _structured(*untyped(self.name, value))
 
@@ -98,15 +98,20 @@ class Output:
 
         try:
             return json_schema(adapter(self.annotation), "serialization")
-        except UNUSABLE as error:
-            raise DefinitionError(f"{self.name}: {error}") from None
+        except Exception as error:  # an annotation of the author's may raise anything
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+
+        return DefinitionError(f"{self.name}: the return type: {reason(self.annotation, error)}")
 
     @cached_property
     def _has_instances(self) -> bool:
         return _instances_in(adapter(self.annotation).core_schema)
 
     def _typed(self, value: Any) -> tuple[Any, str]:
-        mismatch = f"{self.name} returned a value that does not fit its return type {_shown(self.annotation)}"
+        mismatch = f"{self.name} returned a value that does not fit its return type {shown(self.annotation)}"
         try:
             types = adapter(self.annotation)
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
@@ -117,7 +122,7 @@ class Output:
 
                 check(types, fitting)
         except UNUSABLE as error:
-            raise DefinitionError(f"{self.name}: {error}") from None
+            raise self._unusable(error) from None
         except ValidationError as error:
             raise UsageError(f"{mismatch}\n{problems(error, 'result')}") from None
         except (PydanticSerializationError, UnicodeError):
@@ -194,7 +199,3 @@ def _mentions_block(annotation: Any) -> bool:
 def _type_arguments(annotation: Any) -> tuple[Any, ...]:
     arguments = get_args(annotation)
     return arguments[:1] if get_origin(annotation) is Annotated else arguments
-
-
-def _shown(annotation: Any) -> str:
-    return annotation.__name__ if isclass(annotation) else str(annotation).replace("typing.", "")

@@ -72,9 +72,19 @@ class RawArguments(Described):
             )
         return cls(signature, schema, mirrored)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments that the schema names."""
+        properties = self.input_schema.get("properties")
+        return tuple(properties) if isinstance(properties, Mapping) else ()
+
     def json_schema(self) -> dict[str, Any]:
         """The schema as it was given."""
         return self.input_schema
+
+    def check(self) -> None:
+        """Check the schema against its dialect. Raises DefinitionError."""
+        _ = self._validator
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """`{parameter: raw}`; raises ArgumentsError with one line per problem, quoting no value sent."""

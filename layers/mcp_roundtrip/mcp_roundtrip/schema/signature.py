@@ -14,9 +14,9 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.adapters import UNUSABLE, problems
+from mcp_roundtrip.schema.adapters import problems
 from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature
+from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature, member_name
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
@@ -36,14 +36,16 @@ class Arguments(Described):
         Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
         with a McpHeader that clients would refuse.
         """
-        signature = Signature.of(function, context_types)
-        for parameter in signature.parameters:
-            if parameter.annotation is Parameter.empty:
-                raise DefinitionError(f"{signature.name}: parameter {parameter.name!r} has no annotation")
+        signature = Signature.of(function, context_types).annotated()
         try:
             return cls(signature, in_signature(signature.parameters))
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments' names on the wire, in their order. Raises DefinitionError."""
+        return tuple(map(member_name, self.signature.parameters))
 
     def json_schema(self) -> dict[str, Any]:
         """The tool's `inputSchema`: built once, not to be changed by the caller.
@@ -51,6 +53,10 @@ class Arguments(Described):
         Raises DefinitionError for a type that JSON Schema cannot describe.
         """
         return self._json_schema
+
+    def check(self) -> None:
+        """Build what calls and lists need. Raises DefinitionError."""
+        self.json_schema()
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Keyword arguments for the function, from the JSON a client sent.
@@ -75,8 +81,8 @@ class Arguments(Described):
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
         try:
             return TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-        except UNUSABLE as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        except Exception as error:  # an annotation of the author's may raise anything
+            raise self._unusable(error) from None
 
     @cached_property
     def _json_schema(self) -> dict[str, Any]:
@@ -84,13 +90,30 @@ class Arguments(Described):
             return {"type": "object", "additionalProperties": False}
         from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
 
+        types = self._adapter
         try:
-            schema = json_schema(self._adapter)
-            if in_schema(schema) != self.mirrored:  # no call would be checked against such a declaration
-                raise DefinitionError("declare x-mcp-header with McpHeader, on a parameter of the tool")
-        except (*UNUSABLE, DefinitionError) as error:
+            schema = json_schema(types)
+        except Exception as error:  # as above
+            raise self._unusable(error) from None
+        try:
+            mirrored = in_schema(schema)
+        except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
+        if mirrored != self.mirrored:  # no call would be checked against such a declaration
+            raise DefinitionError(
+                f"{self.signature.name}: declare x-mcp-header with McpHeader, on a parameter of the tool"
+            )
         return schema
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        """The error for the parameter that pydantic cannot use, or cannot describe."""
+        from mcp_roundtrip.schema.unusable import first_unusable, reason  # for the author of a mistake
+
+        found = first_unusable({each.name: self._field(each) for each in self.signature.parameters})
+        if found is None:
+            return DefinitionError(f"{self.signature.name}: {reason(self.signature.name, error)}")
+        name, why = found
+        return DefinitionError(f"{self.signature.name}: parameter {name!r}: {why}")
 
     def _field(self, parameter: Parameter) -> Any:
         metadata: list[Any] = []

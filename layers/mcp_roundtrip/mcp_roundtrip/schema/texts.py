@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.mirroring import member_name
 from mcp_roundtrip.schema.signature import Arguments
 
 
@@ -48,11 +47,6 @@ class Texts(Arguments):
             if own == name:
                 return tuple(_choices(parameter.annotation))
         return ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The arguments' names on the wire, in their order."""
-        return tuple(map(member_name, self.signature.parameters))
 
 
 def _is_from_text(annotation: Any) -> bool:

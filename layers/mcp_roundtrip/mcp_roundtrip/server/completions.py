@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
+from mcp_roundtrip.engine.async_context import AsyncContext
+from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
+from mcp_roundtrip.schema.callables import Signature, name_of, parameters_of, underlying
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, authorize
@@ -53,18 +56,30 @@ class Completer:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Completer:
         """Raises DefinitionError for a function that does not take one parameter, or two."""
-        count = len(inspect.signature(function).parameters)
-        if count not in (1, 2) or inspect.iscoroutinefunction(function):
+        parameters = parameters_of(function)
+        if iscoroutinefunction(underlying(function)):
+            raise DefinitionError(f"{name_of(function)}: a completion is not async; write `def`")
+        if _takes_context(function):
+            raise DefinitionError(f"{name_of(function)}: a completion takes no context; remove the parameter")
+        if len(parameters) not in (1, 2):
             raise DefinitionError(
-                f"{getattr(function, '__name__', function)!s}: a completion is a plain function of the value "
-                "and, if it wants them, of the other arguments"
+                f"{name_of(function)}: a completion takes the text typed so far and, if it needs them, the "
+                f"other arguments; write `def {name_of(function)}(value: str, arguments: dict[str, str])`"
             )
-        return cls(function, count == 2)
+        return cls(function, len(parameters) == 2)
 
     def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
         """The suggestions. Raises UsageError for what is none."""
         found = self.function(value, arguments) if self.takes_arguments else self.function(value)
         return found if isinstance(found, Completion) else Completion(found)
+
+
+def _takes_context(function: Callable[..., Any]) -> bool:
+    try:
+        signature = Signature.of(function, (Context, AsyncContext))
+    except DefinitionError:  # annotations may be for a type checker alone
+        return False
+    return signature.context_parameter is not None
 
 
 class Completable(Protocol):

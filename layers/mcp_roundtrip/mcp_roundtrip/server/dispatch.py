@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.auth import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import ProtocolError, ResultTooLarge, SettingsError
+from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResultTooLarge, SettingsError
 from mcp_roundtrip.http import (
     JSON_HEADERS,
     HttpRequest,
@@ -234,8 +234,9 @@ def error_response(request_id: RequestId | None, failure: ProtocolError) -> Http
 
 
 def record_fault(observer: Observer, error: Exception) -> None:
-    """Say that a setting is wrong, or this library."""
-    observer.failure("misconfigured" if isinstance(error, SettingsError) else "internal_error", error)
+    """Say that a setting is wrong, a definition, or this library."""
+    events = {SettingsError: "misconfigured", DefinitionError: "definition_failed"}
+    observer.failure(events.get(type(error), "internal_error"), error)
 
 
 def _within_limit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -60,6 +60,8 @@ class ServerFacts:
     hierarchy: Scopes | None = None
     hide_unauthorized: bool = False
     digests: dict[tuple[str, str], str] = field(default_factory=dict)
+    undescribed: set[tuple[str, str]] = field(default_factory=set)
+    """What the log has said of features that no list can describe: their lists and names."""
 
     def __post_init__(self) -> None:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
@@ -159,9 +161,23 @@ def listed(facts: ServerFacts, member: str, items: Mapping[str, Definable], exch
         part, next_cursor = page(member, names, cursor, facts.page_size)
         names = names[part]
         following = {} if next_cursor is None else {"nextCursor": next_cursor}
-    definitions = [items[name].definition() for name in names]
+    definitions = list(_definitions(facts, member, {name: items[name] for name in names}, exchange))
     result = results.cacheable(facts.server_info, facts.list_ttl_ms, **{member: definitions}, **following)
     return Reply({**result, "cacheScope": "private"} if facts.hides(exchange) else result)
+
+
+def _definitions(
+    facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange
+) -> Iterator[Mapping[str, Any]]:
+    """The definitions of all that can be described; of the others the log speaks once."""
+    for name, item in items.items():
+        try:
+            yield item.definition()
+        except Exception as error:  # an annotation of the author's may raise anything
+            if (member, name) not in facts.undescribed:
+                facts.undescribed.add((member, name))
+                kind = "resource" if member == "resourceTemplates" else member.removesuffix("s")
+                exchange.ports.observer.failure("definition_failed", error, **{kind: name})
 
 
 def kept(facts: ServerFacts, answer: Callable[[Exchange], Reply]) -> Handler:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_roundtrip.errors import ToolError
@@ -20,10 +20,17 @@ class Parameters(Protocol):
     @property
     def description(self) -> str: ...
     @property
+    def names(self) -> Sequence[str]:
+        """The arguments' names on the wire."""
+
+    @property
     def mirrored(self) -> Mapping[tuple[str, ...], str]:
         """Arguments that are sent as `Mcp-Param-*` headers, too (SEP-2243)."""
 
     def json_schema(self) -> Mapping[str, Any]: ...
+    def check(self) -> None:
+        """Build what calls and lists need. Raises DefinitionError."""
+
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]: ...
 
 

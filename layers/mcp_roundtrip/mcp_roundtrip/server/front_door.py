@@ -94,11 +94,15 @@ class Catalog:
     def read(cls, text: str) -> Catalog:
         """A catalog file, every list in its order. Raises ValueError when it is none."""
         content = parse(text)
-        tools, prompts, resources, templates = (
-            {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
-            for member, key in CATALOG_KEYS.items()
-        )
-        return cls(tools, prompts, resources, templates, content.get("scopes", {}))
+        try:
+            tools, prompts, resources, templates = (
+                {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
+                for member, key in CATALOG_KEYS.items()
+            )
+            scopes = {name: tuple(narrower) for name, narrower in content.get("scopes", {}).items()}
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError("this is no catalog; write one with `make catalog`") from None
+        return cls(tools, prompts, resources, templates, scopes)
 
 
 CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}

@@ -7,13 +7,15 @@ asked anyone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from inspect import signature
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.forms import VALUE
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Parameters
 
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which the model passes on what the user answered."""
@@ -28,12 +30,13 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 
-def refuse_own(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> None:
+def refuse_own(name: str, parameters: Parameters) -> None:
     """Raise DefinitionError for a tool that has an argument of this name itself."""
-    own = signature(function).parameters if input_schema is None else input_schema.get("properties", {})
-    if INPUT_RESPONSES in own:
-        name = getattr(function, "__name__", function)
-        raise DefinitionError(f'{name}: legacy_questions="model" has another use for {INPUT_RESPONSES}')
+    if INPUT_RESPONSES in parameters.names:
+        raise DefinitionError(
+            f'{name}: legacy_questions="model" adds an argument {INPUT_RESPONSES!r}; give the parameter '
+            "another name"
+        )
 
 
 def with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from mcp_roundtrip.engine.async_context import AsyncContext
-from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.capabilities import TASKS, path
+from mcp_roundtrip.protocol.capabilities import TASKS
+from mcp_roundtrip.schema.callables import check_callable
 from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.server.declarations import (
+    arguments_of,
+    check_name,
+    declared_members,
+    known_questions,
+    known_task_support,
+    name_of_feature,
+    required,
+    scopes_of,
+    texts_of,
+)
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport, Tool
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.texts import Texts
     from mcp_roundtrip.server.completions import Completer, Reference
-    from mcp_roundtrip.server.feature import Parameters
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 class Registry:
@@ -33,17 +37,28 @@ class Registry:
     """
 
     def __init__(self, legacy_questions: LegacyQuestions = "error") -> None:
-        self.legacy_questions = _known(legacy_questions)
+        self.legacy_questions = known_questions(legacy_questions)
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
         self.completers: dict[tuple[Reference, str], Completer] = {}
+
+    def check_definitions(self) -> None:
+        """Build the definition of every tool, prompt and resource, as the lists and calls will need them.
+
+        Raises one DefinitionError that names each feature that has none, the parameter, and what to write.
+        `load_module`, `Player` and the catalog's command call it, so that mistakes show before deployment.
+        """
+        from mcp_roundtrip.server.definitions import check  # requests do without it
+
+        check((*self.tools.values(), *self.prompts.values(), *self.resources.values()))
 
     @overload
     def tool(self, function: F, /) -> F: ...
     @overload
     def tool(
         self,
+        called: str | None = None,
         /,
         *,
         name: str | None = None,
@@ -77,7 +92,8 @@ class Registry:
     ) -> Any:
         """Register a function as a tool; the function itself is returned unchanged.
 
-        The name defaults to the function's, the description to its docstring, the schemas to its signature.
+        `server.tool("name")` names it; the name defaults to the function's, the description to its docstring,
+        the schemas to its signature.
         `requires` lists client capabilities ("sampling", "elicitation.url") that every call needs; a call
         without them is refused with -32021 before the tool runs; without all of the `scopes`, or broader
         ones, with HTTP 403. `task` lets the tool call `ctx.run_as_task`:
@@ -86,36 +102,36 @@ class Registry:
         signature: the function then takes the arguments as one dict. `legacy_questions` says what becomes of
         questions to clients before 2026-07-28, instead of what the server says. Raises DefinitionError.
         """
+        if isinstance(function, str):
+            if name is not None:
+                raise DefinitionError(f"tool {function!r} is named twice; leave out name={name!r}")
+            function, name = None, function
         texts = {"title": title, "description": description}
-        extra = _declared("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
+        extra = declared_members("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            choice = self.legacy_questions if legacy_questions is None else _known(legacy_questions)
+            own_name = name_of_feature("@server.tool", name, function)
+            check_name("tool", own_name, self.tools)
+            parameters = arguments_of(function, input_schema)
+            choice = self.legacy_questions if legacy_questions is None else known_questions(legacy_questions)
             if choice == "model":
                 from mcp_roundtrip.server.input_responses import refuse_own  # few tools choose it
 
-                refuse_own(function, input_schema)
-            self._add(
-                Tool(
-                    name or function.__name__,
-                    function,
-                    _parameters(function, input_schema),
-                    Output.of(function),
-                    tuple(path(capability) for capability in requires)
-                    + ((TASKS,) if task == "required" else ()),
-                    task,
-                    extra,
-                    choice,
-                    _scopes(scopes),
-                )
+                refuse_own(own_name, parameters)
+            self.tools[own_name] = Tool(
+                own_name,
+                function,
+                parameters,
+                Output.of(function),
+                required(own_name, requires) + ((TASKS,) if task == "required" else ()),
+                known_task_support(own_name, task),
+                extra,
+                choice,
+                scopes_of(scopes),
             )
             return function
 
         return register if function is None else register(function)
-
-    def _add(self, tool: Tool) -> None:
-        _check_name("tool", tool.name, self.tools)
-        self.tools[tool.name] = tool
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -150,23 +166,25 @@ class Registry:
         parameters: they arrive as text, and are what their annotations say. `scopes` are what its callers,
         and those who ask for completions, have to have been granted. Raises DefinitionError.
         """
-        if callable(name):
+        if name is not None and not isinstance(name, str):
             return self.prompt()(name)
-        extra = _declared("prompt", name, title=title, description=description, icons=icons, _meta=meta)
+        extra = declared_members(
+            "prompt", name, title=title, description=description, icons=icons, _meta=meta
+        )
 
         def register(function: F) -> F:
             from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
 
-            prompt = Prompt(
-                name or function.__name__,
+            own_name = name_of_feature("@server.prompt", name, function)
+            check_name("prompt", own_name, self.prompts)
+            self.prompts[own_name] = Prompt(
+                own_name,
                 function,
-                _texts(function),
-                tuple(map(path, requires)),
+                texts_of(function),
+                required(own_name, requires),
                 extra,
-                _scopes(scopes),
+                scopes_of(scopes),
             )
-            _check_name("prompt", prompt.name, self.prompts)
-            self.prompts[prompt.name] = prompt
             return function
 
         return register
@@ -197,9 +215,9 @@ class Registry:
         DefinitionError.
         """
         if not isinstance(uri, str):
-            raise DefinitionError("resource takes a URI: @server.resource('scheme://...')")
+            raise DefinitionError("@server.resource takes a URI; write `@server.resource('docs://guide')`")
         given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
-        extra = _declared("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
+        extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
             from mcp_roundtrip.protocol.uri_template import UriTemplate
@@ -207,18 +225,18 @@ class Registry:
 
             resource = Resource(
                 UriTemplate.parse(uri),
-                name or function.__name__,
+                name_of_feature("@server.resource(...)", name, function),
                 function,
-                _texts(function),
-                tuple(map(path, requires)),
+                texts_of(function),
+                required(uri, requires),
                 mime_type,
                 ttl_ms,
                 cache_scope,
                 extra,
-                scopes=_scopes(scopes),
+                scopes=scopes_of(scopes),
             )
             if uri in self.resources:
-                raise DefinitionError(f"resource {uri!r} is registered twice")
+                raise DefinitionError(f"resource {uri!r} is registered twice; give one of them another URI")
             self.resources[uri] = resource
             return function
 
@@ -235,73 +253,19 @@ class Registry:
         def register(function: F) -> F:
             from mcp_roundtrip.server.completions import Completer  # servers without do without it
 
+            check_callable("@server.completion(...)", function)
             kind = "resource" if reference in self.resources else "prompt"
             feature = self.resources.get(reference) or self.prompts.get(reference)
             if feature is None or argument not in feature.parameters.names:
                 raise DefinitionError(
-                    f"completion of {reference!r}, {argument!r}: register it after a prompt or a resource "
-                    "with that argument"
+                    f"completion of {reference!r}, {argument!r}: no prompt or resource of that name has such "
+                    "an argument; register the prompt or resource above the completion"
                 )
             if ((kind, reference), argument) in self.completers:
-                raise DefinitionError(f"completion of {reference!r}, {argument!r} is registered twice")
+                raise DefinitionError(
+                    f"completion of {reference!r}, {argument!r} is registered twice; remove one of them"
+                )
             self.completers[(kind, reference), argument] = Completer.of(function)
             return function
 
         return register
-
-
-def _declared(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
-    given = {member: value for member, value in members.items() if value is not None}
-    if given:
-        from mcp_roundtrip.schema import declared  # many declare nothing but a function
-
-        return declared.members(kind, name, given)
-    return given
-
-
-def _scopes(given: Sequence[str]) -> tuple[str, ...]:
-    if not given:
-        return ()
-    from mcp_roundtrip.auth.scopes import scope_tokens  # servers without scopes do without it
-
-    return scope_tokens(given)
-
-
-def _known(choice: LegacyQuestions) -> LegacyQuestions:
-    if choice not in get_args(LegacyQuestions):
-        raise DefinitionError(f'legacy_questions={choice!r}: it is "error", "default" or "model"')
-    return choice
-
-
-def _check_name(kind: str, name: str, present: Mapping[str, Any]) -> None:
-    if not _NAME.fullmatch(name):
-        raise DefinitionError(f"{kind} name {name!r}: use 1 to 128 of A-Z a-z 0-9 _ - .")
-    if name in present:
-        raise DefinitionError(f"{kind} {name!r} is registered twice")
-
-
-def _texts(function: Callable[..., Any]) -> Texts:
-    from mcp_roundtrip.schema.texts import Texts  # tools have arguments of every kind
-
-    parameters = Texts.of(function, (Context, AsyncContext))
-    if parameters.context_parameter is not None:
-        _check_context(function, AsyncContext if parameters.is_async else Context)
-    return parameters
-
-
-def _parameters(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
-    contexts = (Context, AsyncContext)
-    if input_schema is None:
-        parameters: Parameters = Arguments.of(function, contexts)
-    else:
-        from mcp_roundtrip.schema.raw import RawArguments  # for the few tools that bring a schema
-
-        parameters = RawArguments.of(function, contexts, input_schema)
-    if parameters.context_parameter is not None:
-        _check_context(function, AsyncContext if parameters.is_async else Context)
-    return parameters
-
-
-def _check_context(function: Callable[..., Any], expected: type) -> None:
-    if Arguments.of(function, (expected,)).context_parameter is None:
-        raise DefinitionError(f"{function.__name__}: this kind of function takes {expected.__name__}")

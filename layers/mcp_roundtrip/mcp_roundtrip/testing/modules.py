@@ -15,11 +15,14 @@ Source = Server | Path | Callable[[], Server]
 
 
 def load_server(source: Source) -> Server:
-    """The server of a new environment: a module is executed anew."""
-    if isinstance(source, Server):
-        return source
+    """The server of a new environment: a module is executed anew.
+
+    Raises DefinitionError for a tool, prompt or resource that clients could not be told of.
+    """
     if not isinstance(source, Path):
-        return source()
+        server = source if isinstance(source, Server) else source()
+        server.check_definitions()
+        return server
     servers = servers_in(load_module(source))
     assert len(servers) == 1, f"{source} holds {len(servers)} servers"
     return servers[0]
@@ -29,7 +32,7 @@ def load_module(path: Path) -> ModuleType:
     """Execute a function's module anew, with its folder first on the import path, as on Lambda.
 
     Modules beside it are executed anew, too. The module gets a name of its own, since every function's is
-    called `app`.
+    called `app`. Raises DefinitionError for a tool, prompt or resource of its servers that cannot be listed.
     """
     folder = path.resolve().parent
     name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
@@ -45,7 +48,20 @@ def load_module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(folder))
+    _check_definitions(module, folder)
     return module
+
+
+def _check_definitions(module: ModuleType, folder: Path) -> None:
+    """Once for each state of a folder: `Player` loads a module in every round."""
+    state = (folder, *sorted((path.name, path.stat().st_mtime_ns) for path in folder.glob("*.py")))
+    if state not in _checked:
+        for server in servers_in(module):
+            server.check_definitions()
+        _checked.add(state)
+
+
+_checked: set[tuple[object, ...]] = set()
 
 
 def servers_in(module: ModuleType) -> list[Server]:

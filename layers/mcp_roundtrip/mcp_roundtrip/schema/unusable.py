@@ -1,0 +1,50 @@
+"""Why pydantic cannot use a type, in the author's terms, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NotRequired, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation
+
+from mcp_roundtrip.schema.callables import shown
+from mcp_roundtrip.schema.generate import json_schema
+
+INSTEAD: Final = "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
+
+_UNKNOWN: Final = re.compile(r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?))\. Set ")
+
+
+def first_unusable(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first of these that pydantic cannot use or describe by itself, by its name, and the reason."""
+    for name, annotation in annotations.items():
+        inner = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
+        try:
+            json_schema(TypeAdapter(inner))
+        except Exception as error:  # an annotation of the author's may raise anything
+            return name, reason(inner, error)
+    return None
+
+
+def reason(annotation: Any, error: Exception) -> str:
+    """What `error` says of `annotation`, in one line that ends with what to write."""
+    code = getattr(error, "code", None)
+    if code == "schema-for-unknown-type" and (found := _UNKNOWN.search(str(error))):
+        name = (found["name"] or found["other"]).rpartition(".")[2]
+        if name.endswith("Context"):
+            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
+        return f"JSON has no form for {name}; {INSTEAD}"
+    if isinstance(error, PydanticUndefinedAnnotation):
+        return f"the type {error.name!r} is not defined; define it at module level, before its use"
+    if code == "class-not-fully-defined":
+        return f"{_of(annotation)} refers to a type that is not defined; define that type at module level"
+    if code == "invalid-for-json-schema":
+        return f"JSON Schema cannot describe {_of(annotation)}; {INSTEAD}"
+    first = str(error).partition("\n")[0].rstrip(".")
+    return f"pydantic cannot use {_of(annotation)} ({type(error).__name__}: {first}); {INSTEAD}"
+
+
+def _of(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else shown(annotation)

@@ -1,0 +1,116 @@
+"""What an author passes to a decorator, checked: names, capabilities, scopes, and the function itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from mcp_roundtrip.engine.async_context import AsyncContext
+from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.capabilities import Path, known_path
+from mcp_roundtrip.schema.callables import Signature, check_callable, name_of
+from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.texts import Texts
+    from mcp_roundtrip.server.feature import Parameters
+
+_CONTEXTS: Final = (Context, AsyncContext)
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
+    """Members of the object that lists send, as JSON. Raises DefinitionError."""
+    given = {member: value for member, value in members.items() if value is not None}
+    if given:
+        from mcp_roundtrip.schema import declared  # many declare nothing but a function
+
+        return declared.members(kind, name, given)
+    return given
+
+
+def scopes_of(given: Sequence[str]) -> tuple[str, ...]:
+    """The scopes of a feature. Raises DefinitionError."""
+    if not given:
+        return ()
+    from mcp_roundtrip.auth.scopes import scope_tokens  # servers without scopes do without it
+
+    return scope_tokens(given)
+
+
+def required(name: str, given: Sequence[str]) -> tuple[Path, ...]:
+    """The capabilities that a feature needs of every client. Raises DefinitionError."""
+    if isinstance(given, str):
+        raise DefinitionError(f"{name}: requires is a list; write requires=[{given!r}]")
+    return tuple(known_path(name, capability) for capability in given)
+
+
+def known_questions(choice: LegacyQuestions) -> LegacyQuestions:
+    """The setting `legacy_questions`. Raises DefinitionError."""
+    if choice not in get_args(LegacyQuestions):
+        raise DefinitionError(
+            f'legacy_questions={choice!r} does not exist; use "error", "default" or "model"'
+        )
+    return choice
+
+
+def known_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:
+    """The setting `task` of a tool. Raises DefinitionError."""
+    if task is not None and task not in get_args(TaskSupport):
+        raise DefinitionError(f'{name}: task={task!r} does not exist; use "optional" or "required"')
+    return task
+
+
+def name_of_feature(decorator: str, name: str | None, function: Any) -> str:
+    """The name of a feature: the one it is given, or the function's. Raises DefinitionError."""
+    check_callable(decorator, function)
+    found = name or name_of(function)
+    if found == "<lambda>":
+        raise DefinitionError(f"{decorator}: a lambda has no name; pass name=, or write a `def`")
+    return found
+
+
+def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for a name that is not one, or is taken."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DefinitionError(
+            f"{kind} name {name!r:.200} is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - ."
+        )
+    if name in present:
+        raise DefinitionError(f"{kind} {name!r} is registered twice; give one of them another name=")
+
+
+def texts_of(function: Callable[..., Any]) -> Texts:
+    """The parameters of a prompt or a resource. Raises DefinitionError."""
+    from mcp_roundtrip.schema.texts import Texts  # tools have arguments of every kind
+
+    parameters = Texts.of(function, _CONTEXTS)
+    _check_context(parameters.signature)
+    return parameters
+
+
+def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
+    """The parameters of a tool. Raises DefinitionError."""
+    if input_schema is None:
+        typed = Arguments.of(function, _CONTEXTS)
+        _check_context(typed.signature)
+        return typed
+    from mcp_roundtrip.schema.raw import RawArguments  # for the few tools that bring a schema
+
+    raw = RawArguments.of(function, _CONTEXTS, input_schema)
+    _check_context(raw.signature)
+    return raw
+
+
+def _check_context(signature: Signature) -> None:
+    expected = AsyncContext if signature.is_async else Context
+    if signature.context_type is not None and not issubclass(signature.context_type, expected):
+        instead = f"write `{signature.context_parameter}: {expected.__name__}`"
+        raise DefinitionError(
+            f"{signature.name} is an async function and takes an AsyncContext; {instead}"
+            if signature.is_async
+            else f"{signature.name} is not async and takes a Context; {instead}, or `async def`"
+        )

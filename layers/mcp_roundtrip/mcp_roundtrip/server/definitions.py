@@ -1,0 +1,21 @@
+"""Definitions of features: all of them checked before deployment, and those of a list at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.server.feature import Feature
+
+
+def check(features: Iterable[Feature]) -> None:
+    """Build what lists and calls need of each feature. Raises one DefinitionError, a line per mistake."""
+    problems: dict[str, None] = {}
+    for feature in features:
+        try:
+            feature.parameters.check()
+            feature.definition()
+        except DefinitionError as error:
+            problems[str(error)] = None
+    if problems:
+        raise DefinitionError("\n".join(problems))

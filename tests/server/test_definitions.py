@@ -1,0 +1,166 @@
+"""A tool, prompt or resource that clients cannot be told of is found early, and hides no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import DefinitionError, Server
+from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.testing import Player, load_module
+from mcp_roundtrip.testing.environment import Remembered, make_ports
+from support.legacy import LegacyClient
+from support.messages import call, headers, message
+
+
+class Connection:
+    """No type that JSON has a form for."""
+
+
+@dataclass
+class Holder:
+    connection: Connection
+
+
+def a_server() -> Server:
+    """Each list has one feature that cannot be described, between two that can."""
+    server = Server("x")
+
+    @server.tool
+    def first() -> str:
+        return "first"
+
+    @server.tool
+    def broken(number: int, inside: list[Holder]) -> str:
+        return "never"
+
+    @server.tool
+    def undescribed(call: Callable[[int], int]) -> str:
+        return "never"
+
+    @server.tool
+    def wrong_result() -> Holder:
+        return Holder(Connection())
+
+    @server.tool(input_schema={"type": "object", "properties": {"a": {"type": "text"}}})
+    def wrong_schema(arguments: dict[str, Any]) -> str:
+        return "never"
+
+    @server.tool
+    def last() -> str:
+        return "last"
+
+    @server.prompt
+    def greeting(name: str) -> str:
+        return name
+
+    @server.prompt
+    def broken_prompt(name: Connection) -> str:
+        return "never"
+
+    @server.resource("docs://{name}")
+    def document(name: str) -> str:
+        return name
+
+    @server.resource("broken://{name}")
+    def broken_document(name: Connection) -> str:
+        return "never"
+
+    return server
+
+
+class Posted:
+    """Requests to the endpoint itself: `Player` would refuse such a server."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.observer = server, Remembered()
+        self.ports = make_ports(observer=self.observer)
+
+    def __call__(self, body: Mapping[str, Any]) -> Any:
+        request = HttpRequest("POST", headers(body), json.dumps(body))
+        return json.loads(self.server.endpoint.respond(request, self.ports, Invocation("id-7", 1e18)).body)
+
+
+def names(answer: Any, member: str) -> list[str]:
+    return [item["name"] for item in answer["result"][member]]
+
+
+def test_a_tool_that_cannot_be_described_is_left_out_of_the_list_and_no_other() -> None:
+    posted = Posted(a_server())
+    for _ in range(2):
+        assert names(posted(message("tools/list")), "tools") == ["first", "wrong_schema", "last"]
+        assert names(posted(message("prompts/list")), "prompts") == ["greeting"]
+        listed = posted(message("resources/templates/list"))["result"]["resourceTemplates"]
+        assert "docs://{name}" in [template["uriTemplate"] for template in listed]
+    failures = [fields for event, fields in posted.observer.events if event == "definition_failed"]
+    assert failures == [
+        {"tool": "broken"},
+        {"tool": "undescribed"},
+        {"tool": "wrong_result"},
+        {"prompt": "broken_prompt"},
+    ], "each once, by its name"
+
+
+def test_clients_of_the_initialize_era_get_the_same_tools() -> None:
+    listed = LegacyClient(a_server()).result("tools/list")["tools"]
+    assert [tool["name"] for tool in listed] == ["first", "wrong_schema", "last"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("broken", {"number": 1, "inside": []}), ("wrong_schema", {"a": 1})]
+)
+def test_a_call_of_such_a_tool_is_an_error_that_names_the_place_in_the_log(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    posted = Posted(a_server())
+    answer = posted(call(name, **arguments))
+    assert answer["error"]["code"] == -32603
+    assert answer["error"]["message"] == "Internal error. Quote id-7 to the server's operator."
+    ((event, error),) = posted.observer.failures
+    assert (event, type(error)) == ("definition_failed", DefinitionError)
+    assert str(error).startswith(f"{name}: ")
+    assert posted(call("first"))["result"]["content"][0]["text"] == "first"
+
+
+def test_all_mistakes_are_named_at_once_each_with_its_parameter() -> None:
+    with pytest.raises(DefinitionError) as caught:
+        a_server().check_definitions()
+    lines = str(caught.value).splitlines()
+    assert [line.partition(" has no")[0].partition(":")[0] for line in lines] == [
+        *("broken", "undescribed", "wrong_result", "wrong_schema", "broken_prompt", "broken_document")
+    ]
+    assert lines[0].startswith("broken: parameter 'inside': JSON has no form for Connection; use a type")
+    assert lines[1].startswith("undescribed: parameter 'call': JSON Schema cannot describe ")
+
+
+def test_a_player_refuses_a_server_with_such_a_tool() -> None:
+    with pytest.raises(DefinitionError, match="broken: parameter 'inside'"):
+        Player(a_server()).call("first")
+
+
+def test_a_test_that_loads_a_module_checks_its_definitions(tmp_path: Path) -> None:
+    source = """
+        from mcp_roundtrip import Server
+
+        class Connection: ...
+
+        server = Server("x")
+
+        @server.tool
+        def fetch(where: Connection) -> str:
+            return ""
+        """
+    path = tmp_path / "app.py"
+    path.write_text(dedent(source))
+    for _ in range(2):
+        with pytest.raises(DefinitionError, match="fetch: parameter 'where'"):
+            load_module(path)
+    path.write_text(dedent(source).replace("where: Connection", "where: str"))
+    assert load_module(path).fetch("") == ""
