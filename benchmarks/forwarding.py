@@ -12,10 +12,10 @@ import measure
 from contenders import ours
 from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip.local.lambda_api import LambdaApi
 from mcp_roundtrip.local.model import Function
 from measure import OURS, Contender, Figures
+from stand_in import served
 from tables import Target, table
 
 OWNER, FUNCTION = "ours", "bench-ours"
@@ -49,14 +49,10 @@ def _front_door() -> Iterator[Contender]:
     answer = {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": body}
     outcome = Outcome(json.dumps(answer).encode())
     api = LambdaApi(_functions, lambda *invocation: outcome)
-    server = HttpServer(api.respond, max_body=MAX_PAYLOAD).start()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            catalog = Path(folder, "catalog.json")
-            catalog.write_text(json.dumps(contents({OWNER: ours.server})), encoding="utf-8")
-            yield Contender("front_door", FRONT_DOOR, OURS.event, _variables(catalog, server.url))
-    finally:
-        server.close()
+    with served(api.respond) as url, tempfile.TemporaryDirectory() as folder:
+        catalog = Path(folder, "catalog.json")
+        catalog.write_text(json.dumps(contents({OWNER: ours.server})), encoding="utf-8")
+        yield Contender("front_door", FRONT_DOOR, OURS.event, _variables(catalog, url))
 
 
 def _functions() -> dict[str, Function]:

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import measure
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.kms import MAX_BODY, FakeKms, respond
+from mcp_roundtrip.local.kms import FakeKms, respond
 from mcp_roundtrip.local.model import Reply, Request
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
+from stand_in import served
 
 SIZES = {"200 B": 200, "2 KB": 2_000, "20 KB": 20_000}
 """Of the state as JSON, without the claims around it."""
@@ -156,12 +156,10 @@ def _deployment() -> Iterator[Deployment]:
     kms = FakeKms(region=measure.ENVIRONMENT["AWS_REGION"])
     signing_arn = kms.import_key(ec.generate_private_key(ec.SECP256R1()))
     encrypted = {"MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32))}
-    server = HttpServer(partial(_answer, kms), max_body=MAX_BODY).start()
     variables = {
         "AWS_ACCESS_KEY_ID": "bench",
         "AWS_SECRET_ACCESS_KEY": "bench",
         "AWS_DEFAULT_REGION": measure.ENVIRONMENT["AWS_REGION"],
-        "AWS_ENDPOINT_URL_KMS": server.url,
         "MCP_STATE_KEY_ARN": signing_arn,
     }
     settings = {
@@ -169,10 +167,9 @@ def _deployment() -> Iterator[Deployment]:
         | (encrypted if encrypts else {"MCP_STATE_ENCRYPTION": "disabled"})
         for title, (signing, encrypts) in CONFIGURATIONS.items()
     }
-    try:
+    with served(partial(_answer, kms)) as url:
+        variables["AWS_ENDPOINT_URL_KMS"] = url
         yield Deployment(kms, variables, settings, secrets.token_bytes(32))
-    finally:
-        server.close()
 
 
 def _answer(kms: FakeKms, request: Request) -> Reply:

@@ -1,0 +1,47 @@
+"""HTTP before a stand-in for an AWS service, as cheap as Python has it: what is measured calls it and waits.
+
+`mcp_roundtrip.local` parses more strictly, and takes twice as long for a request.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from mcp_roundtrip.local.model import Reply, Request
+
+
+@contextmanager
+def served(respond: Callable[[Request], Reply]) -> Iterator[str]:
+    """Answer GET and POST requests with `respond` until the block ends; yields the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = 64 * 1024  # head and body leave in one segment
+
+        def _handle(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            reply = respond(Request(self.command, self.path, tuple(self.headers.items()), body))
+            self.send_response(reply.status)
+            for name, value in (*reply.headers, ("Content-Length", str(len(reply.body)))):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.body)
+
+        do_GET = do_POST = _handle
+
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the base class's name
+            """Silent: the figures are all that is printed."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
