@@ -18,6 +18,7 @@ from mcp_roundtrip import http
 from mcp_roundtrip.adapters import alb
 from mcp_roundtrip.local import samples, serve
 from mcp_roundtrip.local.yaml_tags import load
+from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.calls import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
@@ -164,7 +165,15 @@ def test_the_limits_are_those_that_are_kept() -> None:
     section = PAGE[PAGE.index("## What is too large") : PAGE.index("## What is counted")]
     told = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
-    kept = {http.MAX_BODY, http.MAX_JSON_VALUES, http.MAX_RESPONSE, alb.MAX_RESPONSE, MAX_ITEM, MAX_BYTES}
+    kept = {
+        http.MAX_BODY,
+        http.MAX_JSON_VALUES,
+        MAX_ID,
+        http.MAX_RESPONSE,
+        alb.MAX_RESPONSE,
+        MAX_ITEM,
+        MAX_BYTES,
+    }
     assert told == kept | {states.max_minted, states.max_presented, LARGE_STATE}
 
 

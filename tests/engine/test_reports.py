@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, UsageError
+from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.context import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.outcome import Done
@@ -72,6 +73,19 @@ def test_without_a_token_and_a_level_nothing_is_sent() -> None:
     Context(run, CallInfo()).progress(1)
     Context(run, CallInfo()).log("emergency", "x")
     assert run.reports.notifications == []
+
+
+def test_notifications_that_have_no_room_are_counted_and_not_kept() -> None:
+    run = Passes(lambda ctx: None).make_run()
+    ctx, size = Context(run, CallInfo()), len(compact(note := {"text": "x" * 100}))
+    run.reports.room = 10 * (size + 100)
+    for number in range(1_000):
+        ctx.log("info", note)
+        ctx.progress(number + 1)
+    kept = run.reports.notifications
+    assert len(kept) + run.reports.dropped == 2_000
+    assert sum(len(compact(each)) for each in kept) <= 10 * (size + 100)
+    assert run.reports.losses() == {"notifications_dropped": run.reports.dropped}
 
 
 def test_an_unknown_log_level_is_the_authors_mistake() -> None:

@@ -66,12 +66,22 @@ def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any)
         {"progressToken": 1.5},
         {"progressToken": True},
         {"progressToken": None},
+        {"progressToken": "x" * 1_025},
+        {"progressToken": 10**1_024},
+        {"progressToken": "\ud800"},
         {LOG_LEVEL: "loud"},
         {LOG_LEVEL: 3},
     ],
 )
 def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> None:
     assert code(run(message("tools/list", meta={**META, **change}))) == -32602
+
+
+@pytest.mark.parametrize("token", ["x" * 1_024, 10**1_024 - 1, 1 - 10**1_023, "", 0])
+def test_what_a_client_wants_back_may_have_as_many_characters_as_an_id(token: str | int) -> None:
+    route = run(message("tools/list", id=token, meta={**META, "progressToken": token}))
+    assert isinstance(route, Route)
+    assert (route.id, route.meta.progress_token) == (token, token)
 
 
 def test_headers_are_compared_before_the_version_is_judged() -> None:
@@ -168,7 +178,9 @@ def test_a_legacy_request_may_go_without_headers_but_those_it_has_must_agree(
     assert isinstance(outcome, Route) if accepted else code(outcome) == -32020
 
 
-@pytest.mark.parametrize("meta", ["x", [], 7, {CAPABILITIES: []}, {"progressToken": True}])
+@pytest.mark.parametrize(
+    "meta", ["x", [], 7, {CAPABILITIES: []}, {"progressToken": True}, {"progressToken": "x" * 1_025}]
+)
 def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> None:
     outcome = legacy(message("tools/list", meta=meta))
     assert code(outcome) == -32602

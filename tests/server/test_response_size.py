@@ -97,6 +97,27 @@ def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
     assert not observer.failures
 
 
+def test_as_many_notifications_are_sent_as_there_is_room_for_and_the_log_counts_the_others() -> None:
+    observer = Remembered()
+    ports = make_ports(observer=observer)
+    server = Server("talkative", ports=lambda: ports)
+
+    @server.tool
+    def order(ctx: Context, count: int) -> str:
+        for number in range(count):
+            ctx.progress(number, message='"' * 100)
+        return "ordered"
+
+    body = call("order", {"count": 1_000}, meta={**META, "progressToken": "t"})
+    request = HttpRequest("POST", headers(body), json.dumps(body), max_response=50_000)
+    invocation = Invocation("id", 1e18, max_response=request.max_response)
+    answer = server.endpoint.respond(request, ports, invocation)
+    assert 45_000 < len(json.dumps(answer.body)) <= 50_000
+    assert "ordered" in answer.body
+    [fields] = [fields for _, fields in observer.events if "notifications_dropped" in fields]
+    assert answer.body.count("notifications/progress") + fields["notifications_dropped"] == 1_000
+
+
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
 def test_a_load_balancer_gets_no_response_over_its_own_limit(source: str) -> None:
     server = Server("large", ports=make_ports)

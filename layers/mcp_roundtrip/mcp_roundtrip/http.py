@@ -76,7 +76,11 @@ def answered(response: str, events: Iterable[str], headers: Mapping[str, str]) -
     events = [*events, response]
     if len(events) == 1 or "text/event-stream" not in headers.get("accept", ""):
         return HttpResponse(200, response, JSON_HEADERS)
-    return HttpResponse(200, "".join(f"data: {event}\n\n" for event in events), EVENT_STREAM_HEADERS)
+    return HttpResponse(200, "".join(map(_event, events)), EVENT_STREAM_HEADERS)
+
+
+def _event(data: str) -> str:
+    return f"data: {data}\n\n"
 
 
 def _whole(body: str) -> str:
@@ -102,3 +106,8 @@ def fits(body: str | bytes, limit: int) -> bool:
 def payload_size(body: str) -> int:
     """Bytes of a response's body as it stands in a Lambda response: ASCII, as a JSON string."""
     return len(body) + body.count('"') + body.count("\\") + body.count("\n")
+
+
+def event_size(data: str) -> int:
+    """As `payload_size`, of an event with this data."""
+    return payload_size(data) + payload_size(_event(""))

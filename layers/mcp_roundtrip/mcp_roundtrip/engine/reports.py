@@ -17,12 +17,15 @@ class Reports:
     """Collects what the client asked for: nothing without a progress token, nothing below its log level.
 
     What cannot be sent raises UsageError whether or not this client asked for it: a tool should not fail for
-    some clients alone. `news` is False for a report that an earlier pass has made.
+    some clients alone. `news` is False for a report that an earlier pass has made. `room` is how many more
+    bytes of notifications are kept, `dropped` counts those that are not.
     """
 
     progress_token: str | int | None = None
     log_level: str | None = None
+    room: int = 6_000_000
     notifications: list[dict[str, Any]] = field(default_factory=list)
+    dropped: int = 0
     _progress: float | None = None
 
     def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
@@ -35,7 +38,7 @@ class Reports:
         if not news or self.progress_token is None or (self._progress is not None and done <= self._progress):
             return
         self._progress = done
-        self.notifications.append(notification("notifications/progress", params))
+        self._add("notifications/progress", params)
 
     def log(self, level: str, data: Any, logger: str | None, *, news: bool) -> None:
         """`notifications/message`."""
@@ -46,7 +49,20 @@ class Reports:
             params["logger"] = str(logger)
         wanted = self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)
         if news and wanted:
-            self.notifications.append(notification("notifications/message", params))
+            self._add("notifications/message", params)
+
+    def _add(self, method: str, params: dict[str, Any]) -> None:
+        added = notification(method, params)
+        size = len(compact(added))
+        if size > self.room:
+            self.dropped += 1
+            return
+        self.room -= size
+        self.notifications.append(added)
+
+    def losses(self) -> dict[str, int]:
+        """What the log says of notifications for which there was no room."""
+        return {"notifications_dropped": self.dropped} if self.dropped else {}
 
 
 def _number(value: float) -> float:

@@ -38,7 +38,10 @@ RequestId = str | int
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 MAX_ID: Final = 1_024
-"""Characters of an id: it is sent back, and a response is limited to 6 MB."""
+"""Characters of an id or a progress token: they are sent back, a token in every notification."""
+
+ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
+"""What an id or a progress token has to be, in the words of a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,8 @@ def read(body: str | bytes, max_values: int | None = None) -> Request | Notifica
         raise InvalidEnvelope(INVALID_REQUEST, "Batches are not part of MCP: send one message per request")
     if not isinstance(message, dict):
         raise InvalidEnvelope(INVALID_REQUEST, "The body must be one JSON-RPC message: a JSON object")
-    if "id" in message and not _is_id(message["id"]):
-        raise InvalidEnvelope(
-            INVALID_REQUEST, f"'id' must be an integer or a string of at most {MAX_ID} characters"
-        )
+    if "id" in message and not is_echoable(message["id"]):
+        raise InvalidEnvelope(INVALID_REQUEST, f"'id' must be {ECHOABLE}")
     return _message(message, message.get("id"))
 
 
@@ -121,11 +122,13 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> Request |
     return Request(request_id, method, params)
 
 
-def _is_id(value: object) -> bool:
-    """A string or an integer of a length and with characters that can be sent back."""
+def is_echoable(value: object) -> bool:
+    """Whether a client's id or token can be sent back: `ECHOABLE`, without half of a surrogate pair."""
     if isinstance(value, str):
         return len(value) <= MAX_ID and not _SURROGATE.search(value)
-    return isinstance(value, int) and not isinstance(value, bool)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return value.bit_length() <= MAX_ID or len(str(value)) <= MAX_ID
 
 
 def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,14 @@ from typing import Any, Final
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.jsonrpc import (
+    ECHOABLE,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     InvalidEnvelope,
     Notification,
     Request,
     RequestId,
+    is_echoable,
     read,
 )
 from mcp_roundtrip.protocol.methods import (
@@ -153,7 +155,7 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
         protocol_version=_member(meta, META_PROTOCOL_VERSION, str, "a string"),
         capabilities=_member(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
         info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
-        progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
+        progress_token=_progress_token(meta),
         log_level=_log_level(meta),
         trace=_trace(meta),
     )
@@ -167,7 +169,7 @@ def _legacy_meta(params: Mapping[str, Any], version: str) -> ClientMeta:
     return ClientMeta(
         protocol_version=version,
         capabilities=_optional(meta, META_CLIENT_CAPABILITIES, dict, "an object") or {},
-        progress_token=_optional(meta, "progressToken", (str, int), "a string or an integer"),
+        progress_token=_progress_token(meta),
         trace=_trace(meta),
     )
 
@@ -187,6 +189,16 @@ def _optional(meta: dict[str, Any], name: str, kind: Any, said: str) -> Any:
     if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
         raise _invalid(name, f"must be {said}")
     return value
+
+
+def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
+    """It is in every notification, so it is no longer than an id."""
+    if "progressToken" not in meta:
+        return None
+    token: str | int = meta["progressToken"]
+    if not is_echoable(token):
+        raise _invalid("progressToken", f"must be {ECHOABLE}")
+    return token
 
 
 def _log_level(meta: dict[str, Any]) -> str | None:

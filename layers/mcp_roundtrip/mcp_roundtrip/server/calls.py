@@ -109,7 +109,7 @@ class Call:
         except ArgumentsError as error:
             return self.told(error, "arguments_refused")
         outcome = self.replay(arguments, run)
-        told = {"round": _round(opened), **self._declined()}
+        told = {"round": _round(opened), **self._declined(), **run.reports.losses()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
@@ -156,7 +156,7 @@ class Call:
             resumed=opened is not None,
             capabilities=meta.capabilities,
             environment=self.environment(),
-            reports=Reports(meta.progress_token, meta.log_level),
+            reports=Reports(meta.progress_token, meta.log_level, self.invocation.max_response),
             tasks=TaskOptions(may_start=self._may_start_task(), is_offered=self.feature.task is not None),
         )
 

@@ -7,7 +7,7 @@ know what it serves. Where clients can get a token is told to whoever asks, befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from mcp_roundtrip.http import (
     HttpRequest,
     HttpResponse,
     answered,
+    event_size,
     fits,
     payload_size,
 )
@@ -155,8 +156,7 @@ class Endpoint:
         reply = handler(exchange)
         if isinstance(reply, HttpResponse):
             return reply
-        message, fields = _written(route.id, reply.result), reply.fields
-        answer = _within_limit(message, reply.notifications, request)
+        answer, fields = _within_limit(_written(route.id, reply.result), reply, request)
         if answer is None:
             answer = self._too_large(exchange, reply, request.max_response)
             fields = {**fields, "outcome": "result_too_large"}
@@ -211,11 +211,14 @@ def _failure(
     status: int | None = None,
 ) -> HttpResponse:
     status = status or jsonrpc.http_status(failure)
-    ports.observer.record("refused", code=failure.code, status=status, **failure.fields)
+    streamed, fields = None, failure.fields
     if status == 200 and request is not None:
         message = compact(jsonrpc.error(request_id, failure))
-        if (told := _within_limit(message, failure.notifications, request)) is not None:
-            return told
+        streamed, fields = _within_limit(message, failure, request)
+    ports.observer.record("refused", code=failure.code, status=status, **fields)
+    if streamed is not None:
+        return streamed
+    if status == 200 and request is not None:
         error = ResultTooLarge(request.max_response)
         ports.observer.failure("result_too_large", error, **failure.fields)
         failure = ProtocolError(INTERNAL_ERROR, str(error))
@@ -240,14 +243,25 @@ def record_fault(observer: Observer, error: Exception) -> None:
 
 
 def _within_limit(
-    message: str, notifications: Iterable[Mapping[str, Any]], request: HttpRequest
-) -> HttpResponse | None:
-    """The response behind its notifications, or else without them; None if it is too large by itself."""
-    for preceding in (notifications, ()):
-        answer = answered(message, map(compact, preceding), request.headers)
-        if payload_size(answer.body) <= request.max_response:
-            return answer
-    return None
+    message: str, reply: Reply | ProtocolError, request: HttpRequest
+) -> tuple[HttpResponse | None, Mapping[str, Any]]:
+    """The response behind as many of its notifications as there is room for, and what the log says.
+
+    None if it is too large by itself.
+    """
+    events = list[str]()
+    room = request.max_response - event_size(message) if reply.notifications else 0
+    for notification in reply.notifications:
+        event = compact(notification)
+        room -= event_size(event)
+        if room < 0:
+            break
+        events.append(event)
+    answer, fields = answered(message, events, request.headers), reply.fields
+    if dropped := len(reply.notifications) - len(events):
+        dropped += fields.get("notifications_dropped", 0)
+        fields = {**fields, "notifications_dropped": dropped}
+    return (answer if payload_size(answer.body) <= request.max_response else None), fields
 
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         ports.observer.begin(correlation_id)
         limit_ms = _limit_ms(context, request, forwarded, ports)
         deadline_ms = ports.clock_ms() + limit_ms - MARGIN_MS
-        invocation = Invocation(correlation_id, deadline_ms, context, event, forwarded)
+        invocation = Invocation(correlation_id, deadline_ms, context, event, forwarded, request.max_response)
         answer = endpoint.respond(request, ports, invocation)
     except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
         answer = _unavailable(request, error, correlation_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_roundtrip.auth import Authentication
-from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES
+from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, MAX_RESPONSE
 from mcp_roundtrip.server.forwarded import Forwarded
 from mcp_roundtrip.state.claims import Binding, OpenState
 
@@ -111,6 +111,8 @@ class Invocation:
     lambda_context: Any = None
     event: Mapping[str, Any] | None = None
     forwarded: Forwarded = field(default_factory=Forwarded)
+    max_response: int = MAX_RESPONSE
+    """Bytes that the event source takes as a response's body."""
 
 
 def invocation_id(context: Any) -> str:
