@@ -1,5 +1,5 @@
 # The only door: every command of this project, each doing its own set-up.
-#   PYTHON=…                         the interpreter of the virtual environments
+#   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
 #   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
@@ -27,6 +27,18 @@ TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
 PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,python$(version) \
             $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version)),$(call runs,$(python)))))
+
+# Where pip must resolve for a version that the project does not support, it searches for minutes before it fails.
+SUPPORTED := 3.11 3.12 3.13 3.14
+version_of = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+ifneq ($(filter command environment,$(origin PYTHON)),)
+FOUND := $(call version_of,$(PYTHON))
+ifeq ($(filter $(SUPPORTED),$(FOUND)),)
+$(error PYTHON=$(PYTHON) $(if $(FOUND),is Python $(FOUND),cannot be run). Name a Python 3.11 to 3.14, as in PYTHON=python3.13)
+endif
+endif
+supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call version_of,$(1)/bin/python)),,\
+                $(error $(1) has another Python than 3.11 to 3.14. Remove it with make clean, and try again)))
 
 # Their tests are skipped where there is no Node.js 20 or later, with npm. (The Inspector's package asks for 22.19;
 # its command line is content with 20.)
@@ -121,10 +133,12 @@ clean:  ## remove everything the other commands made, the virtual environments t
 	$(PYTHON) -m venv $*
 
 $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
+	$(call supported,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable '.[local]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(call supported,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.local
 

@@ -1,0 +1,61 @@
+"""What `make` checks before it installs anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`make -n` in a folder with nothing but the Makefile and an environment."""
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "pyproject.toml").touch()
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--dry-run", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env={**variables, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def interpreter(path: Path, version: str) -> Path:
+    """What answers as an interpreter of this version would."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.15", "2.7"])
+def test_an_interpreter_that_is_not_supported_is_refused_by_its_version(tmp_path: Path, version: str) -> None:
+    python = str(interpreter(tmp_path / "python", version))
+    for done in (make(tmp_path, "run", f"PYTHON={python}"), make(tmp_path, "run", PYTHON=python)):
+        assert done.returncode == 2
+        assert f"PYTHON={python} is Python {version}. Name a Python 3.11 to 3.14" in done.stderr
+        assert "pip" not in done.stdout
+
+
+def test_an_interpreter_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    done = make(tmp_path, "run", "PYTHON=no-such-python")
+    assert done.returncode == 2
+    assert "PYTHON=no-such-python cannot be run" in done.stderr
+
+
+@pytest.mark.parametrize("goal", ["run", "test"])
+def test_an_environment_of_another_python_is_named(tmp_path: Path, goal: str) -> None:
+    interpreter(tmp_path / ".venv/bin/python", "3.10")
+    done = make(tmp_path, goal)
+    assert done.returncode == 2
+    assert ".venv has another Python than 3.11 to 3.14. Remove it with make clean" in done.stderr
+
+
+def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
+    done = make(tmp_path, "run", f"PYTHON={sys.executable}", "VENV=other")
+    assert done.returncode == 0
+    assert f"{sys.executable} -m venv other" in done.stdout
