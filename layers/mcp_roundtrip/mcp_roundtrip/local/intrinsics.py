@@ -43,7 +43,36 @@ def holds(condition: str, scope: Scope) -> bool:
     """Whether the condition of that name is true. Raises Unresolvable."""
     if condition not in scope.conditions:
         raise Unresolvable(f"there is no condition {condition}")
-    return _truth(scope.conditions[condition], scope)
+    return is_true(scope.conditions[condition], scope)
+
+
+def is_true(node: Any, scope: Scope) -> bool:
+    """The value of a call of a condition function, or of one that only rules have. Raises Unresolvable."""
+    if not isinstance(node, dict) or len(node) != 1:
+        raise Unresolvable(f"{node!r} is not a condition")
+    ((name, argument),) = node.items()
+    match name:
+        case "Condition":
+            return holds(str(argument), scope)
+        case "Fn::Equals":
+            left, right = _arguments(argument, 2, name)
+            return bool(_comparable(left, scope) == _comparable(right, scope))
+        case "Fn::Not":
+            return not is_true(_arguments(argument, 1, name)[0], scope)
+        case "Fn::And":
+            return all(is_true(part, scope) for part in argument)
+        case "Fn::Or":
+            return any(is_true(part, scope) for part in argument)
+        case "Fn::Contains":
+            items, item = _arguments(argument, 2, name)
+            return _text(item, scope) in _list(items, scope)
+        case "Fn::EachMemberEquals":
+            items, item = _arguments(argument, 2, name)
+            return all(each == _text(item, scope) for each in _list(items, scope))
+        case "Fn::EachMemberIn":
+            items, among = _arguments(argument, 2, name)
+            return set(_list(items, scope)) <= set(_list(among, scope))
+    raise Unresolvable(f"{name} is not a condition function")
 
 
 def is_intrinsic(node: Any) -> bool:
@@ -165,25 +194,6 @@ def _base64(argument: Any, scope: Scope) -> str:
     return b64encode(_text(argument, scope).encode()).decode()
 
 
-def _truth(node: Any, scope: Scope) -> bool:
-    if not isinstance(node, dict) or len(node) != 1:
-        raise Unresolvable(f"{node!r} is not a condition")
-    ((name, argument),) = node.items()
-    match name:
-        case "Condition":
-            return holds(str(argument), scope)
-        case "Fn::Equals":
-            left, right = _arguments(argument, 2, name)
-            return bool(_comparable(left, scope) == _comparable(right, scope))
-        case "Fn::Not":
-            return not _truth(_arguments(argument, 1, name)[0], scope)
-        case "Fn::And":
-            return all(_truth(part, scope) for part in argument)
-        case "Fn::Or":
-            return any(_truth(part, scope) for part in argument)
-    raise Unresolvable(f"{name} is not a condition function")
-
-
 def _comparable(node: Any, scope: Scope) -> Any:
     value = _resolve(node, scope)
     # Parameters are strings: `!Equals [!Ref Count, 1]` compares "1" with 1.
@@ -200,8 +210,8 @@ _FUNCTIONS: dict[str, Callable[[Any, Scope], Any]] = {
     "Fn::Select": _select,
     "Fn::FindInMap": _find_in_map,
     "Fn::Base64": _base64,
-    "Fn::Equals": lambda argument, scope: _truth({"Fn::Equals": argument}, scope),
-    "Fn::Not": lambda argument, scope: _truth({"Fn::Not": argument}, scope),
-    "Fn::And": lambda argument, scope: _truth({"Fn::And": argument}, scope),
-    "Fn::Or": lambda argument, scope: _truth({"Fn::Or": argument}, scope),
+    "Fn::Equals": lambda argument, scope: is_true({"Fn::Equals": argument}, scope),
+    "Fn::Not": lambda argument, scope: is_true({"Fn::Not": argument}, scope),
+    "Fn::And": lambda argument, scope: is_true({"Fn::And": argument}, scope),
+    "Fn::Or": lambda argument, scope: is_true({"Fn::Or": argument}, scope),
 }

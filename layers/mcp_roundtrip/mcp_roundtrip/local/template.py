@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.local.checks import check_rules, check_settings
 from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, is_intrinsic, resolve
 from mcp_roundtrip.local.model import (
     ACCOUNT,
@@ -56,7 +57,10 @@ class KmsKey:
 
 
 class Template:
-    """A template with its parameters. Raises TemplateError if it is unreadable or lacks a parameter."""
+    """A template with its parameters.
+
+    Raises TemplateError if it is unreadable, lacks a parameter, or has one that its rules do not allow.
+    """
 
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
         self.path = path.resolve()
@@ -68,6 +72,7 @@ class Template:
             mappings=document.get("Mappings", {}),
             conditions=document.get("Conditions", {}),
         )
+        check_rules(document.get("Rules") or {}, self._scope)
         self._resources = {
             name: resource
             for name, resource in document.get("Resources", {}).items()
@@ -123,7 +128,7 @@ class Template:
             if arn not in layers:
                 raise TemplateError(f"{resource.name}.Layers: {arn} is not a layer of this template")
         variables = resource.get("Environment", {}).get("Variables", {})
-        return Function(
+        function = Function(
             name=resource.text("FunctionName", resource.name),
             handler=resource.text("Handler"),
             code=resource.folder("CodeUri", self.path.parent),
@@ -135,6 +140,9 @@ class Template:
             memory_mb=int(resource.number("MemorySize", 128)),
             alias=resource.text("AutoPublishAlias", "") or None,
         )
+        written = (resource.properties.get("Environment") or {}).get("Variables") or {}
+        check_settings(function, written, self._scope.values)
+        return function
 
     def _cors(self, scope: Scope) -> Any:
         """The CORS configuration of the first API that has one; Globals are those of SAM's own kind."""

@@ -1,0 +1,115 @@
+"""Parameters that a deployment would refuse, or that functions would refuse at their first request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.local import TemplateError
+from mcp_roundtrip.local.template import Template
+from support.served import TEMPLATE
+from support.throwaway import write_application
+
+LOCAL = {"EndpointUri": "http://127.0.0.1:3000/mcp"}
+
+
+def application(path: Path = TEMPLATE, **parameters: str) -> Any:
+    template = Template(path, parameters)
+    keys = template.keys()
+    arns = {key.logical_id: f"arn:aws:kms:us-east-1:000000000000:key/{key.logical_id}" for key in keys}
+    return template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"AuthMode": "bearer"}, "AuthMode bearer needs TokenIssuer"),
+        ({"AuthMode": "jwt", "JwtIssuer": "https://id.example"}, "AuthMode jwt needs JwtAudience"),
+        ({"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x"}, "AuthMode lambda needs PrincipalContextKey"),
+        ({"AuthMode": "none", "TokenAlgorithms": "ES256"}, "TokenAlgorithms is for AuthMode bearer"),
+        ({"AuthMode": "none", "TokenIssuer": "https://id.example"}, "TokenIssuer is for AuthMode bearer"),
+    ],
+)
+def test_what_a_rule_of_the_template_refuses_is_refused(parameters: dict[str, str], sentence: str) -> None:
+    with pytest.raises(TemplateError, match=sentence):
+        application(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        (
+            {"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"},
+            "MCP_TOKEN_ISSUER: must be .*--parameter TokenIssuer=…",
+        ),
+        ({"AuthMode": "none", "AllowedOrigins": "*"}, "MCP_ALLOWED_ORIGINS: .*--parameter AllowedOrigins=…"),
+        (
+            {"AuthMode": "none", "StatePublicKeys": "nonsense"},
+            "MCP_STATE_PUBLIC_KEYS: .*--parameter StatePublicKeys=…",
+        ),
+    ],
+)
+def test_what_the_layer_refuses_is_refused_with_the_parameter_to_change(
+    parameters: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(TemplateError, match=sentence):
+        application(**parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"AuthMode": "none"},
+        {"AuthMode": "iam"},
+        {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL},
+        {"AuthMode": "jwt", "JwtIssuer": "https://id.example", "JwtAudience": "x"},
+        {"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x", "PrincipalContextKey": "sub"},
+        {"AuthMode": "none", "StateEncryption": "disabled"},
+        {"AuthMode": "none", "TaskDelivery": "queue"},
+    ],
+)
+def test_what_a_deployment_takes_is_taken(parameters: dict[str, str]) -> None:
+    assert application(**parameters).functions
+
+
+def test_functions_without_the_layer_have_no_settings(tmp_path: Path) -> None:
+    template = """
+        Resources:
+          F:
+            Type: AWS::Serverless::Function
+            Properties: {Handler: a.b, CodeUri: f, Environment: {Variables: {AUTH_MODE: nonsense}}}
+        """
+    assert application(write_application(tmp_path, template, {"f/a.py": ""})).functions
+
+
+RULES = """
+    Parameters: {{Zones: {{Type: CommaDelimitedList, Default: "a,b"}}, Size: {{Type: String, Default: s}}}}
+    Rules:
+      One:
+        RuleCondition: !Equals [!Ref Size, s]
+        Assertions: [{{Assert: {assertion}}}]
+    Resources: {{}}
+    """
+
+
+@pytest.mark.parametrize(
+    ("assertion", "holds"),
+    [
+        ("!Contains [!Ref Zones, a]", True),
+        ("!Contains [!Ref Zones, c]", False),
+        ("!EachMemberIn [!Ref Zones, [a, b, c]]", True),
+        ("!EachMemberIn [!Ref Zones, [a]]", False),
+        ("!EachMemberEquals [!Ref Zones, a]", False),
+        ("!Equals [!Ref Unknown, a]", True),
+    ],
+)
+def test_the_functions_of_rules_are_known(tmp_path: Path, assertion: str, holds: bool) -> None:
+    path = write_application(tmp_path, RULES.format(assertion=assertion), {})
+    if holds:
+        Template(path, {})
+    else:
+        with pytest.raises(TemplateError, match="rule One"):
+            Template(path, {})
+    Template(path, {"Size": "m"})
