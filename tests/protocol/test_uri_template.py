@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import string
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
 import pytest
 import uritemplate
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri_template import UriTemplate, first_match
+from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 
 VALUES = {
     "var": "value", "hello": "Hello World!", "half": "50%", "dub": "me/too", "who": "fred", "empty": "",
@@ -134,12 +134,12 @@ def test_a_uri_that_fits_gives_its_decoded_values(template: str, uri: str, value
     ("template", "uri"),
     [
         ("a://{id}", "a://"), ("a://{+path}", "a://"), ("a://{id}", "a://x/y"), ("a://{id}", "a://x?y"),
-        ("a://{id}", "a://x y"), ("a://{id}", "a://{id}"), ("a://{id}", "A://x"), ("a://{id}", " a://x"),
+        ("a://{id}", "a://x y"), ("a://{id}", "a://{id}"), ("a://{id}", " a://x"),
         ("a://{id}", "a://x\n"), ("a://{id}/b", "a://x/b/"), ("a://{id}/b", "a://x/bc"),
         ("a://{id}", "a://%zz"), ("a://{id}", "a://%"), ("a://{id}", "a://%4"), ("a://{id}", "a://%FF"),
         ("a://{id}", "a://%C0%AF"), ("a://{id}", "a://%ED%A0%80"), ("a://{id}", "a://\ud800"),
         ("a://{id}/%25", "a://1/%"),
-        ("{a}F", "x%2F"), ("{a}.b", "x%2Eb"),
+        ("{a}F", "x%2F"),
         ("X{.a,b}", "X.y"), ("{/a}/data", "/data"), ("{id}{.ext}", "x"), ("{/a}", "x"),
         ("{;key}", ";keys"), ("{;key}", ";key;key"), ("{;a,b}", ";b;a"),
         ("a{?q}", "a?"), ("a{?q}", "a?q=1&q=2"), ("a{?q}", "a?r=1"), ("a{?q}", "a?q=1&"), ("a{?q}", "a&q=1"),
@@ -172,6 +172,8 @@ WITHOUT_DOT = SOME.filter(lambda value: "." not in value)
 RESERVED = SOME.filter(lambda value: not re.search("%[0-9A-Fa-f]{2}", value))
 PATH = RESERVED.filter(lambda value: not set("?#;&") & set(value))
 
+DOT_SEGMENT = re.compile(r"^[a-z]+:[^?#]*/\.\.?([/?#]|$)")
+
 LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
     "a://{id}": {"id": SOME},
     "a://{x,y}/{z}": {"x": ANY, "y": ANY, "z": SOME},
@@ -190,7 +192,9 @@ LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
 @given(data=st.data())
 def test_what_was_expanded_is_read_back(template: str, data: st.DataObject) -> None:
     values = data.draw(st.fixed_dictionaries(LAWS[template]))
-    assert UriTemplate.parse(template).match(uritemplate.expand(template, values)) == values
+    uri = uritemplate.expand(template, values)
+    assume(not DOT_SEGMENT.search(uri))  # it would be another URI
+    assert UriTemplate.parse(template).match(uri) == values
 
 
 @given(st.fixed_dictionaries({"id": SOME}, optional=dict.fromkeys(("m", "seg", "q", "r", "f"), ANY)))
@@ -198,7 +202,9 @@ def test_undefined_variables_are_left_out(values: dict[str, str]) -> None:
     template = "a://{id}{;m}{/seg}{?q}{&r}{#f}"
     if "%" in values.get("f", ""):
         values["f"] = values["f"].replace("%", "")
-    assert UriTemplate.parse(template).match(uritemplate.expand(template, values)) == values
+    uri = uritemplate.expand(template, values)
+    assume(not DOT_SEGMENT.search(uri))
+    assert UriTemplate.parse(template).match(uri) == values
 
 
 @given(st.permutations(["p=1", "q=2", "r=3"]), st.integers(0, 3))
@@ -237,6 +243,10 @@ def test_work_on_a_hostile_uri_grows_with_its_length_alone(template: str, uri: s
     assert lines_run(lambda: parsed.match(uri)) < 2.2 * half + 1_000
 
 
+def first_match(entries: Iterable[tuple[UriTemplate, int]], uri: str) -> tuple[int, dict[str, str]] | None:
+    return next(iter(UriIndex(entries).find(uri)), None)
+
+
 MANY = [(UriTemplate.parse(f"s{index}://{{+path}}/end{{?q}}"), index) for index in range(100)]
 
 
@@ -257,11 +267,12 @@ def test_a_uri_of_no_template_is_found_with_none(uri: str) -> None:
 
 
 def test_templates_that_begin_otherwise_cost_the_same_for_every_length() -> None:
+    many, one_of_many = UriIndex(MANY), UriIndex(MANY[:1])
     short, long = (
-        lines_run(lambda uri=uri: first_match(MANY, uri)) for uri in ("t://a", "t://" + "a" * 8_000)
+        lines_run(lambda uri=uri: many.find(uri) or None) for uri in ("t://a", "t://" + "a" * 8_000)
     )
     assert short == long
-    one = lines_run(lambda: first_match(MANY[:1], "t://a"))
+    one = lines_run(lambda: one_of_many.find("t://a") or None)
     assert short < one + 10 * len(MANY)
 
 

@@ -189,7 +189,7 @@ def test_the_state_of_one_uri_is_none_of_another(play: Player) -> None:
     "uri",
     [
         "test://nothing",
-        "TEST://text",
+        "test://TEXT/",
         "repo://ann/4/5",
         "repo://ann/four",
         "repo://ann/101",

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_roundtrip.auth.scopes import Scopes
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
+from mcp_roundtrip.protocol.uri_normal import reference_key
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.resources import Resource, of_kind
@@ -69,12 +70,13 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
     owners: dict[str, str] = {}
     for owner, owned in features.items():
         for name, feature in owned.items():
-            if name in owners:
+            key = reference_key(name) if feature.kind == "resource" else name
+            if key in owners:
                 raise CatalogError(
-                    f"{feature.kind} {name!r} is registered by {owners[name]!r} and by {owner!r}: "
+                    f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "
                     "behind one front door a name belongs to one function"
                 )
-            owners[name] = owner
+            owners[key] = owner
             task = {"task": feature.task} if feature.task else {}
             scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
             yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}

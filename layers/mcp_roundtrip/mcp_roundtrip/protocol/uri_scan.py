@@ -6,58 +6,38 @@ the end. Then one walk from the start follows those notes: nothing is tried twic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-Units: TypeAlias = Sequence[str]
-"""A URI cut into characters and whole percent-encoded bytes, so that no boundary falls inside one."""
-
-_STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
-_ENCODED: Final = re.compile(r"%..|[^\x00-\x7f]")
-_UNIT: Final = re.compile(r"%..|.", re.DOTALL)
-
-
-def units_of(text: str) -> Units:
-    """`text` in the normal form of RFC 3986 §6.2.2.1: `%2f` is `%2F`, and what is not ASCII is encoded.
-
-    Raises ValueError for characters that no URI has, half of a surrogate pair among them, and for a percent
-    sign without two digits.
-    """
-    if forbidden := _FORBIDDEN.search(text):
-        raise ValueError(f"{forbidden[0]!r} cannot stand in a URI")
-    if _STRAY_PERCENT.search(text):
-        raise ValueError("a percent sign is not followed by two hexadecimal digits")
-    return _UNIT.findall(_ENCODED.sub(_normal, text))
-
-
-def _normal(found: re.Match[str]) -> str:
-    return found[0].upper() if found[0][0] == "%" else "".join(f"%{byte:02X}" for byte in found[0].encode())
-
-
-def decode(units: Iterable[str]) -> str:
-    """The text that `units` encode. Raises ValueError (UnicodeDecodeError) when it is not UTF-8."""
-    return b"".join(bytes.fromhex(unit[1:]) if len(unit) == 3 else unit.encode() for unit in units).decode()
+from mcp_roundtrip.protocol.uri_normal import UNRESERVED, NormalUri, Units, decode, fold, units_of
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Exactly these units."""
+    """Exactly these units; in the scheme and the authority of a URI in any case."""
 
     units: tuple[str, ...]
+    folded: tuple[str, ...] = field(init=False)
 
-    def begins(self, units: Units) -> bool:
-        return tuple(units[: len(self.units)]) == self.units
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", tuple(map(fold, self.units)))
 
-    def leaps(self, units: Units, ends: Iterable[int]) -> dict[int, int]:
+    def is_at(self, start: int, uri: NormalUri) -> bool:
+        here = tuple(uri.units[start : start + len(self.units)])
+        without_case = max(0, uri.folded - start)
+        return here == self.folded[:without_case] + self.units[without_case:]
+
+    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
         size = len(self.units)
         starts = ((end - size, end) for end in ends if end >= size)
-        return {start: end for start, end in starts if tuple(units[start:end]) == self.units}
+        return {start: end for start, end in starts if self.is_at(start, uri)}
 
     def read(self, units: Units) -> dict[str, str]:
         return {}
+
+    def rank(self, units: Units) -> tuple[int, int]:
+        return len(self.units), 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +48,8 @@ class Value:
     characters: frozenset[str]
     at_least: int
 
-    def leaps(self, units: Units, ends: Iterable[int]) -> dict[int, int]:
-        ends = set(ends)
+    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
+        units, ends = uri.units, set(ends)
         leaps = {}
         furthest = None
         for start in range(len(units), -1, -1):
@@ -84,6 +64,9 @@ class Value:
     def read(self, units: Units) -> dict[str, str]:
         return {self.name: decode(units)}
 
+    def rank(self, units: Units) -> tuple[int, int]:
+        return 0, 0 if self.characters <= _ENCODED_VALUE else -1
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -94,8 +77,8 @@ class Query:
 
     names: Mapping[str, frozenset[str]]
 
-    def leaps(self, units: Units, ends: Iterable[int]) -> dict[int, int]:
-        ends = set(ends)
+    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
+        units, ends = uri.units, set(ends)
         leaps = {}
         end = len(units)
         for start in range(len(units), -1, -1):
@@ -118,6 +101,11 @@ class Query:
             values[name] = decode(units_of(value))
         return values
 
+    def rank(self, units: Units) -> tuple[int, int]:
+        """The opening, and each parameter's name with its `=` and `&`, are as good as literal text."""
+        parameters = "".join(units).split("&") if units else []
+        return sum(len(parameter.partition("=")[0]) + 1 for parameter in parameters), 0
+
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
@@ -128,14 +116,29 @@ class Maybe:
 
 Part: TypeAlias = Literal | Value | Query | Maybe
 
+_ENCODED_VALUE = UNRESERVED | {"%"}
 
-def scan(parts: Sequence[Part], units: Units) -> dict[str, str] | None:
-    """The values of a URI that is `parts` from its start to its end, or None.
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a URI fits a template: the `values` of the variables, and a `rank` to compare with other templates.
+
+    The rank is the number of units that are the template's own text, and then, negative, the number of
+    variables that take reserved characters: of two templates, the one with the higher rank is more specific.
+    """
+
+    values: dict[str, str]
+    rank: tuple[int, int]
+
+
+def scan(parts: Sequence[Part], uri: NormalUri) -> Fit | None:
+    """How a URI that is `parts` from its start to its end fits them, or None.
 
     Raises ValueError when a value is not encoded UTF-8 or a query has wrong parameters.
     """
-    if parts and isinstance(opening := parts[0], Literal) and not opening.begins(units):
+    if parts and isinstance(opening := parts[0], Literal) and not opening.is_at(0, uri):
         return None  # most templates of a server, for any one URI
+    units = uri.units
     leaps: list[dict[int, tuple[int, int]]] = [
         {} for _ in parts
     ]  # [part][position] -> next part and position
@@ -147,15 +150,13 @@ def scan(parts: Sequence[Part], units: Units) -> dict[str, str] | None:
             absent = {position: (beyond, position) for position in leaps[beyond]}
             leaps[index] = absent | {position: (index + 1, position) for position in after}
         else:
-            leaps[index] = {start: (index + 1, end) for start, end in part.leaps(units, after).items()}
-    return _walk(parts, units, leaps)
+            leaps[index] = {start: (index + 1, end) for start, end in part.leaps(uri, after).items()}
+    return _walk(parts, uri.spelled, leaps)
 
 
-def _walk(
-    parts: Sequence[Part], units: Units, leaps: Sequence[Mapping[int, tuple[int, int]]]
-) -> dict[str, str] | None:
+def _walk(parts: Sequence[Part], units: Units, leaps: Sequence[Mapping[int, tuple[int, int]]]) -> Fit | None:
     values: dict[str, str] = {}
-    index = position = 0
+    index = position = literal = reserved = 0
     if position not in leaps[index]:
         return None
     while index < len(parts):
@@ -163,4 +164,6 @@ def _walk(
         index, position = leaps[index][start]
         if not isinstance(part, Maybe):
             values |= part.read(units[start:position])
-    return values
+            rank = part.rank(units[start:position])
+            literal, reserved = literal + rank[0], reserved + rank[1]
+    return Fit(values, (literal, reserved))

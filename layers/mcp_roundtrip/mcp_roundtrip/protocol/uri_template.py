@@ -10,8 +10,10 @@ The RFC defines expansion only (§1.4), so what a URI leaves open is settled her
   client need not encode in a query, such as a slash; a plus sign is a plus sign.
 - `{+path}` and `{#f}` hold any character of a URI but the `;`, `?`, `&` or `#` that opens a later expression.
 
-A value comes back decoded: `..` or a slash in it may have been `%2E%2E` or `%2F`. Check it before it names
-a file.
+URIs are compared in normal form (`uri_normal`), so every spelling of a URI fits the same templates.
+
+A value comes back decoded: a slash in it may have been `%2F`, and `../x` may have been `..%2Fx`. Check it
+before it names a file.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri_scan import Literal, Maybe, Part, Query, Units, Value, scan, units_of
+from mcp_roundtrip.protocol.uri_normal import UNRESERVED, NormalUri, normal_uri, units_of
+from mcp_roundtrip.protocol.uri_scan import Fit, Literal, Maybe, Part, Query, Value, scan
 
 T = TypeVar("T")
 
@@ -34,7 +37,7 @@ _OPENING: Final = "#./"
 _DELIMITERS: Final = ";?&#"
 _RESERVED_OPERATORS: Final = "=,!@|"  # §2.2
 
-_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%")
+_UNRESERVED: Final = UNRESERVED | {"%"}
 _ANY: Final = _UNRESERVED | frozenset(":/?#[]@!$&'()*+,;=")
 
 
@@ -65,7 +68,14 @@ class UriTemplate:
             raise _refused(text, f"the variable {repeated[0]!r} is there twice")
         _check_neighbours(text, pieces)
         parts = [part for index in range(len(pieces)) for part in _parts(pieces, index)]
-        return cls(text, names, tuple(parts))
+        template = cls(text, names, tuple(parts))
+        if template.match("".join(map(_expanded, pieces))) is None:
+            raise _refused(
+                text,
+                "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) has this form: leave out '.' and '..' "
+                "segments and, with http and https, a default port, and write '/' for an empty path",
+            )
+        return template
 
     @property
     def is_static(self) -> bool:
@@ -74,30 +84,48 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The decoded values of the variables that `uri` holds, or None unless all of `uri` fits."""
-        match = first_match([(self, None)], uri)
-        return None if match is None else match[1]
-
-    def _read(self, units: Units) -> dict[str, str] | None:
         try:
-            return scan(self._parts, units)
+            fit = self._fit(normal_uri(uri))
+        except ValueError:  # a stray percent sign, a character that no URI has
+            return None
+        return None if fit is None else fit.values
+
+    def _fit(self, uri: NormalUri) -> Fit | None:
+        try:
+            return scan(self._parts, uri)
         except ValueError:  # bytes that are not UTF-8, a parameter too many
             return None
 
 
-def first_match(candidates: Iterable[tuple[UriTemplate, T]], uri: str) -> tuple[T, dict[str, str]] | None:
-    """What stands beside the first template that `uri` fits, and the values of its variables.
+class UriIndex(Generic[T]):
+    """Finds what a URI means among URIs and URI templates, however it is spelled."""
 
-    The URI is cut into its units once, and a template whose opening text it lacks costs next to nothing.
-    """
-    try:
-        units = units_of(uri)
-    except ValueError:  # a stray percent sign, a character that no URI has
-        return None
-    for template, candidate in candidates:
-        values = template._read(units)
-        if values is not None:
-            return candidate, values
-    return None
+    def __init__(self, entries: Iterable[tuple[UriTemplate, T]]) -> None:
+        self._static: dict[str, T] = {}
+        self._templates: list[tuple[UriTemplate, T]] = []
+        for template, item in entries:
+            if template.is_static:
+                self._static.setdefault(normal_uri(template.text).key, item)
+            else:
+                self._templates.append((template, item))
+
+    def find(self, uri: str) -> list[tuple[T, dict[str, str]]]:
+        """What stands for this URI, with the values of its variables; nothing for a URI of none.
+
+        A URI of its own goes before templates, and of these the most specific ones count. Several are equally
+        specific if each has as much literal text: then the first one that was declared comes first.
+        """
+        try:
+            normal = normal_uri(uri)
+        except ValueError:  # as above
+            return []
+        if (item := self._static.get(normal.key)) is not None:
+            return [(item, {})]
+        fits = [
+            (fit, item) for template, item in self._templates if (fit := template._fit(normal)) is not None
+        ]
+        highest = max((fit.rank for fit, _ in fits), default=(0, 0))
+        return [(item, fit.values) for fit, item in fits if fit.rank == highest]
 
 
 def _refused(text: str, problem: str) -> DefinitionError:
@@ -144,6 +172,15 @@ def _check_name(text: str, name: str) -> None:
 
 def _expressions(pieces: Sequence[_Piece]) -> Iterator[_Expression]:
     return (piece for piece in pieces if isinstance(piece, _Expression))
+
+
+def _expanded(piece: _Piece) -> str:
+    """A piece of a URI of the template, with `x` as the value of every variable."""
+    if isinstance(piece, str):
+        return piece
+    named = piece.operator in (";", "?", "&")
+    values = _SEPARATORS[piece.operator].join(f"{name}=x" if named else "x" for name in piece.names)
+    return values if piece.operator in ("", "+") else piece.operator + values
 
 
 def _adjoining(pieces: Sequence[_Piece]) -> list[_Expression]:

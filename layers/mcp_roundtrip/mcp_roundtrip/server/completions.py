@@ -105,7 +105,7 @@ class CompletionServer:
 
     def _complete(self, exchange: Exchange) -> Reply:
         params = exchange.route.params
-        reference, (argument, value) = reference_of(params), _argument(params)
+        reference, (argument, value) = self._known(reference_of(params)), _argument(params)
         parameters = self._feature(reference, exchange).parameters
         if argument not in parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
@@ -121,6 +121,15 @@ class CompletionServer:
             raise internal_error(exchange.invocation.correlation_id) from error
         server_info = self.facts.info_for(exchange.invocation)
         return Reply(results.complete(server_info, completion=_wire(found)))
+
+    def _known(self, reference: Reference) -> Reference:
+        """The reference as it was registered, if this is another spelling of a resource's URI or template."""
+        kind, name = reference
+        if kind == "prompt" or reference in self.features:
+            return reference
+        from mcp_roundtrip.protocol.uri_normal import equivalent  # clients repeat what lists contain
+
+        return kind, equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
 
     def _feature(self, reference: Reference, exchange: Exchange) -> Completable:
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")

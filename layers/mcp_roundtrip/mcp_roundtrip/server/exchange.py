@@ -116,10 +116,15 @@ AnyGuarded = TypeVar("AnyGuarded", bound=Guarded)
 
 
 def authorize(
-    facts: ServerFacts, item: AnyGuarded | None, exchange: Exchange, unknown: ProtocolError
+    facts: ServerFacts,
+    item: AnyGuarded | None,
+    exchange: Exchange,
+    unknown: ProtocolError,
+    scopes: Sequence[str] | None = None,
 ) -> AnyGuarded:
     """The item. Raises `unknown` where there is none that the caller may know of, and InsufficientScope.
 
+    `scopes` are needed instead of the item's own if other items stand for the same request.
     To be called with what the request means. To look among what the caller may call alone would let it have
     a feature that is meant for something else.
     """
@@ -127,8 +132,9 @@ def authorize(
         if exchange.invocation.forwarded.definition is not None:  # the front door lists it
             exchange.ports.observer.record("catalog_drift", method=exchange.route.method)
         raise unknown
-    if not facts.permits(item.scopes, exchange):
-        raise unknown if facts.hides(exchange) else InsufficientScope(item.scopes)
+    needed = item.scopes if scopes is None else scopes
+    if not facts.permits(needed, exchange):
+        raise unknown if facts.hides(exchange) else InsufficientScope(needed)
     return item
 
 

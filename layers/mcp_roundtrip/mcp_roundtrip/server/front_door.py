@@ -54,7 +54,7 @@ from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.protocol.uri_template import UriTemplate
+    from mcp_roundtrip.protocol.uri_template import UriIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,26 +200,26 @@ class FrontDoor:
         return found
 
     def _resource(self, uri: str, exchange: Exchange) -> Listed:
-        from mcp_roundtrip.protocol.uri_template import first_match
-        from mcp_roundtrip.server.resources import not_found
+        from mcp_roundtrip.server.resources import find_authorized
 
-        meant = self.catalog.resources.get(uri)
-        if meant is None and (match := first_match(self._templates, uri)) is not None:
-            meant = match[0]
-        return authorize(self._facts, meant, exchange, not_found(uri))
+        return find_authorized(self._facts, self._index, uri, exchange)[0]
 
     @cached_property
-    def _templates(self) -> list[tuple[UriTemplate, Listed]]:
-        from mcp_roundtrip.protocol.uri_template import UriTemplate
+    def _index(self) -> UriIndex[Listed]:
+        from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 
-        return [(UriTemplate.parse(text), listed) for text, listed in self.catalog.templates.items()]
+        entries = {**self.catalog.resources, **self.catalog.templates}
+        return UriIndex((UriTemplate.parse(text), listed) for text, listed in entries.items())
 
     def _referred(self, kind: str, name: str, exchange: Exchange) -> Listed:
-        catalog = self.catalog
-        among = (catalog.prompts,) if kind == "prompt" else (catalog.templates, catalog.resources)
-        meant = next((items[name] for items in among if name in items), None)
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
-        return authorize(self._facts, meant, exchange, unknown)
+        items = self.catalog.prompts
+        if kind == "resource":
+            from mcp_roundtrip.protocol.uri_normal import equivalent
+
+            items = {**self.catalog.resources, **self.catalog.templates}
+            name = equivalent(name, items)
+        return authorize(self._facts, items.get(name), exchange, unknown)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era

@@ -41,6 +41,7 @@ class Registry:
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
+        self._spellings: dict[str, str] = {}
         self.completers: dict[tuple[Reference, str], Completer] = {}
 
     def check_definitions(self) -> None:
@@ -220,6 +221,7 @@ class Registry:
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
+            from mcp_roundtrip.protocol.uri_normal import reference_key
             from mcp_roundtrip.protocol.uri_template import UriTemplate
             from mcp_roundtrip.server.resources import Resource  # servers without resources do without it
 
@@ -235,8 +237,12 @@ class Registry:
                 extra,
                 scopes=scopes_of(scopes),
             )
-            if uri in self.resources:
-                raise DefinitionError(f"resource {uri!r} is registered twice; give one of them another URI")
+            registered = self._spellings.setdefault(reference_key(uri), uri)
+            if registered in self.resources:
+                raise DefinitionError(
+                    f"resource {uri!r} is registered twice, first as {registered!r}; "
+                    "give one of them another URI"
+                )
             self.resources[uri] = resource
             return function
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NoReturn
 
 from mcp_roundtrip.errors import (
@@ -19,11 +20,12 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import Path
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
-from mcp_roundtrip.protocol.uri_template import UriTemplate, first_match
+from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.contents import contents
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Inputs, Reply
 from mcp_roundtrip.server.exchange import (
+    AnyGuarded,
     Exchange,
     Handler,
     ServerFacts,
@@ -113,7 +115,7 @@ def not_found(uri: str) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, NOT_FOUND, {"uri": uri})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the index is made at the first read
 class ResourceServer:
     """The lists of resources and templates, and `resources/read`, over resources by URI or template."""
 
@@ -128,6 +130,10 @@ class ResourceServer:
             RESOURCES_READ: self._read,
         }
 
+    @cached_property
+    def _index(self) -> UriIndex[Resource]:
+        return UriIndex((each.template, each) for each in self.resources.values())
+
     def _list(self, exchange: Exchange) -> Reply:
         return listed(self.facts, "resources", of_kind(self.resources, is_static=True), exchange)
 
@@ -138,8 +144,7 @@ class ResourceServer:
         params = exchange.route.params
         inputs = Inputs.read({name: value for name, value in params.items() if name != "arguments"})
         uri = uri_of(params)
-        resource, variables = found(self.resources, uri)
-        authorize(self.facts, resource, exchange, not_found(uri))
+        resource, variables = find_authorized(self.facts, self._index, uri, exchange)
         inputs = replace(inputs, arguments=variables)
         return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
 
@@ -158,13 +163,15 @@ def uri_of(params: Mapping[str, Any]) -> str:
     return uri
 
 
-def found(resources: Mapping[str, Resource], uri: str) -> tuple[Resource, dict[str, str]]:
-    """The resource of this URI, or the first template that has it, and its variables. Raises -32602."""
-    exact = resources.get(uri)
-    if exact is not None and exact.template.is_static:
-        return exact, {}
-    templates = ((each.template, each) for each in resources.values() if not each.template.is_static)
-    match = first_match(templates, uri)
-    if match is None:
-        raise not_found(uri)
-    return match
+def find_authorized(
+    facts: ServerFacts, index: UriIndex[AnyGuarded], uri: str, exchange: Exchange
+) -> tuple[AnyGuarded, dict[str, str]]:
+    """What this URI means in any of its spellings, and the values of its variables.
+
+    Where several templates fit equally well the first one counts, and the caller needs the scopes of all of
+    them: an open one yields nothing that another one protects. Raises -32602 and InsufficientScope.
+    """
+    fitting = index.find(uri)
+    item, variables = fitting[0] if fitting else (None, {})
+    scopes = tuple(dict.fromkeys(scope for each, _ in fitting for scope in each.scopes))
+    return authorize(facts, item, exchange, not_found(uri), scopes), variables

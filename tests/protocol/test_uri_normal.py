@@ -1,0 +1,127 @@
+"""Equivalent spellings of a URI have one normal form, and different URIs have different ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.protocol.uri_normal import equivalent, normal_uri, reference_key
+from support.uris import spellings
+
+EQUIVALENT = [
+    # RFC 3986 §6.2.2, §6.2.2.1 to §6.2.2.3, §6.2.3
+    ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/./b/../b/%63/%7bfoo%7d"),
+    ("http://www.example.com/", "HTTP://www.EXAMPLE.com/"),
+    ("http://example.com/%7Esmith", "http://example.com/~smith"),
+    ("http://example.com", "http://example.com/"),
+    ("http://example.com:/", "http://example.com:80/"),
+    ("https://example.com:443?q", "https://EXAMPLE.com/?q"),
+    ("https://Ada@EXAMPLE.com/", "https://Ada@example.com:443/"),
+    # §5.2.4
+    ("mid://h/content=5/../6", "mid://h/6"),
+    ("x://h/a/b/c/./../../g", "x://h/a/g"),
+    ("x://h/..", "x://h/"),
+    ("x://h/../..//a", "x://h//a"),
+    ("x://h/a//../b", "x://h/a/b"),
+    ("x://h/a/.", "x://h/a/"),
+    ("file:///a/%2e%2E/b", "file:///b"),
+    ("x:/a/../b", "x:/b"),
+    # RFC 3987 §3.1
+    ("x://h/é", "x://h/%c3%A9"),
+    ("docs://pl%61n", "docs://plan"),
+    ("docs://PLAN", "docs://plan"),
+    ("docs://pl%41n", "docs://plan"),
+    ("docs://pl%C3%A9", "DOCS://PL%c3%a9"),
+]
+
+DIFFERENT = [
+    ("docs://h/plan", "docs://h/PLAN"),
+    ("docs://h?Q", "docs://h?q"),
+    ("docs://h#F", "docs://h#f"),
+    ("docs://h/a%2Fb", "docs://h/a/b"),
+    ("docs://h/%2561", "docs://h/%61"),
+    ("docs://h/%2E%2E%2Fa", "docs://h/../a"),
+    ("docs://h?a/../b", "docs://h?b"),
+    ("docs://h", "docs://h/"),
+    ("docs://h:80/", "docs://h/"),
+    ("http://h:8080/", "http://h/"),
+    ("https://h:80/", "https://h/"),
+    ("docs://h?", "docs://h"),
+    ("docs://h#", "docs://h"),
+    ("docs:plan", "docs://plan"),
+    ("urn:a/../b", "urn:b"),
+    ("x:/.//h/a", "x://h/a"),
+    ("x:/a/..//h", "x://h"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), EQUIVALENT)
+def test_equivalent_uris_have_one_normal_form(one: str, other: str) -> None:
+    assert normal_uri(one).key == normal_uri(other).key
+    assert reference_key(one) == reference_key(other)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_different_uris_have_different_ones(one: str, other: str) -> None:
+    assert normal_uri(one).key != normal_uri(other).key
+
+
+@given(st.text("aZ%4eE2F./:?#@é[]{ ", max_size=16).map("x:".__add__) | st.text(max_size=12))
+def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
+    try:
+        normal = normal_uri(text)
+    except ValueError:
+        return
+    assert normal_uri(normal.key) == normal_uri("".join(normal_uri(normal.key).units))
+    assert normal_uri(normal.key).key == normal.key
+    assert normal_uri("".join(normal.spelled)) == normal
+    assert len(normal.units) == len(normal.spelled)
+    assert [unit.lower() for unit in normal.units] == [unit.lower() for unit in normal.spelled]
+
+
+URIS = [
+    "docs://plan",
+    "file:///secret/key~1",
+    "https://docs.example/",
+    "repo://Ann/4?state=open#é",
+    "x://h/a%2Fb//c",
+]
+
+
+@pytest.mark.parametrize("uri", URIS)
+@given(data=st.data())
+def test_every_spelling_has_the_normal_form_of_its_uri(uri: str, data: st.DataObject) -> None:
+    assert normal_uri(data.draw(spellings(uri))).key == normal_uri(uri).key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("docs://{name}", "DOCS://{name}"),
+        ("docs://Plan/{id}", "docs://pl%61n/{id}"),
+        ("docs://{Owner}.Example/{Id}", "docs://{Owner}.example/{Id}"),
+        ("docs://h/é/{id}", "docs://h/%c3%A9/{id}"),
+    ],
+)
+def test_templates_have_equivalent_spellings_too(one: str, other: str) -> None:
+    assert reference_key(one) == reference_key(other)
+    assert equivalent(other, ["docs://other", one]) == one
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("docs://{name}", "docs://{Name}"),
+        ("docs://h/P{id}", "docs://h/p{id}"),
+        ("docs://{+path}P", "docs://{+path}/P"),
+    ],
+)
+def test_templates_of_other_variables_are_other_templates(one: str, other: str) -> None:
+    assert reference_key(one) != reference_key(other)
+    assert equivalent(other, [one]) == other
+
+
+@given(st.text("aA%4{}:/?é\ud800", max_size=12))
+def test_any_text_is_a_reference_to_something_or_to_nothing(text: str) -> None:
+    assert equivalent(text, ["docs://plan"]) in (text, "docs://plan")

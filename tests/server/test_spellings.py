@@ -1,0 +1,260 @@
+"""A URI means one resource, with one set of scopes and one value, however a client spells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_roundtrip import DefinitionError, FrontDoor, Server
+from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.local.catalog import CatalogError, contents
+from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.testing.environment import make_ports
+from support.messages import headers, message
+from support.uris import spelled, spellings
+
+ADMIN = "admin"
+
+
+def add(server: Server, template: str, scopes: Sequence[str] = ()) -> None:
+    """A resource whose text says by which template it was found, and with which values."""
+    names = UriTemplate.parse(template).variables
+
+    def show(**values: str) -> str:
+        return " ".join([template, *(f"{name}={values[name]}" for name in names if values[name])])
+
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, default="", annotation=str) for name in names]
+    vars(show)["__signature__"] = Signature(parameters)
+    show.__annotations__ = dict.fromkeys(names, str)
+    server.resource(template, scopes=scopes)(show)
+
+
+def documents(*, hide_unauthorized: bool = False) -> Server:
+    """Open templates that are registered first, and closed resources that fit them, too."""
+    server = Server("documents", hide_unauthorized=hide_unauthorized)
+    add(server, "docs://{name}")
+    add(server, "docs://{name}/{page}")
+    add(server, "file:///{+path}")
+    add(server, "https://{host}{/page}{?q}")
+    add(server, "notes://{name}.Example/{page}")
+    add(server, "docs://plan", [ADMIN])
+    add(server, "docs://Plans/{number}", [ADMIN])
+    add(server, "file:///secret/{name}{?version}", [ADMIN])
+    add(server, "https://docs.example/", [ADMIN])
+    server.completion("docs://Plans/{number}", "number")(lambda typed: ["7"])
+    return server
+
+
+AUTH = Authenticator(AuthMode.JWT)
+FORWARDED = {"owner": "asked"}
+PORTS = make_ports(auth=AUTH, authorization_server="https://id.test", forward=lambda *_: FORWARDED)
+SERVER, HIDING = documents(), documents(hide_unauthorized=True)
+
+
+def answer(endpoint: Endpoint, body: dict[str, Any], scope: str) -> HttpResponse:
+    claims = {"iss": "https://id.test", "sub": "alice", "scope": scope}
+    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
+    return endpoint.respond(request, PORTS, Invocation("id", 1e18))
+
+
+def send(endpoint: Endpoint, body: dict[str, Any], scope: str) -> tuple[int, Any]:
+    response = answer(endpoint, body, scope)
+    return response.status, response.raw or json.loads(response.body)
+
+
+def read(endpoint: Endpoint, uri: str, scope: str = ADMIN) -> str:
+    """The text of the contents; "refused" or "unknown" where there are none."""
+    status, sent = send(endpoint, message("resources/read", uri=uri), scope)
+    if "error" in sent:
+        return {403: "refused", 400: "unknown"}[status]
+    return str(sent["result"]["contents"][0]["text"])
+
+
+CLOSED = {
+    "docs://plan": "docs://plan",
+    "docs://plans/7": "docs://Plans/{number} number=7",
+    "docs://plans/%C3%A9%25%2F%2561": "docs://Plans/{number} number=é%/%61",
+    "file:///secret/key": "file:///secret/{name}{?version} name=key",
+    "file:///secret/a%20b?version=%7E1": "file:///secret/{name}{?version} name=a b version=~1",
+    "https://docs.example/": "https://docs.example/",
+}
+
+
+@pytest.mark.parametrize("uri", CLOSED)
+@given(data=st.data())
+def test_a_closed_resource_is_closed_in_every_spelling_and_has_one_value(
+    uri: str, data: st.DataObject
+) -> None:
+    spelling = data.draw(spellings(uri))
+    assert read(SERVER.endpoint, spelling) == CLOSED[uri]
+    assert read(SERVER.endpoint, spelling, scope="") == "refused"
+    assert read(HIDING.endpoint, spelling, scope="") == "unknown"
+
+
+OPEN = {
+    "docs://other/page": "docs://{name}/{page} name=other page=page",
+    "file:///public/x~y": "file:///{+path} path=public/x~y",
+    "https://site.example/a?q=1": "https://{host}{/page}{?q} host=site.example page=a q=1",
+}
+
+
+@pytest.mark.parametrize("uri", OPEN)
+@given(data=st.data())
+def test_an_open_resource_has_one_value_in_every_spelling(uri: str, data: st.DataObject) -> None:
+    spelling = data.draw(spellings(uri, folds_host=not uri.startswith("docs")))
+    assert read(SERVER.endpoint, spelling, scope="") == OPEN[uri]
+
+
+def test_a_variable_in_the_place_of_a_host_keeps_its_case_and_text_beside_it_has_none() -> None:
+    note = "notes://{name}.Example/{page} name=Ada page=A"
+    assert read(SERVER.endpoint, "NOTES://Ada.EXAMPLE/A") == note
+    assert read(SERVER.endpoint, "notes://%41da.example/A") == note
+    assert read(SERVER.endpoint, "docs://Ada") == "docs://{name} name=Ada"
+    site = "https://{host}{/page}{?q} host=site.example"
+    assert read(SERVER.endpoint, "HTTPS://Site.Example:443") == site
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("file:///x/../secret/key", CLOSED["file:///secret/key"]),
+        ("file:///public/%2E%2E/secret/key", CLOSED["file:///secret/key"]),
+        ("file:///public/..%2Fsecret/key", "file:///{+path} path=public/../secret/key"),
+        ("docs://a/../..", "unknown"),
+    ],
+)
+def test_dot_segments_lead_where_the_rfc_says(uri: str, text: str) -> None:
+    assert read(SERVER.endpoint, uri) == text
+
+
+@given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))
+def test_completions_know_a_template_in_every_spelling(name: str, plans: str) -> None:
+    for reference in (f"docs://{plans}/{{number}}", f"DOCS://{plans}/{{number}}"):
+        asked = message(
+            "completion/complete",
+            ref={"type": "ref/resource", "uri": reference},
+            argument={"name": "number", "value": ""},
+        )
+        assert send(SERVER.endpoint, asked, ADMIN)[1]["result"]["completion"]["values"] == ["7"]
+        assert send(SERVER.endpoint, asked, "")[0] == 403
+        assert send(HIDING.endpoint, asked, "")[1]["error"]["code"] == -32602
+
+
+# -- a front door ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Endpoint:
+    catalog = tmp_path_factory.mktemp("door") / "catalog.json"
+    catalog.write_text(json.dumps(contents({"documents": SERVER})))
+    return FrontDoor("one", Path(catalog)).endpoint
+
+
+@pytest.mark.parametrize("uri", CLOSED | OPEN)
+@settings(max_examples=50)
+@given(data=st.data())
+def test_a_front_door_and_its_owner_agree_about_every_spelling(
+    uri: str, data: st.DataObject, door: Endpoint
+) -> None:
+    spelling = data.draw(spellings(uri))
+    for scope in (ADMIN, ""):
+        status, sent = send(door, message("resources/read", uri=spelling), scope)
+        allowed = read(SERVER.endpoint, spelling, scope) != "refused"
+        assert (sent == FORWARDED) is allowed
+        assert (status == 403) is not allowed
+
+
+def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -> None:
+    asked = message(
+        "completion/complete",
+        ref={"type": "ref/resource", "uri": "DOCS://pl%61ns/{number}"},
+        argument={"name": "number", "value": ""},
+    )
+    assert send(door, asked, ADMIN)[1] == FORWARDED
+    assert send(door, asked, "")[0] == 403
+
+
+# -- which template counts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed_first", [True, False])
+@pytest.mark.parametrize(
+    ("broad", "narrow", "uri"),
+    [
+        ("x://{+all}", "x://{id}", "x://a"),
+        ("x://{id}", "x://a{id}", "x://ab"),
+        ("x://{+all}", "x://h/{id}{?q}", "x://h/a?q=1"),
+        ("x://h{+rest}", "x://h{?q}", "x://h?q=1"),
+        ("x://{+all}", "x://{a}/{b}", "x://a/b"),
+        ("x://h{/a,b}", "x://h/{a}/b", "x://h/a/b"),
+        ("x://h/{a}{.b}{.c}", "x://h/{a}.txt", "x://h/a.txt"),
+    ],
+)
+def test_of_two_templates_the_more_specific_one_counts_with_its_scopes(
+    broad: str, narrow: str, uri: str, closed_first: bool
+) -> None:
+    for closed in (broad, narrow):
+        server = Server("x")
+        for template in sorted((broad, narrow), key=lambda each: (each == closed) is not closed_first):
+            add(server, template, [ADMIN] if template == closed else [])
+        assert read(server.endpoint, uri).split()[0] == narrow
+        assert (read(server.endpoint, uri, scope="") == "refused") is (closed == narrow)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "uri"),
+    [
+        ("x://{a}/b", "x://a/{b}", "x://a/b"),
+        ("x://h{?q}", "x://h{?q,r}", "x://h?q=1"),
+        ("x://h/{a}", "x://h/{b}", "x://h/1"),
+        ("x://h{/a}", "x://h{/a,b}", "x://h"),
+    ],
+)
+def test_of_equally_specific_templates_the_first_counts_with_the_scopes_of_all(
+    one: str, other: str, uri: str
+) -> None:
+    for first, second in ((one, other), (other, one)):
+        server = Server("x")
+        add(server, first, ["a"])
+        add(server, second, ["b", "a"])
+        assert read(server.endpoint, uri, scope="a b").split()[0] == first
+        assert [read(server.endpoint, uri, scope=scope) for scope in ("a", "b", "")] == ["refused"] * 3
+        body = message("resources/read", uri=uri)
+        request = HttpRequest(
+            "POST", headers(body), json.dumps(body), {"jwt": {"claims": {"iss": "i", "sub": "s"}}}
+        )
+        refused = server.endpoint.respond(request, PORTS, Invocation("id", 1e18))
+        assert 'scope="a b"' in refused.headers["www-authenticate"]
+
+
+# -- definitions ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("one", "other"), [("docs://plan", "DOCS://pl%61n"), ("docs://{a}", "Docs://{a}")])
+def test_two_spellings_of_one_uri_are_one_resource(one: str, other: str) -> None:
+    server = Server("x")
+    add(server, one)
+    with pytest.raises(DefinitionError, match="registered twice"):
+        add(server, other)
+    another = Server("y")
+    add(another, other)
+    with pytest.raises(CatalogError, match="belongs to one function"):
+        contents({"x": server, "y": another})
+
+
+@pytest.mark.parametrize(
+    "template", ["x://h/../{a}", "x://h/./{a}", "http://h:80/{a}", "https://h{?q}", "x://h/%2e/{a}"]
+)
+def test_a_template_that_no_uri_in_normal_form_has_is_refused_with_what_to_write(template: str) -> None:
+    with pytest.raises(DefinitionError, match="leave out"):
+        add(Server("x"), template)
