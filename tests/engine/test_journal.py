@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mcp_roundtrip import Context
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.engine.outcome import NeedsInput
+from mcp_roundtrip.errors import Drift, StateRejected
+from support.passes import Passes, error
 
 
 def test_empty_members_do_not_travel() -> None:
@@ -19,7 +27,9 @@ def test_an_entry_travels_as_a_short_row() -> None:
     assert journal.to_json()["j"] == [["a", "s", 1], ["b", "a", {}, "m", "f"]]
 
 
-@pytest.mark.parametrize("data", [None, [], {}, {"v": 2, "id": "x"}, {"v": "1", "id": "x"}])
+@pytest.mark.parametrize(
+    "data", [None, [], {}, {"v": 2, "id": "x"}, {"v": "1", "id": "x"}, {"v": True, "id": "x"}]
+)
 def test_another_versions_state_is_refused(data: Any) -> None:
     with pytest.raises(StateRejected):
         Journal.from_json(data)
@@ -31,3 +41,120 @@ def test_a_fingerprint_says_what_changed() -> None:
     assert one.changes(Fingerprint("n", "f")) == "message"
     assert "form" in one.changes(Fingerprint("m", "g"))
     assert one.changes(Fingerprint("n", "g")).startswith("message and form")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def everything(ctx: Context) -> Any:
+    """Uses every kind of entry that a state holds."""
+    ctx.now("now")
+    ctx.uuid("uuid")
+    ctx.random("random")
+    ctx.signed_link("link", "https://x.test")
+    ctx.idempotency_key("key")
+    ctx.step("step", int)
+    ctx.elicit("default", "Default?", int, default=3)
+    ctx.sample("answer", "Answer?", max_tokens=1)
+    return ctx.sample("other", "Other?", max_tokens=1)
+
+
+def sealed() -> dict[str, Any]:
+    call = Passes(everything, {"sampling": {}})
+    call()
+    outcome = call(answer={"role": "user", "content": {"type": "text", "text": "x"}, "model": "m"})
+    assert isinstance(outcome, NeedsInput)
+    return outcome.journal.to_json()
+
+
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    yield path
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for name, member in members:
+        yield from places(member, *path, name)
+
+
+SEALED = sealed()
+
+
+def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
+    """The sealed journal with another value at `path`, or with one more there."""
+    if not path:
+        return new
+    whole = json.loads(json.dumps(SEALED))
+    node = whole
+    for name in path[:-1]:
+        node = node[name]
+    last = node[path[-1]]
+    if grow and isinstance(last, list):
+        last.append(new)
+    elif grow and isinstance(last, dict):
+        last["new"] = new
+    else:
+        node[path[-1]] = new
+    return whole
+
+
+@given(st.sampled_from(list(places(SEALED))), JSON, st.booleans())
+def test_a_journal_of_another_form_is_refused_and_no_other_breaks_a_run(
+    path: tuple[Any, ...], new: Any, grow: bool
+) -> None:
+    data = changed(path, new, grow=grow)
+    with suppress(StateRejected):
+        journal = Journal.from_json(data)
+        assert Journal.from_json(journal.to_json()) == journal
+        outcome = Passes(everything, {"sampling": {}}, journal=journal)()
+        # A result or an answer is read where it is used, and there the key is named.
+        assert isinstance(outcome, NeedsInput) or isinstance(error(outcome), Drift)
+
+
+@given(JSON)
+def test_what_is_no_journal_is_refused(data: Any) -> None:
+    with pytest.raises(StateRejected):
+        Journal.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"id": ""},
+        {"id": "\ud800"},
+        {"id": 1},
+        {"j": {}},
+        {"j": [[]]},
+        {"j": [["a", "s"]]},
+        {"j": [["a", "z", 1]]},
+        {"j": [["", "s", 1]]},
+        {"j": [["a", "s", 1], ["a", "s", 2]]},
+        {"j": [["a", "s", 1, "m", "f"]]},
+        {"j": [["a", "a", {}]]},
+        {"j": [["a", "a", {}, "m"]]},
+        {"j": [["a", "n", "now"]]},
+        {"j": [["a", "n", 10**18]]},
+        {"j": [["a", "u", "uuid"]]},
+        {"j": [["a", "r", None]]},
+        {"q": {"a": "mf"}},
+        {"h": []},
+        {"r": -1},
+        {"r": True},
+        {"x": 1},
+    ],
+    ids=str,
+)
+def test_a_malformed_journal_is_refused(members: dict[str, Any]) -> None:
+    run_id = {"id": "x"} if members else {}
+    with pytest.raises(StateRejected) as refused:
+        Journal.from_json({"v": 1, **run_id, **members})
+    assert refused.value.reason == "journal"
+
+
+def test_the_journal_that_the_others_are_made_of_is_accepted() -> None:
+    kinds = {entry.kind for entry in Journal.from_json(SEALED).entries}
+    assert kinds == set(Kind) - {Kind.WAKE, Kind.BEGUN, Kind.FAILED}

@@ -131,14 +131,17 @@ def test_a_pass_without_answers_changes_nothing(program: Program) -> None:
 
 
 FINGERPRINTS = st.builds(Fingerprint, st.text(), st.text())
-ENTRIES = st.builds(Entry, st.text(min_size=1), st.sampled_from(Kind), VALUES, st.none() | FINGERPRINTS)
+KEYS = st.text(min_size=1)
+ENTRIES = st.builds(Entry, KEYS, st.just(Kind.ANSWER), VALUES, FINGERPRINTS) | st.builds(
+    Entry, KEYS, st.just(Kind.STEP), VALUES
+)
 
 
 @given(
     st.builds(
         Journal,
-        run_id=st.text(min_size=1),
-        entries=st.lists(ENTRIES, max_size=5).map(tuple),
+        run_id=st.text(st.characters(codec="ascii"), min_size=1),
+        entries=st.lists(ENTRIES, max_size=5, unique_by=lambda entry: entry.key).map(tuple),
         asked=st.dictionaries(st.text(), FINGERPRINTS, max_size=3),
         held=st.dictionaries(st.text(), VALUES, max_size=3),
     )

@@ -125,7 +125,8 @@ def test_a_triage_of_no_work_item_asks_which_of_those_that_are_not_resolved(play
 
 
 def test_a_triage_of_a_work_item_that_is_not_there_is_refused_and_names_those_there_are(play: Player) -> None:
-    assert "4301" in play.prompt("triage", {"workItemId": "1"}).error["message"]
+    error = play.prompt("triage", {"workItemId": "1"}).error
+    assert (error["code"], "4301" in error["message"]) == (-32602, True)
 
 
 @pytest.mark.parametrize("given", ["first", "4522.5", ""])
@@ -135,7 +136,7 @@ def test_a_triage_of_what_is_no_id_is_invalid_params(play: Player, given: str) -
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
 def test_a_user_who_picks_none_gets_no_prompt(play: Player, refusal: object) -> None:
-    assert play.prompt("triage", work_item=refusal).error["code"] == -32603
+    assert play.prompt("triage", work_item=refusal).error["code"] == -32602
 
 
 def test_a_client_that_cannot_be_asked_has_to_name_the_work_item() -> None:

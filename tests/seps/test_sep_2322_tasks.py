@@ -70,7 +70,7 @@ def fails(ctx: Context) -> str:
 @server.tool(task="required")
 def breaks(ctx: Context) -> str:
     ctx.run_as_task()
-    raise ProtocolError(-32000, "broken", {"part": "x"})
+    raise ProtocolError(-31999, "broken", {"part": "x"})
 
 
 @server.tool(task="optional")
@@ -372,7 +372,7 @@ def test_a_tool_error_fails_the_task_and_is_its_result(world: LegacyWorld) -> No
 def test_a_protocol_error_fails_the_task_and_is_the_response(world: LegacyWorld) -> None:
     task_id = world.ended("breaks")
     assert world.task(task_id)["status"] == "failed"
-    assert world.outcome(task_id)["error"] == {"code": -32000, "message": "broken", "data": {"part": "x"}}
+    assert world.outcome(task_id)["error"] == {"code": -31999, "message": "broken", "data": {"part": "x"}}
 
 
 def test_the_result_is_waited_for(world: LegacyWorld) -> None:

@@ -18,6 +18,7 @@ from mcp_roundtrip import (
     McpHeader,
     PromptMessage,
     ResourceLink,
+    Retry,
     Server,
     ToolError,
 )
@@ -194,21 +195,34 @@ def test_progress_of_a_prompt_precedes_its_messages(play: Player) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("tool error", "No prompt today."), ("bug", "Quote"), ("bad value", "Quote")]
+    ("how", "code", "said"),
+    [("tool error", -32602, "No prompt today."), ("bug", -32603, "Quote"), ("bad value", -32603, "Quote")],
 )
-def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
-    play: Player, how: str, said: str
+def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(
+    play: Player, how: str, code: int, said: str
 ) -> None:
     failed = play.prompt("failing", {"how": how})
-    assert failed.error["code"] == -32603
+    assert (failed.error["code"], failed.status) == (code, 200)
     assert said in failed.error["message"]
     assert "secret" not in failed.error["message"]
     expected = [] if how == "tool error" else ["prompt_raised"]
     assert [event for event, _ in play.observer.failures] == expected
 
 
-def test_a_question_that_is_declined_ends_the_request_in_an_error(play: Player) -> None:
-    assert play.prompt("asking").answer(topic=DECLINE).error["code"] == -32603
+def test_a_question_that_is_declined_ends_the_request_in_an_error_that_names_it(play: Player) -> None:
+    error = play.prompt("asking").answer(topic=DECLINE).error
+    assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
+
+
+def test_a_step_that_used_up_its_attempts_is_an_internal_error() -> None:
+    other = Server("other")
+
+    @other.prompt
+    def fails(ctx: Context) -> str:
+        return ctx.step("fetch", lambda: str(1 / 0), retry=Retry(attempts=1, on=ZeroDivisionError))
+
+    error = Player(other).prompt("fails").error
+    assert (error["code"], "'fetch'" in error["message"]) == (-32603, True)
 
 
 def test_a_missing_capability_is_named() -> None:
@@ -321,10 +335,10 @@ def test_what_was_notified_before_an_error_precedes_it_on_the_stream() -> None:
 
     play = Player(other)
     failed = play.prompt("fails")
-    assert failed.error["code"] == -32603
+    assert failed.error == {"code": -32602, "message": "No prompt today."}
     assert [each["method"] for each in failed.notifications] == ["notifications/progress"]
     [told] = [fields for event, fields in play.observer.events if event == "refused"]
-    assert (told["prompt"], told["code"]) == ("fails", -32603)
+    assert (told["prompt"], told["code"]) == ("fails", -32602)
 
 
 def test_a_prompt_that_is_never_finished_is_given_up_with_an_error() -> None:

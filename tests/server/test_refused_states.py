@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.server.ports import Invocation
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, make_ports
+from mcp_roundtrip.state.claims import Binding
+from mcp_roundtrip.testing import FakeClock, Player
+from mcp_roundtrip.testing.environment import AUDIENCE, ISSUER, Remembered, make_codec, make_ports
 from support.attacks import CASES
 from support.forge import FORGES, Attack
 from support.messages import call, headers
 from support.tokens import BINDING, NOW, Configuration
 
 ALICE = {"jwt": {"claims": {"iss": "https://id.example", "sub": "alice", "client_id": "c1"}}}
+
+ARGUMENTS = {"name": "orders", "vcpus": 4}
 
 server = Server("databases")
 
@@ -67,3 +76,28 @@ def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log
     ((status, text),) = answers
     answer: dict[str, Any] = json.loads(text)
     assert (status, answer["error"]) == (400, {"code": -32602, "message": INVALID_STATE})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=5,
+)
+MEMBERS = st.dictionaries(st.sampled_from(["id", "j", "q", "h", "r", "x"]), JSON, max_size=4)
+
+
+@given(JSON | MEMBERS.map(lambda members: {"v": 1, **members}))
+@example({"v": 1})
+@example({"v": 1, "id": "x", "j": [["now", "n", "no time"]]})
+def test_a_journal_of_another_form_under_a_good_signature_is_refused_alike(payload: Any) -> None:
+    with suppress(StateRejected):
+        Journal.from_json(payload)
+        return  # few are well formed
+    play = Player(server)
+    binding = Binding(ISSUER, AUDIENCE, None, "tools/call", "provision", ARGUMENTS)
+    codec = make_codec(play.key, play.clock)
+    state = codec.seal(binding, payload, round=1, first_issued_at=None)
+    refused = play.send("provision", ARGUMENTS, {}, state)
+    assert (refused.status, refused.error) == (400, {"code": -32602, "message": INVALID_STATE})
+    [(_, fields)] = [told for told in play.observer.events if told[0] == "state_refused"]
+    assert fields["reason"] in ("journal", "journal_version")

@@ -204,13 +204,17 @@ def test_what_is_not_there_is_named(play: Player, uri: str) -> None:
 
 @pytest.mark.parametrize(
     ("how", "code"),
-    [("tool error", -32603), ("bug", -32603), ("none", -32603), ("object", -32603), ("meta", -32603)],
+    [("tool error", -32602), ("bug", -32603), ("none", -32603), ("object", -32603), ("meta", -32603)],
 )
-def test_what_fails_is_an_internal_error_that_tells_no_more_than_it_should(
+def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(
     play: Player, how: str, code: int
 ) -> None:
     failed = request(play, "resources/read", uri=f"bad://{how.replace(' ', '%20')}")["error"]
     assert failed["code"] == code
+    assert code == -32603 or (failed["message"], failed["data"]) == (
+        "Not today.",
+        {"uri": "bad://tool%20error"},
+    )
     assert "secret" not in failed["message"]
     for _, fields in play.observer.events:
         assert how not in str(fields), "the log has the template, not the URI"

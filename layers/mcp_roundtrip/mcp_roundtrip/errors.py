@@ -11,6 +11,7 @@
             │   ├── ElicitationDeclined  the user said no (.key)
             │   ├── ElicitationCancelled the user dismissed the question (.key)
             │   ├── ResourceNotFound     there is no resource of the URI that is read: -32602
+        │   ├── CallAborted          the server ends a call that it cannot finish
             │   ├── StepFailed           a step has used up the attempts of its Retry (.key)
             │   └── StepInterrupted      a step that may run once did not come to its end (.key)
             ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
@@ -34,8 +35,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 INVALID_PARAMS = -32602
 MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
@@ -50,7 +51,19 @@ class McpRoundtripError(Exception):
 
 
 class ToolError(McpRoundtripError):
-    """Raise it in a tool to tell the model what went wrong; the message reaches the model as it is."""
+    """Raise it in a tool to tell the model what went wrong; the message reaches the model as it is.
+
+    Raised in a prompt or a resource it becomes -32602 with the message, or -32603 where `is_internal`.
+    """
+
+    is_internal: ClassVar[bool] = False
+    """Whether the request was right and the server could not carry it out."""
+
+
+class CallAborted(ToolError):
+    """The server ends a call that it cannot finish; the message says why."""
+
+    is_internal = True
 
 
 class ArgumentsError(ToolError):
@@ -87,6 +100,8 @@ class ResourceNotFound(ToolError):
 class StepFailed(ToolError):
     """The step `key` raised at each of its attempts; the errors are in the log, the last is the cause."""
 
+    is_internal = True
+
     def __init__(self, key: str, attempts: int) -> None:
         super().__init__(f"Step {key!r} failed: {attempts} attempts came to nothing.")
         self.key = key
@@ -94,6 +109,8 @@ class StepFailed(ToolError):
 
 class StepInterrupted(ToolError):
     """The step `key` may run at most once, and it raised or its worker was lost: its effect may be there."""
+
+    is_internal = True
 
     def __init__(self, key: str) -> None:
         super().__init__(f"Step {key!r} was interrupted, and must not run again.")
@@ -128,17 +145,44 @@ class ProtocolError(McpRoundtripError):
 class MissingClientCapability(ProtocolError):
     """-32021 with exactly the capabilities (`required`, in ClientCapabilities form) that are missing.
 
-    `questions` are those that could not be asked, by key; they stay here.
+    `questions` are those that could not be asked, by key; they stay here. `needed_by` says what needs the
+    capabilities if no question does, such as "The tool 'pay'". `lost` are the keys of steps whose results end
+    with the call.
     """
 
-    def __init__(self, required: Mapping[str, Any], questions: Mapping[str, Any] | None = None) -> None:
-        super().__init__(
-            MISSING_REQUIRED_CLIENT_CAPABILITY,
-            "This request needs client capabilities that it does not declare",
-            {"requiredCapabilities": required},
-        )
+    def __init__(
+        self,
+        required: Mapping[str, Any],
+        questions: Mapping[str, Any] | None = None,
+        *,
+        needed_by: str = "This request",
+        lost: Iterable[str] = (),
+    ) -> None:
         self.required = required
         self.questions = questions or {}
+        self.lost = tuple(lost)
+        names, keys = list(dotted(required)), list(self.questions)
+        needs = f"{needed_by} needs"
+        if keys:
+            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+            several = f"The questions {', '.join(map(repr, keys[:3]))}{more} need"
+            needs = several if len(keys) > 1 else f"The question {keys[0]!r} needs"
+        done = " The call had done part of its work, and a new call does it again." if self.lost else ""
+        super().__init__(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            f"{needs} client capabilities that this request does not declare: {', '.join(names)}. "
+            f"Do not retry with this client: use one that declares them.{done}",
+            {"requiredCapabilities": required},
+        )
+
+
+def dotted(capabilities: Mapping[str, Any]) -> Iterator[str]:
+    """Capabilities as `requires=` takes them: `sampling.tools`."""
+    for name, members in capabilities.items():
+        if isinstance(members, Mapping) and members:
+            yield from (f"{name}.{member}" for member in dotted(members))
+        else:
+            yield name
 
 
 class DefinitionError(McpRoundtripError):

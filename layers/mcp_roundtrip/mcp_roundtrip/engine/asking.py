@@ -122,7 +122,8 @@ def _gate(run: Run, questions: Mapping[str, Question[Any]]) -> None:
     }
     if unaskable:
         needed: list[Path] = [path for question in unaskable.values() for path in question.needs()]
-        raise MissingClientCapability(missing(run.capabilities, needed) or missing({}, needed), unaskable)
+        required = missing(run.capabilities, needed) or missing({}, needed)
+        raise MissingClientCapability(required, unaskable, lost=run.lost_with_the_call())
 
 
 def _is_unaskable(run: Run, question: Question[Any]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -98,16 +99,46 @@ class Journal:
 
     @classmethod
     def from_json(cls, data: Any) -> Journal:
-        """Read the JSON form; StateRejected when it is another version's."""
-        if not isinstance(data, dict) or data.get("v") != VERSION:
+        """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
+        if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
-        return cls(
-            run_id=data["id"],
-            entries=tuple(_entry_from_json(*row) for row in data.get("j", ())),
-            asked={key: Fingerprint(*digests) for key, digests in data.get("q", {}).items()},
-            held=data.get("h", {}),
-            reported=data.get("r", 0),
-        )
+        members = {name: data.get(name, empty) for name, empty in _EMPTY.items()}
+        if any(type(member) is not type(_EMPTY[name]) for name, member in members.items()):
+            raise StateRejected("journal")
+        run_id, rows, asked, reported = (members[name] for name in ("id", "j", "q", "r"))
+        if not data.keys() <= _EMPTY.keys() | {"v"} or not run_id.isascii() or not run_id or reported < 0:
+            raise StateRejected("journal")
+        entries = tuple(map(_entry_from_json, rows))
+        if len({entry.key for entry in entries}) < len(entries):
+            raise StateRejected("journal")
+        fingerprints = {key: _fingerprint(digests) for key, digests in asked.items()}
+        return cls(run_id, entries, fingerprints, members["h"], reported)
+
+
+_EMPTY: Final[Mapping[str, Any]] = {"id": "", "j": [], "q": {}, "h": {}, "r": 0}
+"""The members of the JSON form besides the version, as they are where they are left out."""
+
+_MAX_EPOCH_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, which is the last that a datetime holds."""
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def _is_epoch_ms(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+_IS_VALUE: Final[Mapping[Kind, Callable[[Any], bool]]] = {
+    Kind.DEFAULT: lambda value: value is None,
+    Kind.NOW: lambda value: _is_epoch_ms(value) and value <= _MAX_EPOCH_MS,
+    Kind.WAKE: _is_epoch_ms,
+    Kind.FAILED: _is_epoch_ms,
+    Kind.UUID: lambda value: isinstance(value, str) and _UUID.fullmatch(value) is not None,
+    Kind.RANDOM: lambda value: type(value) in (int, float) and 0 <= value <= 1,
+    Kind.LINK: lambda value: isinstance(value, str),
+    Kind.BEGUN: lambda value: isinstance(value, str),
+}
+"""Which values an entry of a kind can have. Answers and results of steps are read when they are used."""
 
 
 def _entry_to_json(entry: Entry) -> list[Any]:
@@ -116,5 +147,23 @@ def _entry_to_json(entry: Entry) -> list[Any]:
     return [entry.key, entry.kind.value, entry.value, entry.fingerprint.message, entry.fingerprint.form]
 
 
-def _entry_from_json(key: str, kind: str, value: Any, *fingerprint: str) -> Entry:
-    return Entry(key, Kind(kind), value, Fingerprint(*fingerprint) if fingerprint else None)
+_KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
+
+
+def _entry_from_json(row: Any) -> Entry:
+    match row:
+        case [str(key), str(short), value, *digests] if key and short in _KINDS:
+            kind = _KINDS[short]
+            is_value = _IS_VALUE.get(kind)
+            # An answer has the question that it was given to, and nothing else has one.
+            if (kind is Kind.ANSWER) is not bool(digests) or (is_value is not None and not is_value(value)):
+                raise StateRejected("journal")
+            return Entry(key, kind, value, _fingerprint(digests) if digests else None)
+    raise StateRejected("journal")
+
+
+def _fingerprint(digests: Any) -> Fingerprint:
+    match digests:
+        case [str(message), str(form)]:
+            return Fingerprint(message, form)
+    raise StateRejected("journal")

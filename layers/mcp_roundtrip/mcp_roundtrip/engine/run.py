@@ -208,6 +208,11 @@ class Run:
         """Whether anything is journaled that running the code again would not do alike."""
         return any(entry.kind.is_once for entry in self._entries.values())
 
+    def lost_with_the_call(self) -> list[str]:
+        """The keys of what ran and cannot be continued if the call ends here: in no state the client has."""
+        kept = () if self.tasks.recorder else {entry.key for entry in self.journal.entries}
+        return [key for key, entry in self._entries.items() if entry.kind.is_once and key not in kept]
+
     # -- the end of the pass ------------------------------------------------------------------------
 
     def suspend(self) -> Suspend:

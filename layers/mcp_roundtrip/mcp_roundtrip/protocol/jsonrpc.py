@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import TooManyValues, parse
-from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
+from mcp_roundtrip.canonical import TooManyValues, compact, parse
+from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    MissingClientCapability,
+    ProtocolError,
+)
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -151,6 +156,38 @@ def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any
 def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """A notification to the client."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+_INSTEAD: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        -32002: "it belongs to earlier versions of MCP; raise ResourceNotFound",
+        -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
+        HEADER_MISMATCH: "the server checks headers; raise ToolError",
+        MISSING_REQUIRED_CLIENT_CAPABILITY: "raise MissingClientCapability, or declare requires=",
+        UNSUPPORTED_PROTOCOL_VERSION: "the server checks versions; raise ToolError",
+    }
+)
+
+RESERVED_CODES: Final = range(-32768, -31999)
+"""JSON-RPC's and MCP's own codes (basic/index, "Error Codes")."""
+
+
+def unsendable(failure: ProtocolError) -> str | None:
+    """Why an error that a feature raised must not be sent, and what to raise instead; None if it may be."""
+    code, status = failure.code, failure.http_status
+    if type(code) is not int:
+        return "its code must be an int, such as -32602"
+    is_specified = code in (INVALID_PARAMS, INTERNAL_ERROR) or isinstance(failure, MissingClientCapability)
+    if code in RESERVED_CODES and not is_specified:
+        instead = "raise ToolError, or use -32602, -32603 or a code outside -32768 to -32000"
+        return _INSTEAD.get(code, f"the code is reserved; {instead}")
+    if status is not None and (type(status) is not int or not 200 <= status < 500):
+        return f"its http_status is {status!r}; use one from 200 to 499, or none"
+    try:
+        compact([failure.message, failure.data])
+    except (TypeError, ValueError, RecursionError):
+        return "its data is not JSON; use dicts, lists, strings, numbers, booleans and None"
+    return None if isinstance(failure.message, str) else "its message must be a str"
 
 
 def http_status(failure: ProtocolError) -> int:

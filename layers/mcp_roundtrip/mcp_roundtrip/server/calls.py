@@ -17,6 +17,7 @@ from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
+    CallAborted,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
@@ -99,7 +100,8 @@ class Call:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
         required = missing(self.route.meta.capabilities, self.feature.requires)
         if required:
-            raise MissingClientCapability(required)
+            needed_by = f"The {self.feature.kind} {self.feature.name!r}"
+            raise MissingClientCapability(required, needed_by=needed_by)
         opened = self._open()
         run = self._run(opened)
         self.ports.observer.tag(flow=run.journal.run_id)
@@ -250,7 +252,7 @@ class Call:
         this_round = _round(opened)
         if this_round > self.ports.policy.max_rounds:
             text = f"The call was given up: it is not finished after {this_round - 1} rounds."
-            return self.told(ToolError(text), "too_many_rounds")
+            return self.told(CallAborted(text), "too_many_rounds")
         try:
             state = self.ports.states().seal(
                 self._binding(),
@@ -260,7 +262,7 @@ class Call:
             )
         except StateRejected:  # opened in time, and the flow ended while the tool ran
             text = f"The call took too long for another round. Call the {self.feature.kind} again."
-            return self.told(ToolError(text), "flow_expired")
+            return self.told(CallAborted(text), "flow_expired")
         except KeyServiceError as error:
             raise self.internal(error) from error
         except StateTooLarge as error:

@@ -16,7 +16,9 @@ def as_one(error: BaseException) -> BaseException:
     missing_ones = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
     if len(missing_ones) == len(causes):
         questions = {key: asked for cause in missing_ones for key, asked in cause.questions.items()}
-        return MissingClientCapability(_merged([cause.required for cause in missing_ones]), questions)
+        required = _merged([cause.required for cause in missing_ones])
+        lost = dict.fromkeys(key for cause in missing_ones for key in cause.lost)
+        return MissingClientCapability(required, questions, lost=lost)
     if all(isinstance(cause, ToolError) for cause in causes):
         return ToolError("\n".join(dict.fromkeys(map(str, causes))))
     return error

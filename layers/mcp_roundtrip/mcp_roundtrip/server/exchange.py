@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_roundtrip.auth import InsufficientScope
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
 from mcp_roundtrip.server.calls import Call, Inputs, Reply
 from mcp_roundtrip.server.forwarded import definition_digest
@@ -103,6 +104,16 @@ def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str,
         exchange.invocation,
         facts,
     )
+
+
+def carried_out(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
+    """The JSON-RPC error of a feature that ran and whose results cannot say that it failed.
+
+    Its HTTP status is 200, as a tool's is, because its notifications precede it.
+    """
+    if error.is_internal:
+        return ProtocolError(INTERNAL_ERROR, str(error), http_status=200)
+    return ProtocolError(INVALID_PARAMS, str(error), data, http_status=200)
 
 
 class Guarded(Protocol):

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_roundtrip.errors import Drift, KeyServiceError, ProtocolError, SettingsError, ToolError
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.errors import (
+    CallAborted,
+    Drift,
+    KeyServiceError,
+    MissingClientCapability,
+    ProtocolError,
+    SettingsError,
+    ToolError,
+    UsageError,
+)
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, unsendable
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.calls import Call, Reply
@@ -19,6 +28,11 @@ def told_of(call: Call, error: BaseException) -> Reply:
         error = as_one(error)
     if isinstance(error, ToolError):
         return call.told(error, "tool_error")
+    if isinstance(error, MissingClientCapability) and error.lost:
+        asked = sorted(error.questions)
+        call.ports.observer.record("asked_too_late", **call.named, asked=asked, after=list(error.lost))
+    if isinstance(error, ProtocolError):
+        error = _checked(error)
     if isinstance(error, (ProtocolError, SettingsError)):
         raise error
     if isinstance(error, KeyServiceError):
@@ -31,4 +45,14 @@ def told_of(call: Call, error: BaseException) -> Reply:
     raised = f"{kind}_raised"
     observer.failure(raised, error, **call.named)
     text = f"The {kind} failed. Quote {call.invocation.correlation_id} to its operator."
-    return call.told(ToolError(text), raised)
+    return call.told(CallAborted(text), raised)
+
+
+def _checked(error: ProtocolError) -> ProtocolError | UsageError:
+    """The error, or else one that says why it cannot be sent."""
+    problem = unsendable(error)
+    if problem is None:
+        return error
+    refused = UsageError(f"ProtocolError({error.code!r}) cannot be sent: {problem}")
+    refused.__cause__ = error
+    return refused

@@ -12,7 +12,7 @@ Either way the call runs from its start each time, so nothing that must not happ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.run import Environment, Run
-from mcp_roundtrip.errors import ArgumentsError, MissingClientCapability, ProtocolError, ToolError
+from mcp_roundtrip.errors import ArgumentsError, CallAborted, MissingClientCapability, ProtocolError, dotted
 from mcp_roundtrip.principal import bound_to
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
@@ -69,7 +69,7 @@ class LegacyCall(Call):
             except _ToVisit as pending:
                 call = call._after_visits(pending)
             except MissingClientCapability as unaskable:
-                return self.told(ToolError(self._unaskable_text(unaskable)), "not_asked")
+                return self.told(CallAborted(self._unaskable_text(unaskable)), "not_asked")
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -129,13 +129,13 @@ class LegacyCall(Call):
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
     ) -> Reply:
         if not requests:
-            return self.told(ToolError(_out_of_time_text(self.feature.kind)), "out_of_time")
+            return self.told(CallAborted(_out_of_time_text(self.feature.kind)), "out_of_time")
         if any(request["method"] != "elicitation/create" for request in requests.values()):
-            return self.told(ToolError(_cannot_ask(self.feature.kind, [])), "not_asked")
+            return self.told(CallAborted(_cannot_ask(self.feature.kind, [])), "not_asked")
         done = [entry.key for entry in journal.entries if entry.kind.is_once]
         if done:
             self.ports.observer.record("asked_too_late", **self.named, after=done)
-            return self.told(ToolError(_too_late_text(self.feature.kind)), "not_asked")
+            return self.told(CallAborted(_too_late_text(self.feature.kind)), "not_asked")
         params = {key: request["params"] for key, request in requests.items()}
         forms = {key: each for key, each in params.items() if each["mode"] == "form"}
         # Forms before URLs: their answers name the run, which a user who has been at a URL must find again.
@@ -181,6 +181,8 @@ class LegacyCall(Call):
         )
 
     def _unaskable_text(self, unaskable: MissingClientCapability) -> str:
+        if unaskable.lost:
+            return _too_late_text(self.feature.kind)
         text = _unaskable_text(self.feature.kind, unaskable)
         if self._asks_through_model and any(each.is_user_only() for each in unaskable.questions.values()):
             return f"{text} Only the user may answer it: an answer that a model passes on does not count."
@@ -197,7 +199,7 @@ def _unaskable_text(kind: str, unaskable: MissingClientCapability) -> str:
         return _cannot_ask(kind, map(_would_be_asked, unaskable.questions.values()))
     if TASKS_EXTENSION in unaskable.required.get("extensions", {}):
         return f"This {kind} takes so long that it needs tasks, which this client cannot follow. {_ASKABLE}."
-    needed = ", ".join(_names(unaskable.required))
+    needed = ", ".join(dotted(unaskable.required))
     return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
 
 
@@ -210,14 +212,6 @@ def _would_be_asked(question: Any) -> str:
     params = question.params()
     parts = [params.get("message", question.method), params.get("url")]
     return " ".join(part for part in parts if part is not None)
-
-
-def _names(required: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, members in required.items():
-        if members:
-            yield from _names(members, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}"
 
 
 def _too_late_text(kind: str) -> str:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, NoReturn
 from mcp_roundtrip.errors import INVALID_PARAMS, ArgumentsError, ProtocolError, ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import Path
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Inputs, Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, listed, named
+from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, carried_out, listed, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,9 @@ class Prompt:
 
     def refused(self, server_info: Mapping[str, Any], error: ToolError) -> NoReturn:
         """Raises ProtocolError: a prompt has no other way to say that it failed."""
-        code = INVALID_PARAMS if isinstance(error, ArgumentsError) else INTERNAL_ERROR
-        raise ProtocolError(code, str(error))
+        if isinstance(error, ArgumentsError):
+            raise ProtocolError(INVALID_PARAMS, str(error))
+        raise carried_out(error)
 
 
 @dataclass(frozen=True, slots=True)

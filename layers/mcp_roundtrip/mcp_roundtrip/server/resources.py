@@ -18,7 +18,6 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import Path
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.contents import contents
@@ -31,6 +30,7 @@ from mcp_roundtrip.server.exchange import (
     ServerFacts,
     authorize,
     call_of,
+    carried_out,
     listed,
 )
 
@@ -107,7 +107,7 @@ class Resource:
         """Raises ProtocolError: the contents of a resource cannot say that it failed."""
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
             raise not_found(self.uri)
-        raise ProtocolError(INTERNAL_ERROR, str(error))
+        raise carried_out(error, {"uri": self.uri})
 
 
 def not_found(uri: str) -> ProtocolError:

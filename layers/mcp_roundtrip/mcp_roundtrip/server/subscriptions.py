@@ -47,7 +47,7 @@ class Subscriptions:
             raise _invalid("notifications", "an object")
         required = missing(exchange.route.meta.capabilities, [TASKS])
         if TASK_IDS in requested and required:
-            raise MissingClientCapability(required)
+            raise MissingClientCapability(required, needed_by=exchange.route.method)
         _check(requested)
         tag = {META_SUBSCRIPTION_ID: exchange.route.id}
         acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})

@@ -154,7 +154,7 @@ class TaskMethods:
 def _declared(exchange: Exchange, operation: Callable[[Tasks, str | None, str], T]) -> T:
     required = missing(exchange.route.meta.capabilities, [TASKS])
     if required:
-        raise MissingClientCapability(required)
+        raise MissingClientCapability(required, needed_by=exchange.route.method)
     return on_task(exchange, exchange.route.params.get("taskId"), operation)
 
 

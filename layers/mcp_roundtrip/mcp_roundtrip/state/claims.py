@@ -20,7 +20,8 @@ logs and metrics: `claims` (a claim missing, unknown or of the wrong type), `not
 `state.compact`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
 `decryption`, `signature`, `payload`; and where a certificate is to blame, most of these after `certificate_`,
 `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this package is `unexpected_`
-and the name of the exception. (The engine adds `journal_version`, for a state of a later release.)
+and the name of the exception. (The engine adds `journal_version`, for a state of another release, and
+`journal`, for a journal of another form than this release writes.)
 """
 
 from __future__ import annotations

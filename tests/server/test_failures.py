@@ -1,0 +1,212 @@
+"""What a client and the log are told of what a feature raised."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, ProtocolError, Server
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.testing import WITH_TASKS, Player
+from support.legacy import LegacyClient, text
+
+
+def raising(error: Exception) -> Server:
+    server = Server("raises")
+
+    @server.tool(task="optional")
+    def tool(ctx: Context) -> str:
+        ctx.run_as_task()
+        raise error
+
+    @server.prompt
+    def prompt() -> str:
+        raise error
+
+    @server.resource("test://text")
+    def resource() -> str:
+        raise error
+
+    return server
+
+
+# -- JSON-RPC errors ------------------------------------------------------------------------------------
+
+FORBIDDEN: list[tuple[Exception, str]] = [
+    (ProtocolError(-32002, "x"), "raise ResourceNotFound"),
+    (ProtocolError(-32042, "x"), "ctx.elicit_url"),
+    (ProtocolError(-32021, "x"), "raise MissingClientCapability"),
+    (ProtocolError(-32020, "x"), "raise ToolError"),
+    (ProtocolError(-32022, "x"), "raise ToolError"),
+    (ProtocolError(-32000, "x"), "outside -32768 to -32000"),
+    (ProtocolError(-32099, "x"), "outside -32768 to -32000"),
+    (ProtocolError(-32601, "x"), "outside -32768 to -32000"),
+    (ProtocolError(-32768, "x"), "outside -32768 to -32000"),
+    (ProtocolError("1", "x"), "must be an int"),  # type: ignore[arg-type]
+    (ProtocolError(True, "x"), "must be an int"),
+    (ProtocolError(1, object()), "is not JSON"),  # type: ignore[arg-type]
+    (ProtocolError(1, 7), "must be a str"),  # type: ignore[arg-type]
+    (ProtocolError(1, "x", {"a": object()}), "is not JSON"),
+    (ProtocolError(1, "x", http_status=503), "from 200 to 499"),
+]
+
+
+@pytest.mark.parametrize(("error", "instead"), FORBIDDEN, ids=lambda value: str(value)[:40])
+def test_an_error_that_the_specification_forbids_is_not_sent_and_the_log_says_what_to_raise(
+    error: Exception, instead: str
+) -> None:
+    play = Player(raising(error))
+    tool, prompt, resource = play.call("tool"), play.prompt("prompt"), play.read("test://text")
+    assert tool.failed
+    assert {prompt.error["code"], resource.error["code"]} == {-32603}
+    assert {each.status for each in (tool, prompt, resource)} == {200}
+    assert "Quote test" in tool.text
+    events = [(event, type(logged), instead in str(logged)) for event, logged in play.observer.failures]
+    kinds = ("tool_raised", "prompt_raised", "resource_raised")
+    assert events == [(kind, UsageError, True) for kind in kinds]
+    assert play.observer.failures[0][1].__cause__ is error, "the traceback leads to the line"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProtocolError(-32602, "x", {"hint": 1}),
+        ProtocolError(-32603, "x"),
+        ProtocolError(1, "x", http_status=404),
+        ProtocolError(-31999, "x"),
+        ProtocolError(-32769, "x"),
+        MissingClientCapability({"sampling": {}}),
+    ],
+    ids=str,
+)
+def test_every_other_error_is_sent_as_it_is(error: ProtocolError) -> None:
+    play = Player(raising(error))
+    for played in (play.call("tool"), play.prompt("prompt"), play.read("test://text")):
+        assert (played.error["code"], played.error["message"]) == (error.code, error.message)
+        assert played.error.get("data") == error.data
+    assert play.observer.failures == []
+
+
+def test_a_task_ends_in_no_forbidden_error_either() -> None:
+    task = Player(raising(ProtocolError(-32002, "x")), WITH_TASKS).call("tool").task
+    assert task.failed
+    assert "Quote" in task.text
+
+
+# -- capabilities ---------------------------------------------------------------------------------------
+
+
+def asking() -> Server:
+    server = Server("asks")
+
+    @server.tool
+    def order(ctx: Context, early: bool = False) -> str:
+        if early:
+            ctx.elicit("size", "How large?", int)
+        ctx.step("reserve", int)
+        ctx.now("when")
+        return str(ctx.sample("advice", "Advice?", max_tokens=9, tools=[]).text)
+
+    @server.tool
+    def in_rounds(ctx: Context) -> str:
+        ctx.step("reserve", int)
+        ctx.elicit("size", "How large?", int)
+        return str(ctx.sample("advice", "Advice?", max_tokens=9, tools=[]).text)
+
+    @server.tool
+    def several(ctx: Context) -> str:
+        return str(ctx.ask(*(Elicit(f"q{number}", "?", int) for number in range(5))))
+
+    @server.tool
+    async def branches(ctx: AsyncContext) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name in ("a", "b"):
+                group.create_task(work(ctx.branch(name)))
+
+    @server.tool(requires=["sampling.tools", "extensions.com.example/x"])
+    def needy() -> str:
+        return ""
+
+    return server
+
+
+async def work(ctx: AsyncContext) -> None:
+    await ctx.step("work", int)
+    await ctx.elicit("q", "?", int)
+
+
+ELICITATION = "client capabilities that this request does not declare: elicitation.form."
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("order", {"early": True}, f"The question 'size' needs {ELICITATION}"),
+        ("several", {}, f"The questions 'q0', 'q1', 'q2' and 2 more need {ELICITATION}"),
+        ("branches", {}, f"The questions 'a/q', 'b/q' need {ELICITATION}"),
+        ("needy", {}, "The tool 'needy' needs client capabilities that this request does not declare: "
+                      "sampling.tools, extensions.com.example/x."),
+    ],
+)  # fmt: skip
+def test_a_missing_capability_is_named_with_what_needs_it_and_what_to_do(
+    tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    error = Player(asking(), {}).call(tool, arguments).error
+    assert error["code"] == -32021
+    assert error["message"].startswith(said)
+    assert "Do not retry with this client: use one that declares them." in error["message"]
+
+
+def test_a_method_of_tasks_names_the_extension_it_needs() -> None:
+    refused = Player(asking(), {}).request("tasks/get", taskId="x")["error"]
+    assert refused["code"] == -32601, "a server without tasks"
+    refused = Player(raising(ValueError()), {}).request("tasks/get", taskId="x")["error"]
+    assert refused["message"].startswith("tasks/get needs client capabilities")
+    assert "extensions.io.modelcontextprotocol/tasks" in refused["message"]
+
+
+def too_late(play: Player) -> list[Any]:
+    return [fields for event, fields in play.observer.events if event == "asked_too_late"]
+
+
+def test_steps_that_are_lost_with_a_call_that_cannot_ask_are_named_in_the_log() -> None:
+    play = Player(asking(), {})
+    error = play.call("order").error
+    assert "had done part of its work" in error["message"]
+    assert "reserve" not in error["message"]
+    assert too_late(play) == [{"tool": "order", "asked": ["advice"], "after": ["reserve", "when"]}]
+
+
+def test_nothing_is_said_of_steps_that_the_clients_state_remembers() -> None:
+    play = Player(asking(), {"elicitation": {}, "sampling": {}})
+    error = play.call("in_rounds", size=1).error
+    assert "'advice'" in error["message"]
+    assert "had done" not in error["message"]
+    assert too_late(play) == []
+
+
+def test_the_steps_of_all_branches_are_named() -> None:
+    play = Player(asking(), {})
+    assert "had done" in play.call("branches").error["message"]
+    assert too_late(play) == [{"tool": "branches", "asked": ["a/q", "b/q"], "after": ["a/work", "b/work"]}]
+
+
+def test_a_task_names_the_steps_that_end_with_it() -> None:
+    server = Server("asks")
+
+    @server.tool(task="required")
+    def order(ctx: Context) -> None:
+        ctx.run_as_task()
+        ctx.step("reserve", int)
+        ctx.elicit("sure", "Sure?", bool)
+
+    play = Player(server, {"extensions": WITH_TASKS["extensions"]})
+    assert "'sure'" in play.call("order").task.error["message"]
+    assert too_late(play) == [{"tool": "order", "asked": ["sure"], "after": ["reserve"]}]
+
+
+def test_older_clients_are_told_not_to_call_again_after_a_step() -> None:
+    client = LegacyClient(asking())
+    assert "do not call it again" in text(client.call("order"))
