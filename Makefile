@@ -22,6 +22,8 @@ MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 DYNALITE_NPM  := dynalite@4.0.0
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
+# The packaged browser is the newest that unpacks on Node.js 20.
+BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
 
 # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
@@ -44,7 +46,7 @@ supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call 
 # its command line is content with 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
-                .cache/typescript/package-lock.json)
+                .cache/typescript/package-lock.json .cache/browser/package-lock.json)
 
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
@@ -165,6 +167,7 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
 .cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
+.cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \

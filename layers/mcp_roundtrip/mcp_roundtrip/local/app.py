@@ -91,6 +91,11 @@ class LocalApp:
         self._generation = self._generate(self._read(Template(template, options.parameters)))
 
     @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The addresses of the stand-ins, as the environment variables that AWS SDKs read."""
+        return self._endpoints
+
+    @property
     def processes_started(self) -> int:
         return len(self._started)
 

@@ -1,0 +1,142 @@
+"""What a web page can reach of `make run`, tried from pages in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip.local.runtime_api import Invocation, RuntimeApi
+from support.throwaway import write_application
+
+if TYPE_CHECKING:
+    from support.browser import Visit
+
+pytest_plugins = ["support.browser"]
+
+TEMPLATE = """
+    Resources:
+      Api:
+        Type: AWS::Serverless::HttpApi
+        Properties:
+          CorsConfiguration:
+            AllowOrigins: ["http://app.example"]
+            AllowMethods: [POST]
+            AllowHeaders: [content-type]
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+    """
+
+ATTACK = """
+    <script type="module">
+      await ready;
+      const simple = { method: "POST", body: '{"do": "pay"}', headers: { "content-type": "text/plain" } };
+      const signed = { authorization: "AWS4-HMAC-SHA256 Credential=x/", "content-type": "application/json" };
+      const tried = [];
+      const attempt = (promise) => tried.push(Promise.resolve(promise).catch(() => null));
+      for (const url of given.urls) {
+        attempt(fetch(url, { ...simple, mode: "no-cors" }));
+        attempt(fetch(url, { ...simple, mode: "no-cors", credentials: "include" }));
+        attempt(fetch(url, simple));
+        attempt(fetch(url, { ...simple, headers: signed }));
+        attempt(fetch(url, { mode: "no-cors" }));
+        attempt(fetch(url, { mode: "no-cors", referrerPolicy: "no-referrer" }));
+        navigator.sendBeacon(url, "{}");
+        for (const tag of ["img", "iframe", "script"]) {
+          const element = document.createElement(tag);
+          tried.push(new Promise((resolve) => { element.onload = element.onerror = resolve; }));
+          if (tag === "iframe") element.name = url;
+          else element.src = url;
+          document.body.append(element);
+        }
+        const form = document.createElement("form");
+        Object.assign(form, { action: url, method: "post", enctype: "text/plain", target: url });
+        form.innerHTML = "<input name='{\\"do\\": \\"pay\\", \\"x\\": \\"' value='\\"}'>";
+        document.body.append(form);
+        form.submit();
+      }
+      await Promise.all(tried);
+      window.done = true;
+    </script>
+    """
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[LocalApp]:
+    source = "def handler(event, context):\n    return 'reached'\n"
+    with serve(write_application(tmp_path, TEMPLATE, {"f/app.py": source}), log=lambda line: None) as app:
+        yield app
+
+
+@pytest.fixture
+def runtime() -> Iterator[RuntimeApi]:
+    api = RuntimeApi()
+    api.pending.put(Invocation("id-1", b"{}", "arn:f", 1))
+    yield api
+    api.close()
+
+
+def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
+    """What a page would call to run a function, or to answer for one."""
+    services = app.endpoints
+    runtime_url = f"http://{runtime.address}/2018-06-01/runtime"
+    return [
+        app.url("/mcp"),
+        services["AWS_ENDPOINT_URL_LAMBDA"] + "/2015-03-31/functions/F/invocations",
+        *(services[f"AWS_ENDPOINT_URL_{name}"] + "/" for name in ("KMS", "DYNAMODB", "SQS")),
+        runtime_url + "/invocation/next",
+        runtime_url + "/invocation/id-1/response",
+        runtime_url + "/init/error",
+    ]
+
+
+def test_a_page_of_another_origin_reaches_no_function(
+    app: LocalApp, runtime: RuntimeApi, visit: Visit
+) -> None:
+    urls = attacked(app, runtime)
+    answers = visit("http://evil.example/", ATTACK, {"urls": urls})
+    assert {url for _, url, _ in answers} >= set(urls)
+    assert {method for method, _, _ in answers} >= {"GET", "POST"}
+    # A preflight of the gateway is answered, and allows nothing.
+    assert {status for method, _, status in answers if method != "OPTIONS"} == {403}
+    assert app.processes_started == 0
+    assert runtime.reports.empty()
+
+
+def test_a_name_that_is_pointed_at_this_computer_reaches_no_function(
+    app: LocalApp, runtime: RuntimeApi, visit: Visit
+) -> None:
+    # DNS rebinding: for the browser, page and server are of one origin.
+    gateway, invoke, *_, respond, _ = attacked(app, runtime)
+    for url in (gateway, invoke, respond):
+        rebound = f"http://evil.example:{urlsplit(url).port}"
+        answers = visit(rebound + "/page", ATTACK, {"urls": [rebound + urlsplit(url).path]})
+        assert {method for method, _, _ in answers} >= {"GET", "POST"}
+        assert {status for _, _, status in answers} == {421}
+    assert app.processes_started == 0
+    assert runtime.reports.empty()
+
+
+ALLOWED = """
+    <script type="module">
+      await ready;
+      const headers = { "content-type": "application/json" };
+      const reply = await fetch(given.url, { method: "POST", body: "{}", headers });
+      await fetch(given.url + "?read=" + await reply.text(), { method: "POST", body: "{}", headers });
+      window.done = true;
+    </script>
+    """
+
+
+def test_a_page_of_an_allowed_origin_calls_and_reads(app: LocalApp, visit: Visit) -> None:
+    answers = visit("http://app.example/", ALLOWED, {"url": app.url("/mcp")})
+    posts = [(url, status) for method, url, status in answers if method == "POST"]
+    assert posts == [(app.url("/mcp"), 200), (app.url("/mcp?read=reached"), 200)]

@@ -1,0 +1,54 @@
+"""Chromium, where it is installed.
+
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
+`make test` found no Node.js to install it with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / ".cache/browser"
+PROGRAM = Path(__file__).with_name("browser.mjs")
+UNPACKED = FOLDER / "unpacked"
+
+TIMEOUT_S = 90
+"""The longest a visit may take: 2 s, but for unpacking the browser once, and for a busy computer."""
+
+Visit = Callable[[str, str, Mapping[str, Any]], list[tuple[str, str, int]]]
+"""Opens a page of these URL and text, whose script has the argument as `given`, awaits `ready` first and sets
+`done` to true at its end; returns method, URL and status of every request that the page caused. All names lead to 127.0.0.1."""
+
+
+@pytest.fixture
+def visit() -> Visit:
+    node = shutil.which("node")
+    if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
+        pytest.skip("Chromium is not installed: `make test` does it where there are npm and Node.js 20")
+    UNPACKED.mkdir(exist_ok=True)
+    # The package unpacks into the folder for temporary files, and on Lambda the libraries it needs, too.
+    variables = {**os.environ, "TMPDIR": str(UNPACKED), "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x"}
+
+    def run(url: str, html: str, given: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+        command = [node, "--input-type=module", "--eval", PROGRAM.read_text()]
+        done = subprocess.run(
+            command,
+            cwd=FOLDER,
+            env=variables,
+            input=json.dumps({"url": url, "html": html, "given": given}),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+        assert done.returncode == 0, done.stderr
+        return [(method, to, status) for method, to, status in json.loads(done.stdout)]
+
+    return run
