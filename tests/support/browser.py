@@ -25,7 +25,8 @@ TIMEOUT_S = 90
 
 Visit = Callable[[str, str, Mapping[str, Any]], list[tuple[str, str, int]]]
 """Opens a page of these URL and text, whose script has the argument as `given`, awaits `ready` first and sets
-`done` to true at its end; returns method, URL and status of every request that the page caused. All names lead to 127.0.0.1."""
+`done` to true at its end; returns method, URL and status of every request that the page caused. All names
+lead to 127.0.0.1."""
 
 
 @pytest.fixture
