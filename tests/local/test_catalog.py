@@ -125,8 +125,17 @@ def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) 
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 
+def test_whether_owners_hide_features_is_in_it(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
+    catalog = json.loads(render(write(tmp_path, one=one, two=TOOL.format(name="b"))))
+    assert catalog["hideUnauthorized"] is True
+    two = SCOPED.format(name="b", scope="read", hierarchy="{}")
+    with pytest.raises(CatalogError, match="hide_unauthorized"):
+        render(write(tmp_path / "mixed", one=one, two=two))
+
+
 def test_owners_that_contradict_each_other_about_scopes_are_refused(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
     two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
     with pytest.raises(CatalogError):
-        render(write(tmp_path, one=one, two=two))
+        render(write(tmp_path / "mixed", one=one, two=two))

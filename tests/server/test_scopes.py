@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.local.catalog import contents, hierarchy
+from mcp_roundtrip.local.catalog import CatalogError, contents, hierarchy, owners_hide
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.forwarded import Forwarded
@@ -305,12 +305,23 @@ def test_every_page_is_the_callers_own_and_a_cursor_is_good_for_nobody_elses() -
 # -- a front door ---------------------------------------------------------------------------------------
 
 
+def catalog_of(folder: Path, **given: Any) -> Path:
+    owners = {"databases": databases(**given)}
+    path = folder / "catalog.json"
+    content = {**contents(owners), "scopes": hierarchy(owners), "hideUnauthorized": owners_hide(owners)}
+    path.write_text(json.dumps(content))
+    return path
+
+
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
-    owners = {"databases": databases()}
-    path = tmp_path / "catalog.json"
-    path.write_text(json.dumps({**contents(owners), "scopes": hierarchy(owners)}))
-    return path
+    return catalog_of(tmp_path)
+
+
+@pytest.fixture
+def hiding(tmp_path: Path) -> Path:
+    (tmp_path / "hiding").mkdir()
+    return catalog_of(tmp_path / "hiding", hide_unauthorized=True)
 
 
 def forwarding(sent: list[str]) -> Ports:
@@ -337,9 +348,12 @@ def test_a_front_door_forwards_only_what_the_callers_scopes_suffice_for(
 
 
 @every_request
-def test_a_front_door_can_hide_what_its_caller_may_not_call(request_name: str, catalog: Path) -> None:
+@pytest.mark.parametrize("chosen", [None, True])
+def test_a_front_door_hides_what_its_owners_hide(
+    request_name: str, hiding: Path, chosen: bool | None
+) -> None:
     body, _ = REQUESTS[request_name]
-    endpoint, sent = FrontDoor("one", catalog, hide_unauthorized=True).endpoint, list[str]()
+    endpoint, sent = FrontDoor("one", hiding, hide_unauthorized=chosen).endpoint, list[str]()
     refused = send(endpoint, body, signed_in(NOBODY), forwarding(sent))
     assert (json.loads(refused.body)["error"]["code"], sent) == (-32602, [])
     send(endpoint, body, signed_in("db:admin billing"), forwarding(sent))
@@ -371,7 +385,7 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
         return "open"
 
     path = tmp_path / "catalog.json"
-    path.write_text(json.dumps(contents({"files": owner})))
+    path.write_text(json.dumps({**contents({"files": owner}), "hideUnauthorized": hides}))
 
     def forward(name: str, event: Any, custom: Any, timeout_s: int) -> Any:
         client = SimpleNamespace(client_context=SimpleNamespace(custom=custom))
@@ -380,7 +394,7 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
     given = make_ports(
         auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
     )
-    door = FrontDoor("one", path, hide_unauthorized=hides, ports=lambda: given)
+    door = FrontDoor("one", path, ports=lambda: given)
     event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in(NOBODY))
     response = door.lambda_handler(event, None)
     assert ("www-authenticate" in response["headers"]) is not hides
@@ -392,19 +406,42 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_a_front_doors_lists_are_its_callers_own_if_it_hides(method: str, catalog: Path) -> None:
+def test_a_front_doors_lists_are_its_callers_own_if_it_hides(
+    method: str, catalog: Path, hiding: Path
+) -> None:
     member, key, *expected = LISTS[method]
-    hiding, open_one = (
-        FrontDoor("one", catalog, hide_unauthorized=hides).endpoint for hides in (True, False)
-    )
+    closed_one, open_one = (FrontDoor("one", path).endpoint for path in (hiding, catalog))
     for scope, names in zip((NOBODY, READER, WRITER), expected, strict=True):
         for _ in range(2):
-            result = json.loads(send(hiding, message(method), signed_in(scope)).body)["result"]
+            result = json.loads(send(closed_one, message(method), signed_in(scope)).body)["result"]
             assert [item[str(key)] for item in result[str(member)]] == names
             assert result["cacheScope"] == "private"
         everything = json.loads(send(open_one, message(method), signed_in(scope)).body)["result"]
         assert [item[str(key)] for item in everything[str(member)]] == expected[-1]
         assert everything["cacheScope"] == "public"
+
+
+def test_a_front_door_that_would_hide_what_its_owners_show_is_refused(catalog: Path, hiding: Path) -> None:
+    """Callers can ask an owner at its own path."""
+    for path, chosen in ((catalog, True), (hiding, False)):
+        with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
+            FrontDoor("one", path, hide_unauthorized=chosen)
+
+
+def test_owners_that_need_no_scopes_have_nothing_to_hide(tmp_path: Path) -> None:
+    server = Server("open")
+    server.tool(name="ping")(lambda: "pong")
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps(contents({"open": server})))
+    for chosen in (True, False, None):
+        FrontDoor("one", path, hide_unauthorized=chosen)
+    assert owners_hide({"open": server, "closed": databases(hide_unauthorized=True)})
+
+
+def test_owners_hide_together_or_not_at_all() -> None:
+    owners = {"one": databases(hide_unauthorized=True), "other": databases()}
+    with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
+        owners_hide(owners)
 
 
 # -- what clients ask for at first, and what cannot be declared ------------------------------------------

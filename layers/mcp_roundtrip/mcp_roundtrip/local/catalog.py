@@ -101,6 +101,21 @@ def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
     return {scope: sorted(implied[scope]) for scope in sorted(implied)}
 
 
+def owners_hide(servers: Mapping[str, Server]) -> bool:
+    """Whether owners hide features from callers without their scopes. Raises CatalogError if only some do."""
+    by_choice: dict[bool, list[str]] = {True: [], False: []}
+    for owner, server in servers.items():
+        kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
+        if any(feature.scopes for kind in kinds for feature in kind.values()):
+            by_choice[server.hide_unauthorized].append(owner)
+    if by_choice[True] and by_choice[False]:
+        raise CatalogError(
+            f"hide_unauthorized is set for {by_choice[True]} and not for {by_choice[False]}: "
+            "write it for all servers with scopes, or for none"
+        )
+    return bool(by_choice[True])
+
+
 def render(functions: Path) -> str:
     """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
     found = servers(functions)
@@ -109,6 +124,8 @@ def render(functions: Path) -> str:
     }
     if implied := hierarchy(found):
         catalog["scopes"] = implied
+    if owners_hide(found):
+        catalog["hideUnauthorized"] = True
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
 
 

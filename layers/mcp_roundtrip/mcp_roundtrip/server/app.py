@@ -70,6 +70,7 @@ class Server(Registry):
         self._legacy_clients = legacy_clients
         self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}
+        self.hide_unauthorized = hide_unauthorized
         self._initial_scopes = checked_scopes(initial_scopes)
         self._facts = ServerFacts(
             self.info,

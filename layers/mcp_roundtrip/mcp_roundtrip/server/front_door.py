@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import parse
-from mcp_roundtrip.errors import INVALID_PARAMS, OwnerFailed, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, OwnerFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.methods import (
     COMPLETION_COMPLETE,
@@ -82,13 +82,15 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What all owners offer, by name, URI or template, and which scopes imply others."""
+    """What all owners offer, by name, URI or template, which scopes imply others, and whether owners hide
+    features from callers without their scopes."""
 
     tools: Mapping[str, Listed]
     prompts: Mapping[str, Listed]
     resources: Mapping[str, Listed]
     templates: Mapping[str, Listed]
     scopes: Mapping[str, Sequence[str]]
+    hides: bool = False
 
     @classmethod
     def read(cls, text: str) -> Catalog:
@@ -100,9 +102,16 @@ class Catalog:
                 for member, key in CATALOG_KEYS.items()
             )
             scopes = {name: tuple(narrower) for name, narrower in content.get("scopes", {}).items()}
+            hides = content.get("hideUnauthorized") is True
         except (KeyError, TypeError, AttributeError):
             raise ValueError("this is no catalog; write one with `make catalog`") from None
-        return cls(tools, prompts, resources, templates, scopes)
+        return cls(tools, prompts, resources, templates, scopes, hides)
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether any feature needs scopes."""
+        kinds = (self.tools, self.prompts, self.resources, self.templates)
+        return any(each.scopes for kind in kinds for each in kind.values())
 
 
 CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
@@ -113,7 +122,9 @@ class FrontDoor:
     """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is.
 
     The keywords are those of `Server`; the owners' servers need `legacy_clients` and `legacy_tasks` alike.
-    Scopes are checked here and by the owner again; which of them imply others the owners' servers say.
+    Scopes are checked here and by the owner again; which of them imply others the owners' servers say, and
+    also whether features are hidden (`hide_unauthorized`, by default what the catalog says): each owner has a
+    path of its own. Raises DefinitionError where the front door and its owners do not agree.
     """
 
     def __init__(
@@ -129,7 +140,7 @@ class FrontDoor:
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
         initial_scopes: Sequence[str] | None = None,
-        hide_unauthorized: bool = False,
+        hide_unauthorized: bool | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         wiring.get_ready()
@@ -141,7 +152,7 @@ class FrontDoor:
             page_size=page_size,
             list_ttl_ms=list_ttl_ms,
             hierarchy=hierarchy(self.catalog.scopes),
-            hide_unauthorized=hide_unauthorized,
+            hide_unauthorized=_hides(hide_unauthorized, self.catalog),
         )
         self._initial_scopes = checked_scopes(initial_scopes)
         self._legacy_clients = legacy_clients
@@ -260,3 +271,14 @@ class FrontDoor:
         name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
         ports.observer.record("forwarded", method=exchange.route.method, feature=name, owner=owned.owner)
         return HttpResponse(200, raw=raw)
+
+
+def _hides(chosen: bool | None, catalog: Catalog) -> bool:
+    """Whether the front door hides features. Raises DefinitionError where its owners do otherwise."""
+    if chosen is not None and chosen is not catalog.hides and catalog.has_scopes:
+        raise DefinitionError(
+            f"FrontDoor(hide_unauthorized={chosen}), and by the catalog the owners' servers do otherwise: "
+            f"callers can ask them at their own paths. Write Server(..., hide_unauthorized={chosen}) for "
+            "each owner with scopes and run `make catalog`, or leave it out of the front door"
+        )
+    return catalog.hides if chosen is None else chosen
