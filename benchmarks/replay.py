@@ -21,7 +21,7 @@ from pydantic import BaseModel
 import payloads
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.engine.budget import Budget
-from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
@@ -94,6 +94,8 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         sign_link=lambda *link: "unused",
         pause_ms=lambda duration_ms: None,
         step_failed=lambda step, error, runs_again: None,
+        pause_ms_async=wiring.pause_ms_async,
+        identity=lambda: None,
     )
     offered = ANSWER if resumed else {}
     run = Run(journal, offered, resumed, {"elicitation": {}}, environment, Reports())

@@ -119,9 +119,9 @@ def test_the_index_names_what_async_code_does_not_await() -> None:
         if inspect.isfunction(member := inspect.getattr_static(AsyncContext, name))
         and not inspect.iscoroutinefunction(member)
     }
-    assert plain == {"branch", "supports", "idempotency_key"}
+    assert plain == {"branch", "supports", "idempotency_key", "reference"}
     told = " ".join(INDEX.read_text("utf-8").split())
-    assert "all but `branch`, `supports`, `idempotency_key` and the properties" in told
+    assert "all but `branch`, `supports`, `idempotency_key`, `reference` and the properties" in told
 
 
 def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:

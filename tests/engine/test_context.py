@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_roundtrip import Context, Principal
-from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes
 

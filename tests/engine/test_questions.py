@@ -16,7 +16,7 @@ from mcp_roundtrip import (
     Sampled,
     UsageError,
 )
-from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from support.passes import Passes, accept
 
@@ -125,7 +125,7 @@ def connect(complete: list[bool]) -> Any:
 
 
 def test_consent_to_a_url_is_not_completion_so_the_question_stands_until_it_is_done() -> None:
-    call = Passes(connect([False, True]))
+    call = Passes(connect([False, True]), remaining_ms=3_000)  # no time to wait
     question = {
         "method": "elicitation/create",
         "params": {"mode": "url", "message": "Sign in", "url": "https://x.test/go"},

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes, accept

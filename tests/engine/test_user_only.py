@@ -19,7 +19,7 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.context import CallInfo
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done
 from support.async_passes import AsyncPasses
 from support.passes import Passes, accept, asked, error

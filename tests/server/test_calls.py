@@ -14,7 +14,7 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.testing import DECLINE, FakeClock, Player
+from mcp_roundtrip.testing import DECLINE, WITH_TASKS, FakeClock, Player
 from mcp_roundtrip.testing.environment import make_ports
 from support.messages import META, headers, http_event, message
 
@@ -60,6 +60,27 @@ def raises(kind: str) -> str:
 @server.tool
 def forever(ctx: Context) -> None:
     ctx.elicit_url("never", "Sign in", "https://x.test", done=lambda: False)
+
+
+PAGES: set[str] = set()
+
+
+@server.tool(task="optional")
+def page_and_a_task(ctx: Context) -> str:
+    ctx.elicit_url("page", "Sign in", "https://x.test", done=lambda: "done" in PAGES)
+    return "done"
+
+
+@server.tool(task="required")
+def page_in_a_task(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.elicit_url("page", "Sign in", "https://x.test", done=lambda: "done" in PAGES)
+    return "done"
+
+
+@server.tool(task="optional")
+def questions_and_a_task(ctx: Context) -> str:
+    return f"{ctx.elicit('one', '1?', str)} {ctx.elicit('two', '2?', str)}"
 
 
 @server.tool
@@ -154,11 +175,62 @@ def test_a_refused_question_nobody_handles_is_an_error_the_model_can_read() -> N
 
 def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
     rounds = [player().call("forever")]
+    began = rounds[0].player.clock()
     while not rounds[-1].failed:
         rounds.append(rounds[-1].respond({"never": {"action": "accept"}}))
         assert len(rounds) < 20
-    assert len(rounds) == 10
+    assert len(rounds) == 11, "clients go through ten rounds, and stop at the next question"
     assert rounds[-1].result["resultType"] == "complete"
+    assert rounds[0].player.clock() - began > 240
+    assert "https://x.test" in rounds[-1].text
+    assert "call the tool again with the same arguments" in rounds[-1].text
+
+
+def test_a_wait_gives_a_call_one_round_more_and_not_one_for_each() -> None:
+    asked = player(remaining_ms=0).call("forever")
+    for _ in range(9):
+        assert asked.asked
+        asked = asked.respond({"never": {"action": "accept"}})
+    assert asked.asked
+    assert asked.respond({"never": {"action": "accept"}}).failed
+
+
+def test_a_wait_that_outlasts_its_flow_names_the_page() -> None:
+    asked = player().call("forever")
+    asked.player.clock.advance(599)
+    for _ in range(8):
+        asked = asked.respond({"never": {"action": "accept"}})
+        asked.player.clock.advance(400)
+    assert asked.failed
+    assert "https://x.test" in asked.text
+
+
+def test_a_call_past_its_last_round_becomes_a_task_where_that_is_possible() -> None:
+    asked = player(capabilities=WITH_TASKS, ports={"max_rounds": 1}).call("questions_and_a_task")
+    task = asked.answer(one="a").task
+    assert task.asked.keys() == {"two"}
+    assert task.answer(two="b").text == "a b"
+
+
+def test_a_page_that_is_not_complete_makes_a_task_of_a_call_that_can_be_one() -> None:
+    PAGES.clear()
+    asked = player(capabilities=WITH_TASKS).call("page_and_a_task")
+    task = asked.answer(page=True).task
+    assert (task.status, task.asked) == ("working", {}), "the user has agreed already"
+    task = task.wake()
+    assert task.status == "working"
+    PAGES.add("done")
+    assert task.wake().text == "done"
+
+
+def test_a_page_that_is_asked_for_in_a_task_is_waited_for_there() -> None:
+    PAGES.clear()
+    task = player(capabilities=WITH_TASKS).call("page_in_a_task").task
+    assert (task.status, task.asked.keys()) == ("input_required", {"page"})
+    task = task.answer(page=True)
+    assert (task.status, task.asked) == ("working", {})
+    PAGES.add("done")
+    assert task.wake().text == "done"
 
 
 def test_the_number_of_rounds_is_a_setting() -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_roundtrip.engine.budget import Budget
-from mcp_roundtrip.engine.context import CallInfo, Context
+from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome, Shed
 from mcp_roundtrip.engine.replay import replay
@@ -33,6 +34,8 @@ class Passes:
     run: Run | None = None
     failed_steps: list[tuple[str, Exception, bool]] = field(default_factory=list)
     recorder: Recorder | None = None
+    identity: str | None = "ada calls it"
+    may_start_task: bool = False
     _random: Any = field(default_factory=lambda: itertools.count(1))
 
     def make_run(self, inputs: Mapping[str, Any] | None = None) -> Run:
@@ -48,6 +51,8 @@ class Passes:
             lambda key, run_id, expires_at: f"{key}.{run_id}.{expires_at}",
             lambda duration_ms: self.clock.advance(duration_ms / 1000),
             lambda step, error, runs_again: self.failed_steps.append((step, error, runs_again)),
+            self.clock.pause_ms_async,
+            lambda: self.identity,
         )
         self.run = Run(
             journal or Journal("run-1"),
@@ -56,7 +61,7 @@ class Passes:
             capabilities=self.capabilities,
             environment=environment,
             reports=Reports("token", "debug"),
-            tasks=TaskOptions(self.recorder),
+            tasks=TaskOptions(self.recorder, self.may_start_task),
         )
         return self.run
 

@@ -77,12 +77,20 @@ def make_ports(settings: Settings) -> Ports:
         clock=time.time,
         clock_ms=lambda: time.monotonic() * 1000,
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
+        pause_ms_async=pause_ms_async,
         random_bytes=secrets.token_bytes,
         states=lambda: parts.codec,
         links=lambda: parts.links,
         forward=lambda owner, *passed: forward()(_function(settings, owner), *passed),
         tasks=tasks,
     )
+
+
+async def pause_ms_async(duration_ms: float) -> None:
+    """Return after so many milliseconds, and let other coroutines run meanwhile."""
+    import asyncio  # synchronous tools do not need it
+
+    await asyncio.sleep(duration_ms / 1000)
 
 
 def _authentication(settings: Settings) -> Authentication:

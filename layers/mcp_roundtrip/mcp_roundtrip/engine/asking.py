@@ -10,17 +10,18 @@
   the same `ask`, nor to a later one. URLs are the exception: `done` decides about them, not the answer.
 - An answer that does not fit is asked again, with the reason in the message.
 - A question the client cannot be asked falls back to its default, and that choice is journaled.
+- Consent to a URL is an answer once `done` says that the page is complete: `waiting` has the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.questions import NotDone, Question, Unset
+from mcp_roundtrip.engine.questions import ElicitUrl, Question, Unset
 from mcp_roundtrip.engine.run import Pending, Run
 from mcp_roundtrip.errors import (
     ElicitationCancelled,
@@ -30,34 +31,54 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.protocol.capabilities import Path, missing
 
+Look = tuple[ElicitUrl | None, float]
+"""Asks to wait for that time (milliseconds), and then for what `done` of the question, if any, returns."""
 
-def ask(run: Run, questions: Sequence[Question[Any]], prefix: str = "") -> list[Any] | None:
+Opened = dict[str, tuple[ElicitUrl, Entry]]
+"""URLs that the user has agreed to open, by key, and the entry that says so once the page is complete."""
+
+
+def ask(
+    run: Run, questions: Sequence[Question[Any]], prefix: str = ""
+) -> Generator[Look, bool | None, list[Any] | None]:
     """The answers, in order; None when at least one is pending and the caller has to suspend.
 
-    Raises MissingClientCapability (naming all that is missing), ElicitationDeclined and
-    ElicitationCancelled.
+    Whoever drives it answers each `Look`. Raises MissingClientCapability (naming all that is missing),
+    ElicitationDeclined and ElicitationCancelled.
     """
     keyed = {run.claim(question.key, prefix): question for question in questions}
     if not run.resumed and any(question.is_user_only() for question in questions):
         run.user_only_reached = True
     answers: dict[str, _Answer] = {}
     reasons: dict[str, str] = {}
+    opened: Opened = {}
     for key, question in keyed.items():
         try:
-            answer = _replayed(run, key, question, keyed) or _fresh(run, key, question)
+            answer = _replayed(run, key, question, keyed) or _fresh(run, key, question, opened)
         except InvalidAnswer as invalid:
             reasons[key] = invalid.reason
         else:
             if answer is not None:
                 answers[key] = answer
+    clock_ms = run.environment.budget.clock_ms
+    began_ms = clock_ms() if opened else 0
+    for key, (page, entry) in list(opened.items()):
+        if (yield page, 0):
+            answers[key] = _complete(run, entry)
+            del opened[key]
     unanswered = {key: question for key, question in keyed.items() if key not in answers}
     _gate(run, unanswered)
     for key, question in unanswered.items():
         if _is_unaskable(run, question):  # so it has a default: `_gate` let it pass
             run.record(Entry(key, Kind.DEFAULT))
             answers[key] = _Answer(question.default)
-        else:
+        elif key not in opened:
             run.pending[key] = _pending(question, reasons.get(key))
+    if opened:
+        from mcp_roundtrip.engine.waiting import wait  # most calls have no page to wait for
+
+        for key in (yield from wait(run, opened, clock_ms() - began_ms)):
+            answers[key] = _complete(run, opened[key][1])
     return None if len(answers) < len(keyed) else [answers[key].get() for key in keyed]
 
 
@@ -91,8 +112,17 @@ def _take_back(run: Run, key: str, siblings: Collection[str], changed: str) -> N
     run.forget(key)
 
 
-def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
-    """The answer that came with this request, journaled; None when there is none to this question."""
+def _complete(run: Run, entry: Entry) -> _Answer:
+    """The answer that consent to a URL is now."""
+    run.record(entry)
+    return _Answer(None)
+
+
+def _fresh(run: Run, key: str, question: Question[Any], opened: Opened) -> _Answer | None:
+    """The answer that came with this request, journaled; None when there is none to this question.
+
+    None, too, for consent to a URL, which is put into `opened`: it is no answer before the page is complete.
+    """
     if key not in run.offered:
         return None
     fingerprint = question.fingerprint()
@@ -104,12 +134,11 @@ def _fresh(run: Run, key: str, question: Question[Any]) -> _Answer | None:
         return None
     raw = run.offered[key]
     answer = _Answer.read(key, question, raw)
-    if answer.refusal is None:
-        try:
-            question.confirm()
-        except NotDone:
-            return None
-    run.record(Entry(key, Kind.ANSWER, question.kept(raw), fingerprint))
+    entry = Entry(key, Kind.ANSWER, question.kept(raw), fingerprint)
+    if isinstance(question, ElicitUrl) and answer.refusal is None:
+        opened[key] = question, entry
+        return None
+    run.record(entry)
     return answer
 
 

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.asking import ask
-from mcp_roundtrip.engine.context import CallInfo, ContextBase
+from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.effects import Step
 from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
+    POLL_INTERVAL_MS,
     UNSET,
     Elicit,
     ElicitUrl,
@@ -90,10 +91,17 @@ class AsyncContext(ContextBase):
             return False
 
     async def elicit_url(
-        self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET
+        self,
+        key: str,
+        message: str,
+        url: str,
+        *,
+        done: Callable[[], bool | Awaitable[bool]],
+        default: Unset | None = UNSET,
+        poll_interval_ms: int | None = POLL_INTERVAL_MS,
     ) -> None:
-        """See `Context.elicit_url`."""
-        await self.ask(ElicitUrl(key, message, url, done, default))
+        """See `Context.elicit_url`. `done` may be a coroutine function."""
+        await self.ask(ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
     async def sample(
         self,
@@ -135,10 +143,25 @@ class AsyncContext(ContextBase):
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
-        answers = ask(self._run, self._allowed(questions), self._prefix)
+        asking, look = ask(self._run, self._allowed(questions), self._prefix), None
+        while True:
+            is_done = look and await self._is_done(*look)
+            try:
+                look = asking.send(is_done)
+            except StopIteration as end:
+                answers = end.value
+                break
         if answers is None:
             await self._branches.park({self._prefix + question.key for question in questions})
         return tuple(answers)
+
+    async def _is_done(self, question: ElicitUrl | None, after_ms: float) -> bool:
+        await self._branches.pause(after_ms, ends_pass=False)
+        if question is None:
+            return False
+        with self._branches.step_in_flight():
+            done = question.done()
+            return bool(await done if isinstance(done, Awaitable) else done)
 
     # -- effects ------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class Branches:
         """Let that time pass, as part of a step; with `ends_pass` wait for the end of the pass then."""
         if duration_ms:
             with self.step_in_flight():
-                await asyncio.sleep(duration_ms / 1000)
+                await self.run.environment.pause_ms_async(duration_ms)
         if ends_pass:
             await self.park()
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.asking import ask
+from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.engine.effects import Step
 from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
+    POLL_INTERVAL_MS,
     UNSET,
     Elicit,
     ElicitUrl,
@@ -24,14 +25,11 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
-from mcp_roundtrip.engine.run import Run, inside_step
-from mcp_roundtrip.errors import ElicitationDeclined, UsageError
-from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.protocol import capabilities
+from mcp_roundtrip.engine.run import inside_step
+from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.retry import Retry
-    from mcp_roundtrip.protocol.trace import TraceContext
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,85 +37,6 @@ T1 = TypeVar("T1")
 T2 = TypeVar("T2")
 T3 = TypeVar("T3")
 T4 = TypeVar("T4")
-
-
-@dataclass(frozen=True, slots=True)
-class CallInfo:
-    """The read-only facts about a call that a context hands on."""
-
-    principal: Principal | None = None
-    client: Mapping[str, Any] | None = None
-    lambda_context: Any = None
-    namespaced_requests: bool = False
-    trace: Mapping[str, Any] = field(default_factory=dict)
-
-
-class ContextBase:
-    """What `Context` and `AsyncContext` have in common: everything that only reads."""
-
-    def __init__(self, run: Run, info: CallInfo, prefix: str = "") -> None:
-        self._run = run
-        self._info = info
-        self._prefix = prefix
-
-    @property
-    def principal(self) -> Principal | None:
-        """The caller; None where the deployment lets anonymous callers in."""
-        return self._info.principal
-
-    @property
-    def client(self) -> Mapping[str, Any] | None:
-        """The client's name and version as it reports them itself: for display and logs, not decisions."""
-        return self._info.client
-
-    @property
-    def trace(self) -> TraceContext:
-        """The trace this request belongs to, as its client says: to be sent on to the services you call."""
-        from mcp_roundtrip.protocol.trace import TraceContext  # few tools ask
-
-        return TraceContext.read(self._info.trace)
-
-    @property
-    def lambda_context(self) -> Any:
-        """The Lambda context object of this invocation."""
-        return self._info.lambda_context
-
-    @property
-    def remaining_ms(self) -> int:
-        """Milliseconds until this round has to end."""
-        return self._run.environment.budget.remaining_ms()
-
-    def supports(self, capability: str) -> bool:
-        """Whether the client declared a capability on this request, such as "sampling.tools"."""
-        return capabilities.declares(self._run.capabilities, capabilities.path(capability))
-
-    @property
-    def in_task(self) -> bool:
-        """Whether the call has become a task."""
-        return self._run.tasks.recorder is not None
-
-    def idempotency_key(self, name: str) -> str:
-        """32 hexadecimal characters for a downstream API's idempotency parameter.
-
-        The same over all rounds, retries and replays from the first state the client received.
-        """
-        return effects.idempotency_key(self._run, self._prefix + self._run.valid(name))
-
-    def _claim(self, key: str) -> str:
-        return self._run.claim(key, self._prefix)
-
-    def _allowed(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
-        """Raise UsageError for namespaced requests where there can be none."""
-        if any(isinstance(question, NamespacedRequest) for question in questions):
-            if self.in_task:
-                raise UsageError(
-                    "a task asks no namespaced requests: its client knows the standard ones alone"
-                )
-            if not self._info.namespaced_requests:
-                raise UsageError(
-                    "namespaced requests are off: create the server with namespaced_requests=True"
-                )
-        return questions
 
 
 class Context(ContextBase):
@@ -159,10 +78,21 @@ class Context(ContextBase):
             return False
 
     def elicit_url(
-        self, key: str, message: str, url: str, *, done: Callable[[], bool], default: Unset | None = UNSET
+        self,
+        key: str,
+        message: str,
+        url: str,
+        *,
+        done: Callable[[], bool],
+        default: Unset | None = UNSET,
+        poll_interval_ms: int | None = POLL_INTERVAL_MS,
     ) -> None:
-        """Send the user to a URL; returns once `done()` says that what happens there is complete."""
-        self.ask(ElicitUrl(key, message, url, done, default))
+        """Send the user to a URL; returns once `done()` says that what happens there is complete.
+
+        Once the user has agreed, `done` is called every `poll_interval_ms` milliseconds, for as long as the
+        round lasts, or once in each round if that is None.
+        """
+        self.ask(ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
     def sample(
         self,
@@ -200,10 +130,21 @@ class Context(ContextBase):
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """Put several questions in one round; the answers come back in their order."""
-        answers = ask(self._run, self._allowed(questions), self._prefix)
+        asking, look = ask(self._run, self._allowed(questions), self._prefix), None
+        while True:
+            is_done = look and self._is_done(*look)  # may raise StopIteration, which ends nothing here
+            try:
+                look = asking.send(is_done)
+            except StopIteration as end:
+                answers = end.value
+                break
         if answers is None:
             raise self._run.suspend()
         return tuple(answers)
+
+    def _is_done(self, question: ElicitUrl | None, after_ms: float) -> bool:
+        self._pause(after_ms, ends_pass=False)
+        return question is not None and question.is_done()
 
     @overload
     def step(

@@ -10,7 +10,7 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from mcp_roundtrip.canonical import MAX_DEPTH, deeper_than
+from mcp_roundtrip.canonical import MAX_DEPTH, canonical, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepFailed, StepInterrupted, UsageError
@@ -176,6 +176,22 @@ def sleeps(run: Run, key: str, duration_ms: int) -> bool:
 def idempotency_key(run: Run, name: str) -> str:
     """32 hexadecimal characters that stay the same over rounds, retries and replays of this call."""
     return sha256(f"mcp-rs/v1/idempotency:{run.journal.run_id}:{name}".encode()).hexdigest()[:32]
+
+
+def reference(run: Run, prefix: str, name: str) -> str:
+    """32 hexadecimal characters that are the same in every call with the same caller, tool and arguments.
+
+    Answers that the call already rests on are part of it: what is approved is about them, too. Anonymous
+    callers cannot be told apart, so theirs belongs to the call.
+    """
+    try:
+        identity = run.environment.identity()
+    except SettingsError as error:
+        raise run.fail(error) from error
+    if identity is None:
+        return idempotency_key(run, prefix + name)
+    named = canonical([identity, prefix + name, run.answers_before(prefix)])
+    return sha256(b"mcp-rs/v1/reference:" + named).hexdigest()[:32]
 
 
 def signed_link(run: Run, key: str, url: str, ttl_ms: int) -> str:

@@ -76,7 +76,8 @@ class Journal:
 
     `run_id` names the call from the first state its client received. `asked` are the questions of the last
     round by key. `held` are answers to questions that the last pass did not reach: another build, in a
-    rolling upgrade, may reach them again. `reported` counts the reports made since the last entry.
+    rolling upgrade, may reach them again. `reported` counts the reports made since the last entry,
+    `waits` the rounds that ended while the user was at a page, with nothing else to ask.
     """
 
     run_id: str
@@ -84,6 +85,7 @@ class Journal:
     asked: Mapping[str, Fingerprint] = field(default_factory=lambda: MappingProxyType({}))
     held: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     reported: int = 0
+    waits: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, without the members that are empty."""
@@ -94,6 +96,7 @@ class Journal:
             "q": {key: [asked.message, asked.form] for key, asked in self.asked.items()},
             "h": dict(self.held),
             "r": self.reported,
+            "p": self.waits,
         }
         return {name: member for name, member in members.items() if member}
 
@@ -105,17 +108,22 @@ class Journal:
         members = {name: data.get(name, empty) for name, empty in _EMPTY.items()}
         if any(type(member) is not type(_EMPTY[name]) for name, member in members.items()):
             raise StateRejected("journal")
-        run_id, rows, asked, reported = (members[name] for name in ("id", "j", "q", "r"))
-        if not data.keys() <= _EMPTY.keys() | {"v"} or not run_id.isascii() or not run_id or reported < 0:
+        run_id, rows, asked, reported, waits = (members[name] for name in ("id", "j", "q", "r", "p"))
+        if (
+            not data.keys() <= _EMPTY.keys() | {"v"}
+            or not run_id.isascii()
+            or not run_id
+            or min(reported, waits) < 0
+        ):
             raise StateRejected("journal")
         entries = tuple(map(_entry_from_json, rows))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
         fingerprints = {key: _fingerprint(digests) for key, digests in asked.items()}
-        return cls(run_id, entries, fingerprints, members["h"], reported)
+        return cls(run_id, entries, fingerprints, members["h"], reported, waits)
 
 
-_EMPTY: Final[Mapping[str, Any]] = {"id": "", "j": [], "q": {}, "h": {}, "r": 0}
+_EMPTY: Final[Mapping[str, Any]] = {"id": "", "j": [], "q": {}, "h": {}, "r": 0, "p": 0}
 """The members of the JSON form besides the version, as they are where they are left out."""
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999

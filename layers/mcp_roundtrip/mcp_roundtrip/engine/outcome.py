@@ -19,10 +19,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """The client has to answer `requests` (InputRequests, by key)."""
+    """The client has to answer `requests` (InputRequests, by key).
+
+    `only_waits` says that it has answered all of them, and the pages behind them are not complete.
+    """
 
     requests: Mapping[str, Mapping[str, Any]]
     journal: Journal
+    only_waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def suspended(run: Run) -> NeedsInput | Shed | Escalate | Asleep | Stopped:
     if run.is_short and run.tasks.recorder is not None:
         return Shed(journal)  # one branch has work to do: the next worker asks what the others ask
     if run.pending:
-        return NeedsInput({key: pending.to_wire() for key, pending in run.pending.items()}, journal)
+        requests = {key: pending.to_wire() for key, pending in run.pending.items()}
+        return NeedsInput(requests, journal, run.only_waits)
     if run.wake_at_ms is not None:
         return Asleep(run.wake_at_ms)
     return Shed(journal)

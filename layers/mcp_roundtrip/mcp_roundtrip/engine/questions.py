@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import iscoroutine
 from typing import Any, ClassVar, Final, Generic, TypeVar
@@ -33,10 +33,6 @@ class Unset:
 
 
 UNSET: Final = Unset()
-
-
-class NotDone(Exception):
-    """The user agreed to open a URL, but what happens there is not finished: the question stands."""
 
 
 class Question(ABC, Generic[T]):
@@ -68,11 +64,8 @@ class Question(ABC, Generic[T]):
     def read(self, raw: Any) -> T:
         """The typed answer.
 
-        Raises InvalidAnswer (ask again), ElicitationDeclined, ElicitationCancelled or NotDone.
+        Raises InvalidAnswer (ask again), ElicitationDeclined or ElicitationCancelled.
         """
-
-    def confirm(self) -> None:
-        """Called for a fresh answer alone. Raises NotDone when the question has to stand a while longer."""
 
     def fingerprint(self) -> Fingerprint:
         """What an answer to this question is an answer to."""
@@ -151,21 +144,40 @@ class Elicit(_Elicitation[T]):
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
 
 
+POLL_INTERVAL_MS: Final = 2_000
+"""The pause between two calls of `done`, unless the author says otherwise."""
+
+MIN_POLL_INTERVAL_MS: Final = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class ElicitUrl(_Elicitation[None]):
-    """URL elicitation. `done` says whether the interaction behind the URL is complete."""
+    """URL elicitation. `done` says whether the interaction behind the URL is complete.
+
+    It is called every `poll_interval_ms` milliseconds (at least 1,000) while the server waits for the page,
+    or once in each round if that is None.
+    """
 
     key: str
     message: str
     url: str
-    done: Callable[[], bool]
+    done: Callable[[], bool | Awaitable[bool]]
     default: Unset | None = UNSET
+    poll_interval_ms: int | None = POLL_INTERVAL_MS
     rests_on_answer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _URL.fullmatch(self.url):
-            raise DefinitionError(f"{self.key!r}: elicit_url needs an absolute URL")
+            raise DefinitionError(
+                f"{self.key!r}: elicit_url needs an absolute URL, such as https://example.com/pay"
+            )
+        interval_ms = self.poll_interval_ms
+        if interval_ms is not None and not interval_ms >= MIN_POLL_INTERVAL_MS:
+            raise DefinitionError(
+                f"{self.key!r}: poll_interval_ms={interval_ms!r} is too short: give at least "
+                f"{MIN_POLL_INTERVAL_MS} milliseconds, or None to call done() once in each round"
+            )
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -179,13 +191,16 @@ class ElicitUrl(_Elicitation[None]):
     def kept(self, raw: Any) -> Any:
         return {"action": raw["action"]}
 
-    def confirm(self) -> None:
+    def is_done(self) -> bool:
+        """Call `done` in a synchronous tool. Raises what it raises, and UsageError if it is async."""
         finished = self.done()
-        if iscoroutine(finished):  # which is true for whoever only looks at it
+        if iscoroutine(finished):  # a coroutine is true
             finished.close()
-            raise UsageError("elicit_url needs a done() that is not async")
-        if not finished:
-            raise NotDone
+            raise UsageError(
+                f"{self.key!r}: elicit_url in a synchronous tool needs a done() that is not async: "
+                "write `def` for it, or `async def` for the tool"
+            )
+        return bool(finished)
 
 
 @dataclass(frozen=True, slots=True)

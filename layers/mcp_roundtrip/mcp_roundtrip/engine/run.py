@@ -6,7 +6,7 @@ rules about questions and their answers, `effects` those about steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -41,6 +41,8 @@ class Environment:
     `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, run_id, expires_at)` a
     token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `step_failed` is told
     the step, its error, and whether it runs again, of errors that the tool's code does not get to see.
+    `pause_ms_async` is `pause_ms` for coroutines. `identity` is the same in every call with the same caller,
+    tool and arguments; None for callers who cannot be told apart. It raises SettingsError.
     """
 
     budget: Budget
@@ -49,6 +51,8 @@ class Environment:
     sign_link: Callable[[str, str, int], str]
     pause_ms: Callable[[float], None]
     step_failed: Callable[[str, Exception, bool], None]
+    pause_ms_async: Callable[[float], Awaitable[None]]
+    identity: Callable[[], str | None]
 
 
 class Recorder(Protocol):
@@ -79,11 +83,12 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question that waits for its client."""
+    """A question that waits for its client; `is_opened` for a page that the user has agreed to open."""
 
     fingerprint: Fingerprint
     method: str
     params: Mapping[str, Any]
+    is_opened: bool = False
 
     def to_wire(self) -> dict[str, Any]:
         """The request object of an `inputRequests` entry."""
@@ -96,7 +101,9 @@ class Run:
 
     `resumed` says whether the request carried a state, `takes_defaults` whether a question that the client
     cannot be asked falls back to its default, `answers_from_model` whether what is offered was passed on by a
-    model. `user_only_reached` says whether the pass has come to a question that only the user may answer.
+    model, `waits_for_pages` whether a page that is not complete yet is waited for. `user_only_reached` says
+    whether the pass has come to a question that only the user may answer. `opened` holds the consents to
+    pages that a task is to wait for.
     """
 
     journal: Journal
@@ -109,7 +116,9 @@ class Run:
     takes_defaults: bool = True
     answers_from_model: bool = False
     user_only_reached: bool = False
+    waits_for_pages: bool = True
     pending: dict[str, Pending] = field(default_factory=dict)
+    opened: dict[str, Entry] = field(default_factory=dict)
     ended: bool = False
     fault: Exception | None = None
     task_ttl_ms: int | None = None
@@ -166,6 +175,12 @@ class Run:
         """All answers and results that the run has, as JSON data."""
         return [*self.offered.values(), *(entry.value for entry in self._entries.values())]
 
+    def answers_before(self, prefix: str) -> list[list[Any]]:
+        """The keys and answers of what this pass has asked so far, in a branch and in those around it."""
+        keys = sorted(key for key in self._used if prefix.startswith(key[: key.rfind("/") + 1]))
+        entries = (self._entries.get(key) for key in keys)
+        return [[entry.key, entry.value] for entry in entries if entry and entry.kind is Kind.ANSWER]
+
     def entry(self, key: str) -> Entry | None:
         """What the journal holds under `key`."""
         return self._entries.get(key)
@@ -199,7 +214,7 @@ class Run:
         for later in reversed(self._entries):
             if later == key:
                 return True
-            if later not in besides:
+            if later not in besides and later.partition("~")[0] != key:
                 return False
         return False
 
@@ -250,8 +265,22 @@ class Run:
         }
         asked = {key: pending.fingerprint for key, pending in self.pending.items()}
         asked |= {key: self.journal.asked[key] for key in held}
+        for key, entry in self.opened.items():
+            assert entry.fingerprint is not None
+            held[key], asked[key] = entry.value, entry.fingerprint
         entries = tuple(self._entries.values())
-        return Journal(self.journal.run_id, entries, asked, held, self._reported)
+        waits = self.journal.waits + self.only_waits
+        return Journal(self.journal.run_id, entries, asked, held, self._reported, waits)
+
+    @property
+    def asks_anew(self) -> bool:
+        """Whether something is asked that the client has not answered."""
+        return any(not pending.is_opened for pending in self.pending.values())
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether all that is asked are pages that the user has agreed to open, and not finished."""
+        return bool(self.pending) and not self.asks_anew
 
     # -- reports ------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.budget import Budget
-from mcp_roundtrip.engine.context import CallInfo, Context
+from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Asleep, Done, Escalate, Failed, NeedsInput, Outcome, Shed, Stopped
 from mcp_roundtrip.engine.replay import replay
@@ -17,7 +17,6 @@ from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
-    CallAborted,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
@@ -141,7 +140,8 @@ class Call:
         except KeyServiceError as error:
             raise self.internal(error) from error
 
-    def _may_start_task(self) -> bool:
+    def may_start_task(self) -> bool:
+        """Whether the tool has tasks, and the client declared that it can follow them."""
         return self.feature.task is not None and not missing(self.route.meta.capabilities, [TASKS])
 
     def _run(self, opened: OpenState | None) -> Run:
@@ -159,7 +159,7 @@ class Call:
             capabilities=meta.capabilities,
             environment=self.environment(),
             reports=Reports(meta.progress_token, meta.log_level, self.invocation.max_response),
-            tasks=TaskOptions(may_start=self._may_start_task(), is_offered=self.feature.task is not None),
+            tasks=TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
         )
 
     def _journal(self, opened: OpenState) -> Journal:
@@ -184,6 +184,8 @@ class Call:
             lambda key, run_id, expires_at: ports.links().sign(user, key, run_id, expires_at),
             ports.pause_ms,
             self._step_failed,
+            ports.pause_ms_async,
+            lambda: self._binding().identity(),
         )
 
     def _step_failed(self, step: str, error: Exception, runs_again: bool) -> None:
@@ -219,12 +221,10 @@ class Call:
 
     def _conclude(self, outcome: Outcome, opened: OpenState | None) -> Reply:
         match outcome:
-            case NeedsInput(requests, journal):
-                return self._input_required(requests, journal, opened)
-            case Shed(journal):
-                return self._input_required({}, journal, opened)
+            case NeedsInput() | Shed():
+                return self._another_round(outcome, opened)
             case Escalate(journal, ttl_ms):
-                return self._task(journal, ttl_ms)
+                return self.become_task(journal, ttl_ms)
             case Done() | Failed():
                 return self.ended(outcome)
             case Asleep() | Stopped():
@@ -234,7 +234,8 @@ class Call:
         """What the call came to. Raises ProtocolError for what becomes a JSON-RPC error."""
         return self._done(outcome.value) if isinstance(outcome, Done) else self._failed(outcome.error)
 
-    def _task(self, journal: Journal, ttl_ms: int) -> Reply:
+    def become_task(self, journal: Journal, ttl_ms: int) -> Reply:
+        """Carry the call on as a task. Raises ProtocolError."""
         from mcp_roundtrip.server.tasks import become_task  # most calls never do
 
         return become_task(self, journal, ttl_ms)
@@ -246,13 +247,20 @@ class Call:
             return self._failed(error)
         return self.reply(result, "complete")
 
+    def _another_round(self, outcome: NeedsInput | Shed, opened: OpenState | None) -> Reply:
+        requests = outcome.requests if isinstance(outcome, NeedsInput) else {}
+        # Clients stop after ten rounds. The last of them is for calls that had to wait for a page.
+        rounds = self.ports.policy.max_rounds + bool(outcome.journal.waits)
+        if _round(opened) <= rounds:
+            return self._input_required(requests, outcome.journal, opened)
+        from mcp_roundtrip.server.unfinished import out_of_rounds  # most calls end before
+
+        return out_of_rounds(self, outcome, _round(opened) - 1)
+
     def _input_required(
         self, requests: Mapping[str, Mapping[str, Any]], journal: Journal, opened: OpenState | None
     ) -> Reply:
         this_round = _round(opened)
-        if this_round > self.ports.policy.max_rounds:
-            text = f"The call was given up: it is not finished after {this_round - 1} rounds."
-            return self.told(CallAborted(text), "too_many_rounds")
         try:
             state = self.ports.states().seal(
                 self._binding(),
@@ -260,13 +268,12 @@ class Call:
                 round=this_round,
                 first_issued_at=None if opened is None else opened.first_issued_at,
             )
-        except StateRejected:  # opened in time, and the flow ended while the tool ran
-            text = f"The call took too long for another round. Call the {self.feature.kind} again."
-            return self.told(CallAborted(text), "flow_expired")
         except KeyServiceError as error:
             raise self.internal(error) from error
-        except StateTooLarge as error:
-            return self._too_large(error, journal)
+        except (StateRejected, StateTooLarge) as error:
+            from mcp_roundtrip.server.unfinished import not_sealed  # as rare
+
+            return not_sealed(self, error, requests, journal)
         if len(state) > LARGE_STATE:
             self.ports.observer.record("state_large", **self.named, characters=len(state))
         return self.reply(
@@ -274,16 +281,6 @@ class Call:
             "input_required" if requests else "checkpoint",
             asked=sorted(requests),
         )
-
-    def _too_large(self, error: StateTooLarge, journal: Journal) -> Reply:
-        """The author's business if it is the steps' results, the client's if it is its own answers."""
-        steps = {entry.key: len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect}
-        if sum(steps.values()) > error.size // 4:
-            largest = max(steps, key=lambda key: steps[key])
-            self.ports.observer.failure("state_too_large", error, **self.named, largest_step=largest)
-            raise internal_error(self.invocation.correlation_id)
-        text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
-        return self.told(ToolError(text), "answers_too_large")
 
     def _failed(self, error: BaseException) -> Reply:
         from mcp_roundtrip.server.failures import told_of  # most calls do not fail

@@ -113,6 +113,7 @@ class LegacyCall(Call):
         run = Call._run(self, opened)
         run.takes_defaults = self._choice == "default"
         run.answers_from_model = self._asks_through_model
+        run.waits_for_pages = False  # the client has not shown them yet
         if self.run_id is not None:
             run.journal = replace(run.journal, run_id=self.run_id)
         return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,7 +83,7 @@ class Policy:
 @dataclass(frozen=True, slots=True)
 class Ports:
     """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes;
-    `pause_ms` returns after so many milliseconds.
+    `pause_ms` returns after so many milliseconds, and so does `pause_ms_async`, for coroutines.
 
     `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
     `forward` takes (owner, event, custom client context, seconds to wait) and returns the owner's response,
@@ -95,6 +95,7 @@ class Ports:
     clock: Callable[[], float]
     clock_ms: Callable[[], float]
     pause_ms: Callable[[float], None]
+    pause_ms_async: Callable[[float], Awaitable[None]]
     random_bytes: Callable[[int], bytes]
     states: Callable[[], States]
     links: Callable[[], Links]

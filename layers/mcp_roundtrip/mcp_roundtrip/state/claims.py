@@ -49,6 +49,13 @@ class Binding:
     name: str
     arguments: Mapping[str, Any] | None
 
+    def identity(self) -> str | None:
+        """A digest that is equal for equal bindings; None for anonymous callers, who cannot be told apart."""
+        if self.principal is None:
+            return None
+        named = [self.issuer, self.audience, self.principal, self.method, self.name]
+        return canonical.digest("mcp-rs/v1/identity", [*named, dict(self.arguments or {})], size=24)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

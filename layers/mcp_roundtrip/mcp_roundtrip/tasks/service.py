@@ -25,7 +25,7 @@ from mcp_roundtrip.tasks.items import (
     result_from_pieces,
     result_items,
 )
-from mcp_roundtrip.tasks.model import TASK, Running, Status, Task, partition_key
+from mcp_roundtrip.tasks.model import TASK, Asked, Running, Status, Task, partition_key
 from mcp_roundtrip.tasks.store import TaskStore
 
 KICK_MS: Final = 15_000
@@ -77,9 +77,16 @@ class Tasks:
 
         The item M is written last: until then there is no task, and what was written expires unseen.
         """
-        task = replace(self._new(principal, ttl_ms, worker, journal.run_id), capabilities=capabilities)
+        task = replace(
+            self._new(principal, ttl_ms, worker, journal.run_id),
+            capabilities=capabilities,
+            issued=dict.fromkeys(journal.held, 1),
+        )
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
+        for order, (key, raw) in enumerate(journal.held.items(), len(journal.entries)):
+            asked = Asked(key, journal.asked[key], {}, order)
+            self.store.put_new(answer_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
         self.store.put_new(task.to_item())
         self._send_for(task)

@@ -15,6 +15,13 @@ class FakeClock:
         """Let time pass."""
         self.now += seconds
 
+    async def pause_ms_async(self, duration_ms: float) -> None:
+        """Let that time pass at once, after what else is ready to run."""
+        import asyncio  # tests of synchronous tools do not need it
+
+        self.advance(duration_ms / 1000)
+        await asyncio.sleep(0)
+
     def __call__(self) -> float:
         return self.now
 

@@ -137,6 +137,7 @@ def make_ports(
         clock=time,
         clock_ms=time.monotonic_ms,
         pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
+        pause_ms_async=time.pause_ms_async,
         random_bytes=secrets.token_bytes,
         states=states or (lambda: codec),
         links=lambda: links,
