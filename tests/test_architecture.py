@@ -127,8 +127,8 @@ def test_a_plain_call_imports_nothing_slow(plain_call_modules: frozenset[str]) -
 PLAIN_CALL_LOADS = """
 adapters adapters.detect adapters.direct adapters.event adapters.http_api
 auth canonical
-engine engine.asking engine.async_context engine.budget engine.context engine.context_base engine.effects engine.journal
-engine.namespaced engine.outcome engine.questions engine.replay engine.reports engine.run
+engine engine.asking engine.async_context engine.budget engine.context engine.context_base engine.effects
+engine.journal engine.namespaced engine.outcome engine.questions engine.replay engine.reports engine.run
 errors http principal
 protocol protocol.capabilities protocol.headers protocol.jsonrpc protocol.meta protocol.methods
 protocol.results
