@@ -9,12 +9,12 @@ from inspect import isclass
 from types import NoneType
 from typing import Annotated, Any, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.adapters import UNUSABLE, problems
+from mcp_roundtrip.schema.adapters import UNUSABLE
+from mcp_roundtrip.schema.exact import ExactReader, Refused
 
 VALUE = "value"
 """The one property of a form made from a single-field type."""
@@ -25,7 +25,7 @@ class Form:
     """What is asked, and how an answer is read. `requested_schema` must not be changed by the caller."""
 
     requested_schema: dict[str, Any]
-    types: TypeAdapter[Any]
+    reader: ExactReader
     single: bool
 
     @classmethod
@@ -56,13 +56,9 @@ class Form:
         if not isinstance(content, Mapping):
             raise InvalidAnswer("answer: Input should be an object")
         try:
-            text = compact(dict(content))
-        except (TypeError, ValueError):
-            raise InvalidAnswer("answer: Input should be JSON") from None
-        try:
-            value = self.types.validate_json(text)
-        except ValidationError as error:
-            raise InvalidAnswer(problems(error, "")) from None
+            value = self.reader.read(content)
+        except Refused as error:
+            raise InvalidAnswer(str(error)) from None
         return value.get(VALUE) if self.single else value
 
 
@@ -73,7 +69,10 @@ def _build(model: Any) -> Form:
     name = getattr(model, "__name__", str(model))
     try:
         types: TypeAdapter[Any] = TypeAdapter(_record(model) if single else model)
-        return Form(requested_schema(types), types, single)
+        schema = requested_schema(types)
+        # Clients send null for a field that was left empty: the type decides on it, and on what is required.
+        checked = {"type": "object", "properties": schema["properties"]}
+        return Form(schema, ExactReader.of(types, lambda: checked, "", ignores_null=True), single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except UNUSABLE as error:

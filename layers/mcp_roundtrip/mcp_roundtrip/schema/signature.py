@@ -8,14 +8,13 @@ from functools import cached_property
 from inspect import Parameter
 from typing import Annotated, Any, NotRequired, get_args, get_origin
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.adapters import problems
 from mcp_roundtrip.schema.callables import Described, Signature
+from mcp_roundtrip.schema.exact import ExactReader, Refused
 from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature, member_name
 
 
@@ -64,23 +63,21 @@ class Arguments(Described):
         Raises ArgumentsError with one line per problem; the values sent are not quoted.
         """
         try:
-            text = compact(dict(raw))
-        except (TypeError, ValueError):
-            raise ArgumentsError("arguments: Input should be JSON") from None
-        try:
-            # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
-            values: dict[str, Any] = self._adapter.validate_json(text)
-        except ValidationError as error:
-            raise ArgumentsError(_refusal(error)) from None
+            values: dict[str, Any] = self._reader.read(raw)
+        except Refused as error:
+            raise ArgumentsError(str(error)) from None
         return values
 
     @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
+    def _reader(self) -> ExactReader:
         # A TypedDict and no model: parameters may be called `json`, `copy` or `_id`, and a dict comes back.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
         try:
-            return TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+            return ExactReader.of(types, self.json_schema, "arguments")
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an annotation of the author's may raise anything
             raise self._unusable(error) from None
 
@@ -88,9 +85,9 @@ class Arguments(Described):
     def _json_schema(self) -> dict[str, Any]:
         if not self.signature.parameters:
             return {"type": "object", "additionalProperties": False}
-        from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
+        from mcp_roundtrip.schema.generate import json_schema  # lists need it, most calls do not
 
-        types = self._adapter
+        types = self._reader.types
         try:
             schema = json_schema(types)
         except Exception as error:  # as above
@@ -128,15 +125,6 @@ class Arguments(Described):
         annotation = Annotated[(base, *metadata)] if metadata else base
         optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
         return NotRequired[annotation] if optional else annotation
-
-
-def _refusal(error: ValidationError) -> str:
-    found = problems(error, "arguments")
-    # What `compact` wrote can be wrong for its reader in two ways; the other is more than 200 levels.
-    not_json = error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
-    if not_json and "recursion" not in found:
-        return "arguments: a string holds half of a surrogate pair"
-    return found
 
 
 def _parts(annotation: Any) -> tuple[Any, list[Any]]:

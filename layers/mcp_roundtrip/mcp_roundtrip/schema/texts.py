@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.exact import Refused
 from mcp_roundtrip.schema.signature import Arguments
 
 
@@ -39,7 +40,11 @@ class Texts(Arguments):
             raise ArgumentsError(
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
-        return super().validate(raw)
+        try:
+            values: dict[str, Any] = self._reader.coerce(raw)
+        except Refused as error:
+            raise ArgumentsError(str(error)) from None
+        return values
 
     def choices(self, name: str) -> tuple[str, ...]:
         """The values a parameter can have, if its annotation counts them."""

@@ -1,0 +1,256 @@
+"""Checks JSON data against the JSON Schema that pydantic wrote for a type.
+
+Needed where pydantic itself would coerce, so it knows the keywords that pydantic writes, and no others.
+Patterns run on pydantic's engine, whose time is linear in the text; repeated items are found by their keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+from mcp_roundtrip.canonical import canonical
+from mcp_roundtrip.schema.adapters import MAX_PROBLEMS
+
+Path = tuple[str | int, ...]
+Problem = tuple[Path, str]
+"""Where in the value, and what should be there."""
+
+_KINDS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    "null": ("null", lambda value: value is None),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "integer": ("an integer", lambda value: is_integer(value)),
+    "number": ("a number", lambda value: is_number(value)),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "array": ("an array", lambda value: isinstance(value, list)),
+    "object": ("an object", lambda value: isinstance(value, dict)),
+}
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a JSON number: to Python, `true` is one too."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether `value` is an integer, as JSON Schema has it: 2.0 is one."""
+    return is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """One check of one value against `schema`, which must not change meanwhile."""
+
+    schema: Mapping[str, Any]
+    # Alternatives within alternatives would be compared again and again: exponentially often.
+    _known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _options: dict[int, frozenset[Hashable]] = field(default_factory=dict)
+
+    def problems(self, value: Any) -> Iterator[Problem]:
+        """What is wrong with `value`, in the order of the schema; nothing where it conforms."""
+        return self._problems(self.schema, value, ())
+
+    def _problems(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if not isinstance(schema, dict):
+            if schema is False:
+                yield path, "Input is not allowed"
+            return
+        if "type" in schema and not _is_of(schema["type"], value):
+            yield path, f"Input should be {_kinds(schema)}"
+            return
+        for keyword, rule in schema.items():
+            if assertion := _ASSERTIONS.get(keyword):
+                kind, conforms, words = assertion
+                if _is_of(kind, value) and not conforms(rule, value):
+                    yield path, f"Input should {words.format(_shown(rule))}"
+            elif applicator := _APPLICATORS.get(keyword):
+                yield from applicator(self, schema, value, path)
+
+    def _conforms(self, schema: Any, value: Any) -> bool:
+        if not isinstance(value, (dict, list)):
+            return next(self._problems(schema, value, ()), None) is None
+        key = id(schema), id(value)
+        if key not in self._known:
+            self._known[key] = next(self._problems(schema, value, ()), None) is None
+        return self._known[key]
+
+    def _resolved(self, schema: Any) -> Any:
+        while isinstance(schema, dict) and "$ref" in schema:
+            schema = self._target(schema["$ref"])
+        return schema
+
+    def _target(self, reference: str) -> Any:
+        return self.schema["$defs"][reference.removeprefix("#/$defs/")]
+
+    # Keywords that apply other schemas, or need one another
+
+    def _ref(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        return self._problems(self._target(schema["$ref"]), value, path)
+
+    def _one_of_values(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        rule = schema["enum"] if "enum" in schema else [schema["const"]]
+        if id(schema) not in self._options:
+            self._options[id(schema)] = frozenset(map(key_of, rule))
+        if key_of(value) not in self._options[id(schema)]:
+            yield path, f"Input should be {' or '.join(map(_shown, rule[:20]))}"
+
+    def _properties(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, dict):
+            for name, member in schema["properties"].items():
+                if name in value:
+                    yield from self._problems(member, value[name], (*path, name))
+
+    def _required(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, dict):
+            yield from (((*path, name), "Field required") for name in schema["required"] if name not in value)
+
+    def _pattern_properties(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, dict):
+            for pattern, member in schema["patternProperties"].items():
+                for name in value:
+                    if matches(pattern, name):
+                        yield from self._problems(member, value[name], (*path, name))
+
+    def _additional(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if not isinstance(value, dict):
+            return
+        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for name in value:
+            if name not in known and not any(matches(pattern, name) for pattern in patterns):
+                here = (*path, name)
+                if schema["additionalProperties"] is False:
+                    yield here, "unknown member" if path else "unknown argument"
+                else:
+                    yield from self._problems(schema["additionalProperties"], value[name], here)
+
+    def _names(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, dict):
+            for name in value:
+                for _, problem in self._problems(schema["propertyNames"], name, ()):
+                    yield (*path, name), problem.replace("Input", "The name", 1)
+
+    def _items(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, list):
+            for at in range(len(schema.get("prefixItems", ())), len(value)):
+                yield from self._problems(schema["items"], value[at], (*path, at))
+
+    def _first_items(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if isinstance(value, list):
+            for at, (member, item) in enumerate(zip(schema["prefixItems"], value, strict=False)):
+                yield from self._problems(member, item, (*path, at))
+
+    def _all_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        for branch in schema["allOf"]:
+            yield from self._problems(branch, value, path)
+
+    def _any_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        if not any(self._conforms(branch, value) for branch in schema["anyOf"]):
+            yield from self._closest(schema["anyOf"], value, path)
+
+    def _one_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        fitting = sum(self._conforms(branch, value) for branch in schema["oneOf"])
+        if fitting > 1:
+            yield path, f"Input should fit one of the alternatives, and fits {fitting}"
+        elif not fitting:
+            yield from self._closest(schema["oneOf"], value, path)
+
+    def _closest(self, branches: Iterable[Any], value: Any, path: Path) -> Iterator[Problem]:
+        """The problems of the alternative that is meant: it has the same type, and the fewest of them."""
+        resolved = [self._resolved(branch) for branch in branches]
+        alike = [branch for branch in resolved if "type" in branch and _is_of(branch["type"], value)]
+        if alike:
+            found = [list(islice(self._problems(branch, value, path), MAX_PROBLEMS)) for branch in alike]
+            yield from min(found, key=len)
+        else:
+            yield path, f"Input should be {' or '.join(dict.fromkeys(map(_kinds, resolved)))}"
+
+
+_APPLICATORS: Final[Mapping[str, Callable[[Check, Any, Any, Path], Iterator[Problem]]]] = {
+    "$ref": Check._ref,
+    "enum": Check._one_of_values,
+    "const": Check._one_of_values,
+    "required": Check._required,
+    "properties": Check._properties,
+    "patternProperties": Check._pattern_properties,
+    "additionalProperties": Check._additional,
+    "propertyNames": Check._names,
+    "items": Check._items,
+    "prefixItems": Check._first_items,
+    "allOf": Check._all_of,
+    "anyOf": Check._any_of,
+    "oneOf": Check._one_of,
+}
+
+Rule = Callable[[Any, Any], bool]
+
+_ASSERTIONS: Final[Mapping[str, tuple[str, Rule, str]]] = {
+    "minLength": ("string", lambda rule, value: len(value) >= rule, "have {} characters or more"),
+    "maxLength": ("string", lambda rule, value: len(value) <= rule, "have {} characters at most"),
+    "pattern": ("string", lambda rule, value: matches(rule, value), "match the pattern {}"),
+    "minimum": ("number", lambda rule, value: value >= rule, "be {} or more"),
+    "maximum": ("number", lambda rule, value: value <= rule, "be {} or less"),
+    "exclusiveMinimum": ("number", lambda rule, value: value > rule, "be more than {}"),
+    "exclusiveMaximum": ("number", lambda rule, value: value < rule, "be less than {}"),
+    "multipleOf": ("number", lambda rule, value: _is_multiple(rule, value), "be a multiple of {}"),
+    "minItems": ("array", lambda rule, value: len(value) >= rule, "have {} items or more"),
+    "maxItems": ("array", lambda rule, value: len(value) <= rule, "have {} items at most"),
+    "uniqueItems": ("array", lambda rule, value: not rule or _are_unique(value), "have no item twice"),
+    "minProperties": ("object", lambda rule, value: len(value) >= rule, "have {} members or more"),
+    "maxProperties": ("object", lambda rule, value: len(value) <= rule, "have {} members at most"),
+}
+"""What a value has to be for a keyword to matter, the rule, and the words for it."""
+
+
+def key_of(value: Any) -> Hashable:
+    """Equal for equal JSON values, as JSON Schema compares them: 1 is 1.0, and true is not 1."""
+    return canonical(value) if isinstance(value, (dict, list)) else (isinstance(value, bool), value)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether `pattern` is found in `text`; a pattern that pydantic's engine does not know always is."""
+    known = _compiled(pattern)
+    return known is None or known.isinstance_python(text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> SchemaValidator | None:
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return None
+
+
+def _are_unique(items: list[Any]) -> bool:
+    return len(set(map(key_of, items))) == len(items)
+
+
+def _is_multiple(step: float, value: float) -> bool:
+    if isinstance(step, int) and isinstance(value, int):
+        return value % step == 0
+    # Of what was written: 0.3 is a multiple of 0.1, and the nearest doubles are not.
+    quotient = Decimal(str(value)) / Decimal(str(step))
+    return quotient == quotient.to_integral_value()
+
+
+def _is_of(kinds: Any, value: Any) -> bool:
+    return any(_KINDS[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _kinds(schema: Any) -> str:
+    if "enum" in schema:
+        return " or ".join(map(_shown, schema["enum"][:20]))
+    kinds = schema.get("type", ())
+    names = [_KINDS[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    return " or ".join(names) or "another value"
+
+
+def _shown(rule: Any) -> str:
+    text = json.dumps(rule, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:199]}…"
