@@ -1,0 +1,250 @@
+"""A client that lies: it answers ahead, other texts, under other keys, and with the states of other calls.
+
+Whatever it sends, no question that only the user may answer is confirmed, nor one that comes after it, unless
+this very client was sent the question, with exactly its text, in the state that it answers with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+from pydantic import BaseModel
+
+from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, Server
+from mcp_roundtrip.testing import DECLINE, WITH_TASKS, Player
+from support.legacy import LegacyClient
+
+
+class Terms(BaseModel):
+    agreed: bool
+
+
+class World:
+    """What the tools read and do: a price, which is in every text, and what was confirmed in this request."""
+
+    price = 5
+    confirmed: list[tuple[str, str]]
+
+
+world = World()
+server = Server("shop", legacy_questions="model")
+
+
+def note(key: str, message: str, answer: Any) -> None:
+    """Remember an answer that has an effect."""
+    if answer:
+        world.confirmed.append((key, message))
+
+
+@server.tool
+def pay(ctx: Context, to: str) -> str:
+    ctx.elicit("note", f"A note to {to}, for {world.price}?", str)
+    for key in ("sure", "again"):
+        text = f"Pay {world.price} to {to}?"
+        note(key, text, ctx.confirm(key, text))
+        ctx.step(f"pay {key}", int)
+    return "paid"
+
+
+@server.tool
+def order(ctx: Context, to: str) -> str:
+    texts = [f"Send it to {to}?", f"Pay {world.price}?", f"The terms of {to}, {world.price}?"]
+    answers = ctx.ask(
+        Elicit("to", texts[0], str), Elicit("sure", texts[1], bool), Elicit("terms", texts[2], Terms)
+    )
+    note("sure", texts[1], answers[1])
+    note("terms", texts[2], answers[2].agreed)
+    text = f"What else for {world.price}?"
+    note("else", text, ctx.elicit("else", text, str))
+    return "ordered"
+
+
+@server.tool
+def transfer(ctx: Context, to: str) -> str:
+    """Goes on without the user where it has to, and asks after that."""
+    text = f"Transfer {world.price} to {to}?"
+    with suppress(MissingClientCapability):
+        note("sure", text, ctx.confirm("sure", text, default=False))
+    text = f"To which account of {to}, for {world.price}?"
+    note("account", text, ctx.elicit("account", text, str))
+    return "transferred"
+
+
+@server.tool
+async def split(ctx: AsyncContext, to: str) -> str:
+    async def share(ctx: AsyncContext, name: str) -> None:
+        await ctx.step("look up", int)
+        text = f"{world.price} from everyone to {to}?"  # the same text in each branch
+        note(f"{name}/sure", text, await ctx.confirm("sure", text))
+        text = f"When, {name}, at {world.price}?"
+        note(f"{name}/when", text, await ctx.elicit("when", text, str, user_only=True))
+
+    await ctx.gather({name: lambda ctx, name=name: share(ctx, name) for name in ("a", "b")})
+    return "split"
+
+
+KEYS = ["note", "sure", "again", "to", "terms", "else", "account", "a/sure", "b/sure", "a/when", "b/when"]
+ANSWERS = st.dictionaries(
+    st.sampled_from([*KEYS, "sure~2", "SURE", "a", "a/b/sure"]),
+    st.sampled_from(
+        [
+            *[{"action": "accept", "content": {"value": value}} for value in (True, True, "x", "x", False)],
+            {"action": "accept", "content": {"agreed": True}},
+            dict(DECLINE),
+            {"action": "accept"},
+        ]
+    ),
+    max_size=8,
+)
+CALLS = st.tuples(
+    st.sampled_from(["pay", "order", "transfer", "split"]),
+    st.sampled_from(["bob", "eve"]).map(lambda to: {"to": to}),
+)
+CAPABILITIES = st.sampled_from([{"elicitation": {"form": {}}}, {"elicitation": {"form": {}}}, {}])
+
+Texts = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A state, what was asked in the response that brought it, and what had been answered by then."""
+
+    state: str | None
+    call: tuple[str, dict[str, str]]
+    shown: dict[str, str]
+    answered: Texts = frozenset()
+
+    def answered_with(self, call: tuple[str, dict[str, str]], answers: dict[str, Any]) -> Texts:
+        """What has been answered to questions that were sent, when these answers come with this state."""
+        if call != self.call:
+            return frozenset()
+        now = {(key, text) for key, text in self.shown.items() if answers.get(key, DECLINE) != DECLINE}
+        return self.answered | now
+
+
+@contextmanager
+def one_request(allowed: Texts) -> Iterator[None]:
+    """Whatever the request confirms must be among what was answered to questions that were sent."""
+    world.confirmed = []
+    yield
+    assert set(world.confirmed) <= allowed, set(world.confirmed) - allowed
+
+
+class Liar(RuleBasedStateMachine):
+    """Sends what it likes. The model is the list of states that it was given, and what it saw with each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        world.price = 5
+        self.play = Player(server)
+        self.issued: list[Issued] = []
+
+    @rule(price=st.integers(5, 7))
+    def the_price_changes(self, price: int) -> None:
+        world.price = price
+
+    @rule(call=CALLS, answers=ANSWERS, capabilities=CAPABILITIES)
+    def answer_ahead(self, call: Any, answers: Any, capabilities: Any) -> None:
+        self.send(Issued(None, call, {}), call, answers, capabilities)
+
+    @rule(data=st.data(), answers=ANSWERS, capabilities=CAPABILITIES, ms=st.sampled_from([0, 29_000]))
+    def answer_with_a_state(self, data: st.DataObject, answers: Any, capabilities: Any, ms: float) -> None:
+        if self.issued:
+            issued = data.draw(st.sampled_from(self.issued))
+            call = data.draw(st.just(issued.call) | CALLS)
+            self.play.remaining_ms = ms
+            self.send(issued, call, answers, capabilities)
+
+    @rule(data=st.data())
+    def answer_as_asked(self, data: st.DataObject) -> None:
+        if self.issued:
+            issued = data.draw(st.sampled_from(self.issued))
+            self.send(issued, issued.call, honest(issued.shown), {"elicitation": {}})
+
+    @rule(call=CALLS, answers=ANSWERS)
+    def answer_as_a_model(self, call: Any, answers: Any) -> None:
+        with one_request(frozenset()):
+            LegacyClient(server).call(call[0], **call[1], input_responses=answers)
+
+    def send(self, issued: Issued, call: tuple[str, dict[str, str]], answers: Any, capabilities: Any) -> None:
+        self.play.capabilities = capabilities
+        allowed = issued.answered_with(call, answers)
+        with one_request(allowed):
+            played = self.play.send(*call, answers, issued.state)
+        result = played.message.get("result", {})
+        if "requestState" in result:
+            asked = {key: question["params"]["message"] for key, question in played.asked.items()}
+            shown = {key: text.partition("\n\nThe previous")[0] for key, text in asked.items()}
+            self.issued.append(Issued(result["requestState"], call, shown, allowed))
+
+
+def honest(shown: dict[str, str]) -> dict[str, Any]:
+    """Answers that fit."""
+    texts = {"note", "to", "else", "account", "a/when", "b/when"}
+    values: dict[str, Any] = {key: {"value": "x" if key in texts else True} for key in shown}
+    if "terms" in values:
+        values["terms"] = {"agreed": True}
+    return {key: {"action": "accept", "content": content} for key, content in values.items()}
+
+
+TestLiar = Liar.TestCase
+TestLiar.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+@pytest.mark.parametrize(("tool", "confirmed"), [("pay", 2), ("order", 3), ("transfer", 2), ("split", 4)])
+def test_an_honest_client_completes_each_of_these_tools(tool: str, confirmed: int) -> None:
+    world.price, world.confirmed = 5, []
+    played = Player(server).call(tool, {"to": "bob"})
+    while played.asked:
+        world.confirmed = []
+        asked = {key: question["params"]["message"] for key, question in played.asked.items()}
+        played = played.respond(honest(asked)).followed()
+    assert played.text
+    assert len(set(world.confirmed)) == confirmed
+
+
+# -- tasks ----------------------------------------------------------------------------------------------
+
+
+def task_server() -> Server:
+    built = Server("shop")
+
+    @built.tool(task="required")
+    def buy(ctx: Context) -> str:
+        ctx.elicit("size", "How large?", int)
+        ctx.run_as_task()
+        ctx.elicit("colour", "Which colour?", str)
+        text = f"Pay {world.price}?"
+        note("sure", text, ctx.confirm("sure", text))
+        return "bought"
+
+    return built
+
+
+def test_a_task_takes_answers_for_the_requests_that_it_lists_alone() -> None:
+    world.price, world.confirmed = 5, []
+    yes = {"action": "accept", "content": {"value": True}}
+    play = Player(task_server(), WITH_TASKS)
+    first = play.send("buy", {}, {"size": {"action": "accept", "content": {"value": 1}}, "sure": yes}, None)
+    task = first.task
+    assert task.asked.keys() == {"colour"}
+    play.request("tasks/update", taskId=task.task_id, inputResponses={"sure": yes, "sure~2": yes})
+    asked = play.task(task.task_id)
+    assert asked.asked.keys() == {"colour"}
+    asked = asked.answer(colour="red")
+    assert (asked.question("sure"), world.confirmed) == ("Pay 5?", [])
+    world.price = 5_000
+    changed = asked.answer(sure=True)
+    [key] = changed.asked
+    assert (changed.question(key), world.confirmed) == ("Pay 5000?", [])
+    assert changed.answer(**{key: True}).text == "bought"
+    assert world.confirmed == [("sure", "Pay 5000?")]
