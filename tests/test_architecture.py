@@ -125,7 +125,7 @@ def test_a_plain_call_imports_nothing_slow(plain_call_modules: frozenset[str]) -
 
 
 PLAIN_CALL_LOADS = """
-adapters adapters.detect adapters.direct adapters.event adapters.http_api
+adapters adapters.detect adapters.direct adapters.event
 auth canonical
 engine engine.asking engine.async_context engine.budget engine.context engine.context_base engine.effects
 engine.journal engine.namespaced engine.outcome engine.questions engine.replay engine.reports engine.run

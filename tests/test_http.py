@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.http import HttpResponse, answered
+from mcp_roundtrip.http import HttpResponse, accepts, answered
 from mcp_roundtrip.testing import Player
 
 HALF = "x\udc80y"
@@ -89,3 +89,29 @@ def test_what_an_author_says_to_client_and_user_can_be_read(method: str, params:
     answer = json.dumps(Player(server, log_level="debug").request(method, **params))
     assert "\\ufffd" in answer
     from_json(answer)
+
+
+@pytest.mark.parametrize(
+    ("accept", "accepted"),
+    [
+        ("application/json, text/event-stream", True),
+        ("Text/Event-Stream", True),
+        ("text/event-stream; charset=utf-8; q=0.1", True),
+        ("text/*", True),
+        ("*/*", True),
+        ("*/*;q=0, text/event-stream", True),
+        ("text/event-stream;q=0", False),
+        ("text/event-stream ; Q=0.000, */*", False),
+        ("text/*;q=0, */*", False),
+        ("application/json", False),
+        ("text/event-streams, x-text/event-stream", False),
+        ("", False),
+    ],
+)
+def test_the_most_specific_media_range_says_whether_a_stream_is_accepted(accept: str, accepted: bool) -> None:
+    assert accepts(accept, "text/event-stream") is accepted
+
+
+@given(st.text())
+def test_any_accept_header_can_be_read(accept: str) -> None:
+    assert accepts(accept, "text/event-stream") in (True, False)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.adapters.detect import detect
+from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth import Authenticator, AuthMode, Unauthorized
 from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.local.catalog import contents
@@ -259,6 +259,9 @@ def test_whatever_a_member_holds_there_is_an_answer(
     data: st.DataObject, source: str, to: Server, junk: Any
 ) -> None:
     event = sent_by(source, any_call())
-    response = to.lambda_handler(changed(event, data.draw(st.sampled_from(paths(event))), junk), None)
+    try:
+        response = to.lambda_handler(changed(event, data.draw(st.sampled_from(paths(event))), junk), None)
+    except UnknownEventSource:  # no request any more
+        return
     assert response["statusCode"] in (200, 400, 401, 403, 404, 405)
     json.dumps(response)

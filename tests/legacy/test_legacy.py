@@ -79,10 +79,9 @@ def client(request: pytest.FixtureRequest) -> LegacyClient:
         ("2025-11-25", "2025-11-25"),
         ("2025-06-18", "2025-06-18"),
         ("2024-11-05", "2025-11-25"),
-        (7, "2025-11-25"),
     ],
 )
-def test_initialize_agrees_on_a_version_and_begins_no_session(requested: Any, agreed: str) -> None:
+def test_initialize_agrees_on_a_version_and_begins_no_session(requested: str, agreed: str) -> None:
     client = LegacyClient(server, version=None)
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     assert client.result("initialize", **params) == {
@@ -95,8 +94,41 @@ def test_initialize_agrees_on_a_version_and_begins_no_session(requested: Any, ag
     assert response.headers.keys() == {"content-type"}
 
 
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "x", "version": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        *({name: value for name, value in INITIALIZE.items() if name != left_out} for left_out in INITIALIZE),
+        {**INITIALIZE, "protocolVersion": 20251125},
+        {**INITIALIZE, "protocolVersion": None},
+        {**INITIALIZE, "capabilities": []},
+        {**INITIALIZE, "clientInfo": "x 1"},
+    ],
+)
+def test_an_initialize_that_lacks_what_it_needs_is_invalid_params(params: dict[str, Any]) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    response = LegacyClient(server, version=None).send(body)
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (200, -32602)
+
+
+def test_a_header_of_an_older_version_gets_the_versions_it_can_choose_from() -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    error = json.loads(LegacyClient(server, "2024-11-05").send(body).body)["error"]
+    assert (error["code"], error["data"]["supported"]) == (-32022, ["2026-07-28", "2025-11-25", "2025-06-18"])
+    modern = Server("modern", legacy_clients=False)
+    error = json.loads(LegacyClient(modern, "2024-11-05").send(body).body)["error"]
+    assert error["data"]["supported"] == ["2026-07-28"]
+
+
 def test_the_capabilities_are_those_that_are_offered() -> None:
-    assert LegacyClient(Server("bare")).result("initialize")["capabilities"] == {"tools": {}}
+    assert LegacyClient(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
 
 
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])

@@ -86,7 +86,8 @@ def door(tmp_path: Path) -> Door:
 
 
 def test_it_agrees_on_a_version_for_all(door: Door) -> None:
-    result = door.result("initialize", protocolVersion="2025-11-25")
+    client = {"name": "x", "version": "1"}
+    result = door.result("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
     assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
     assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
     assert door.result("ping") == {}

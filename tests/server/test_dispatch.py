@@ -226,6 +226,15 @@ def test_an_unknown_method_is_not_found_and_echoes_the_id(method: str) -> None:
     assert (status, body["error"]["code"], body["id"]) == (404, -32601, "mine")
 
 
+def test_a_body_with_a_content_coding_is_an_unsupported_media_type() -> None:
+    body = call("echo", {"text": "x"})
+    event = http_event(body, headers=headers(body, **{"content-encoding": "gzip"}))
+    response = server.lambda_handler(event, None)
+    assert (response["statusCode"], response["headers"]["accept-encoding"]) == (415, "identity")
+    event = http_event(body, headers=headers(body, **{"content-encoding": "identity"}))
+    assert server.lambda_handler(event, None)["statusCode"] == 200
+
+
 def test_an_unknown_tool_is_invalid_params() -> None:
     assert code(post(http_event(call("no_such_tool")))) == (400, -32602)
 

@@ -51,6 +51,11 @@ def test_the_metadata_is_there_without_a_token_for_every_site(path: str, origin:
     }
 
 
+def test_a_head_request_gets_the_headers_of_a_get_and_no_body() -> None:
+    answer = ask(ROOT, "HEAD")
+    assert (answer.status, answer.body, answer.headers) == (200, "", ask(ROOT).headers)
+
+
 def test_a_browser_may_send_headers_of_its_own_with_the_question() -> None:
     answer = ask(SUFFIXED, "OPTIONS", {"origin": "https://anywhere.test"})
     assert (answer.status, answer.body) == (204, "")

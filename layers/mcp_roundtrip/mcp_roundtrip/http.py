@@ -74,13 +74,39 @@ EVENT_STREAM_HEADERS: Mapping[str, str] = {
 def answered(response: str, events: Iterable[str], headers: Mapping[str, str]) -> HttpResponse:
     """200 with the response behind its events, if there are any and the request's headers accept a stream."""
     events = [*events, response]
-    if len(events) == 1 or "text/event-stream" not in headers.get("accept", ""):
+    if len(events) == 1 or not accepts(headers.get("accept", ""), "text/event-stream"):
         return HttpResponse(200, response, JSON_HEADERS)
     return HttpResponse(200, "".join(map(_event, events)), EVENT_STREAM_HEADERS)
 
 
 def _event(data: str) -> str:
     return f"data: {data}\n\n"
+
+
+def accepts(accept: str, media_type: str) -> bool:
+    """Whether the most specific media range of an Accept header for `media_type` has a weight above zero.
+
+    RFC 9110 §12.5.1. A header that is absent or empty accepts nothing here: MCP's clients must send it.
+    """
+    ranges = ("*/*", f"{media_type.partition('/')[0]}/*", media_type)  # the most specific one last
+    matches = [(-1, 0.0)]
+    for item in accept.split(","):
+        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
+        if media_range in ranges:
+            matches.append((ranges.index(media_range), _weight(parameters)))
+    return max(matches)[1] > 0
+
+
+def _weight(parameters: Iterable[str]) -> float:
+    """The `q` of a media range; 1 where there is none, or none that can be read."""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.rstrip() == "q":
+            return float(value) if _QVALUE.fullmatch(value.lstrip()) else 1.0
+    return 1.0
+
+
+_QVALUE: Final = re.compile(r"[01](?:\.[0-9]{0,3})?", re.ASCII)
 
 
 def _whole(body: str) -> str:

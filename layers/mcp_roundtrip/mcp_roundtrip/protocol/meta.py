@@ -9,9 +9,9 @@ follow in `server.dispatch`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import headers as mirrored
@@ -101,7 +101,7 @@ def classify(
     legacy_version = _legacy_version(message, headers) if serves_legacy else None
     try:
         if legacy_version is None:
-            _refuse_legacy(message, headers)
+            _refuse_legacy(message, headers, serves_legacy=serves_legacy)
             mirrored.check(message, headers)
             meta = _client_meta(message.params)
             _check_version(meta.protocol_version)
@@ -130,8 +130,10 @@ def _legacy_version(message: Request, headers: Mapping[str, str]) -> str | None:
     return version if version in LEGACY_VERSIONS else None
 
 
-def _refuse_legacy(message: Request, headers: Mapping[str, str]) -> None:
-    """Tell a client of the `initialize` era which versions exist here: it may be all its user gets to see.
+def _refuse_legacy(message: Request, headers: Mapping[str, str], *, serves_legacy: bool) -> None:
+    """Raise -32022 for a client of the `initialize` era, with the versions that it can choose from.
+
+    The error may be all its user gets to see.
 
     Such a client sends no version in `_meta`; a header that names a supported version shows a modern client
     whose `_meta` is malformed instead (basic/versioning "Backward Compatibility").
@@ -143,7 +145,8 @@ def _refuse_legacy(message: Request, headers: Mapping[str, str]) -> None:
         raise unsupported_version(requested if isinstance(requested, str) else "")
     header = headers.get(HEADER_PROTOCOL_VERSION)
     if header is not None and header.strip() not in SUPPORTED_VERSIONS:
-        raise unsupported_version(header.strip())
+        legacy_versions = LEGACY_VERSIONS if serves_legacy else ()
+        raise unsupported_version(header.strip(), (*SUPPORTED_VERSIONS, *legacy_versions))
 
 
 def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
@@ -217,15 +220,15 @@ def _invalid(member: str, problem: str) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, f"Invalid params: {member} {problem}")
 
 
-_SUPPORTED_TEXT: Final = ", ".join(SUPPORTED_VERSIONS)
+def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VERSIONS) -> ProtocolError:
+    """-32022 with the supported versions.
 
-
-def unsupported_version(requested: str) -> ProtocolError:
-    """-32022, naming the versions this server speaks."""
+    By default those that a request can name in `_meta`: no request does that in the `initialize` era.
+    """
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
-        f"Unsupported protocol version: this server speaks {_SUPPORTED_TEXT}",
-        {"supported": list(SUPPORTED_VERSIONS), "requested": requested[:128]},
+        f"Unsupported protocol version: use one of {', '.join(supported)}",
+        {"supported": list(supported), "requested": requested[:128]},
     )
 
 
@@ -234,7 +237,7 @@ def unknown_method(method: str) -> ProtocolError:
     if method == "initialize":
         return ProtocolError(
             METHOD_NOT_FOUND,
-            f"There is no initialize in the versions this server speaks: {_SUPPORTED_TEXT}",
+            f"There is no initialize in the versions this server speaks: {', '.join(SUPPORTED_VERSIONS)}",
             {"supported": list(SUPPORTED_VERSIONS)},
         )
     return ProtocolError(METHOD_NOT_FOUND, "Method not found")

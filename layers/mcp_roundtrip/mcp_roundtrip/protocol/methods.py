@@ -65,10 +65,14 @@ NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
         TASKS_CANCEL: "taskId",
     }
 )
-"""Method -> the parameter that `Mcp-Name` mirrors (SEP-2243; for tasks SEP-2663)."""
+"""Method -> the parameter that its `Mcp-Name` header mirrors (SEP-2243; for tasks SEP-2663)."""
 
 NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ})
-"""Methods whose request must carry `Mcp-Name`."""
+"""Methods whose request must carry `Mcp-Name`.
+
+SEP-2663 has clients send it with `tasks/*` too, and does not have servers refuse those that do not
+(FastMCP 4.1.2 is one).
+"""
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Least to most severe (RFC 5424)."""

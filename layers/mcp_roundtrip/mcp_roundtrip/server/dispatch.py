@@ -1,8 +1,8 @@
 """From an HTTP request to an HTTP response, pure given its ports.
 
-The rungs before a method's own handler, in this order: Origin (403), POST (405), principal (401), size
-(413), then the ladder of `protocol.meta`, then the method (404). Each handler adds the rungs that need to
-know what it serves. Where clients can get a token is told to whoever asks, before all of that.
+The rungs before a method's own handler, in this order: Origin (403), POST (405), principal (401), content
+coding (415), size (413), then the ladder of `protocol.meta`, then the method (404). Each handler adds the
+rungs that need to know what it serves. The protected resource metadata comes before all of that.
 """
 
 from __future__ import annotations
@@ -194,6 +194,9 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
     caller = ports.policy.authentication.caller(request.headers, request.authorizer)
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        text = "The body has a Content-Encoding: send it without one"
+        raise ProtocolError(INVALID_REQUEST, text, http_status=415)
     if request.body is None:
         raise ProtocolError(
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
@@ -226,7 +229,12 @@ def _failure(
     return replace(answer, status=status, headers={**answer.headers, **_TELLING.get(status, {})})
 
 
-_TELLING: Final = {401: {"www-authenticate": "Bearer"}, 405: {"allow": "POST"}, 503: {"retry-after": "10"}}
+_TELLING: Final = {
+    401: {"www-authenticate": "Bearer"},
+    405: {"allow": "POST"},
+    415: {"accept-encoding": "identity"},
+    503: {"retry-after": "10"},
+}
 """Headers that a status has to have."""
 
 

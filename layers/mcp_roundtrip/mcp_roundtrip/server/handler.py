@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.adapters import http_api
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, HttpRequest, HttpResponse, fits
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.calls import internal_error
@@ -22,7 +20,11 @@ MARGIN_MS: Final = 1_000
 
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
-    """Answer one event. Raises nothing."""
+    """Answer one request.
+
+    Raises UnknownEventSource for an event that is no request: a queue that invokes this function would take
+    any answer for success and delete its messages.
+    """
     forwarded = Forwarded.read(context)
     correlation_id = forwarded.correlation_id or invocation_id(context)
     try:
@@ -30,8 +32,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     except UnknownEventSource as error:
         wiring.observer().begin(correlation_id)
         wiring.observer().failure("unknown_event_source", error)
-        failure = ProtocolError(jsonrpc.INVALID_REQUEST, str(error))
-        return http_api.response(error_response(None, failure))
+        raise
     request = adapter.request(event)
     try:
         ports = make_ports()

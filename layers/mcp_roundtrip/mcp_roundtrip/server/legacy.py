@@ -84,7 +84,7 @@ class LegacyServer:
         return handled
 
     def _initialize(self, exchange: Exchange) -> Reply:
-        requested = exchange.route.params.get("protocolVersion")
+        requested = _requested_version(exchange.route.params)
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
         told = self.facts.instructions
         instructions = {} if told is None else {"instructions": told}
@@ -107,6 +107,22 @@ class LegacyServer:
         knows_tasks = bool(self.tasks) and has_tasks(exchange.route.meta.protocol_version)
         tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
         return Reply(legacy_result(listed(self.facts, "tools", tools, exchange).result))
+
+
+def _requested_version(params: Mapping[str, Any]) -> str:
+    """`protocolVersion` of an InitializeRequest. Raises -32602 where one of its required members is wrong."""
+    for name, kind, expected in _INITIALIZE_MEMBERS:
+        if not isinstance(params.get(name), kind):
+            raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
+    version: str = params["protocolVersion"]
+    return version
+
+
+_INITIALIZE_MEMBERS: Final = (
+    ("protocolVersion", str, f'a string such as "{LEGACY_VERSION}"'),
+    ("capabilities", dict, "an object"),
+    ("clientInfo", dict, "an object with name and version"),
+)
 
 
 def has_tasks(version: str) -> bool:

@@ -21,10 +21,10 @@ _PREFLIGHT: Final[Mapping[str, str]] = {
 
 
 def page(method: str, metadata: ResourceMetadata) -> HttpResponse | None:
-    """The answer to a GET of the document, or to the question whether it may be asked for; else None."""
+    """The answer to GET, HEAD and a preflight request; None for any other method."""
     if method == "OPTIONS":
         return HttpResponse(204, headers=_PREFLIGHT)
-    if method != "GET":
+    if method not in ("GET", "HEAD"):
         return None
     headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
-    return HttpResponse(200, compact(metadata.document()), headers)
+    return HttpResponse(200, compact(metadata.document()) if method == "GET" else "", headers)
