@@ -132,8 +132,8 @@ engine.journal engine.namespaced engine.outcome engine.questions engine.replay e
 errors http principal
 protocol protocol.capabilities protocol.headers protocol.jsonrpc protocol.meta protocol.methods
 protocol.results
-schema schema.adapters schema.callables schema.choices schema.content schema.docstring schema.exact
-schema.forms schema.mirroring schema.output schema.signature schema.strictness schema.values
+schema schema.adapters schema.bounded schema.callables schema.choices schema.content schema.docstring
+schema.exact schema.forms schema.mirroring schema.output schema.signature schema.strictness schema.values
 server server.app server.calls server.declarations server.dispatch server.exchange server.forwarded
 server.handler server.ports server.registry server.tools
 settings state state.claims telemetry wiring

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location, problems
+from mcp_roundtrip.schema.bounded import bounded
 from mcp_roundtrip.schema.strictness import is_exact
 
 _WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
@@ -49,8 +50,9 @@ class ExactReader:
         """A reader that builds the JSON Schema when it needs it.
 
         With `ignores_null`, a null member is checked by `types` alone. Raises DefinitionError for a type
-        that accepts nothing of what its JSON Schema says.
+        that accepts nothing of what its JSON Schema says (and Unbounded, see `bounded`).
         """
+        types = bounded(types)
         return cls(types, json_schema, root, is_exact(types.core_schema), ignores_null)
 
     def read(self, raw: Mapping[str, Any]) -> Any:

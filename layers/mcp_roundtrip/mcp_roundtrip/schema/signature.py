@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.bounded import Unbounded
 from mcp_roundtrip.schema.callables import Described, Signature
 from mcp_roundtrip.schema.exact import ExactReader, Refused
 from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature, member_name
@@ -76,6 +77,8 @@ class Arguments(Described):
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
             return ExactReader.of(types, self.json_schema, "arguments")
+        except Unbounded as error:
+            raise self._unusable(error) from None
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an annotation of the author's may raise anything

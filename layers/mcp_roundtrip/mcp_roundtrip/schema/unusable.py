@@ -8,7 +8,10 @@ from typing import Any, Final, NotRequired, get_args, get_origin
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic_core import SchemaError
 
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.bounded import UNSUPPORTED, bounded
 from mcp_roundtrip.schema.callables import shown
 from mcp_roundtrip.schema.generate import json_schema
 
@@ -22,7 +25,7 @@ def first_unusable(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
     for name, annotation in annotations.items():
         inner = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
         try:
-            json_schema(TypeAdapter(inner))
+            json_schema(bounded(TypeAdapter(inner)))
         except Exception as error:  # an annotation of the author's may raise anything
             return name, reason(inner, error)
     return None
@@ -30,6 +33,10 @@ def first_unusable(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def reason(annotation: Any, error: Exception) -> str:
     """What `error` says of `annotation`, in one line that ends with what to write."""
+    if isinstance(error, DefinitionError):
+        return str(error)
+    if isinstance(error, SchemaError) and "regex parse error" in str(error):
+        return f"the pattern of {_of(annotation)} {UNSUPPORTED}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := _UNKNOWN.search(str(error))):
         name = (found["name"] or found["other"]).rpartition(".")[2]
