@@ -11,12 +11,15 @@ import pytest
 from pydantic import BeforeValidator
 
 from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.protocol.methods import META_CLIENT_INFO
 from mcp_roundtrip.server.ports import Invocation
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip.testing import DECLINE, Player
 from mcp_roundtrip.testing.environment import make_ports
 from mcp_roundtrip.testing.player import EVERYTHING
+from support.messages import META, call, headers
 from support.task_world import World
 
 server = Server("logged")
@@ -35,6 +38,13 @@ def order(ctx: Context, card: str, fails: str = "") -> str:
     if fails:
         raise RuntimeError(f"{card}, {answer!r}, {sampled.text}, {json.dumps(result)}")
     return f"{card} {answer} {sampled.text} {result}"
+
+
+@server.tool
+def blames(ctx: Context) -> None:
+    assert ctx.principal is not None
+    assert ctx.client is not None
+    raise PermissionError(f"{ctx.principal.subject} may not, with {ctx.client['name']}")
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +108,21 @@ def test_nothing_that_a_call_is_about_is_logged(capsys: pytest.CaptureFixture[st
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
     assert "eyJ" not in said, "no state either"
     assert ("RuntimeError" in said) is (fails == "bug")
+
+
+def test_an_exception_may_not_name_the_caller_or_its_client_in_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    observer: Any = LogObserver()
+    observer.begin("request-1")
+    body = call("blames", meta={**META, META_CLIENT_INFO: {"name": SECRETS["argument"], "version": "1"}})
+    claims = {"iss": "https://id.test", "sub": SECRETS["bearer"]}
+    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
+    ports = make_ports(auth=Authenticator(AuthMode.JWT), observer=observer)
+    assert server.endpoint.respond(request, ports, Invocation("id", 1e18)).status == 200
+    said = capsys.readouterr().out
+    assert "PermissionError: [redacted] may not, with [redacted]" in said
+    assert [kind for kind, secret in SECRETS.items() if secret in said] == []
 
 
 SECRET = {"card": SECRETS["argument"]}

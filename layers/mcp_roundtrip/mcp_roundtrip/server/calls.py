@@ -199,7 +199,7 @@ class Call:
 
     def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
         """One pass over the tool's body."""
-        self.ports.observer.hide(lambda: (self.inputs.arguments, self.inputs.state, *run.values()))
+        self.ports.observer.hide(run.values)
         info = CallInfo(
             self.principal,
             self.route.meta.info,

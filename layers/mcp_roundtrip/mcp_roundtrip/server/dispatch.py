@@ -82,7 +82,7 @@ class Endpoint:
             if isinstance(routed, Rejection):
                 raise routed.failure
             params = routed.params
-            ports.observer.hide(lambda: (params,))
+            ports.observer.hide(lambda: (params, caller.principal and caller.principal.subject))
             if routed.meta.trace:
                 _tag_trace(routed, ports.observer)
             exchange = Exchange(

@@ -38,7 +38,7 @@ class Observer(Protocol):
         """And to these: a flow, a trace."""
 
     def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
-        """Quote none of the values that this gives when it is called: they are the request's own."""
+        """Until the next `begin`, also quote none of the values that this returns: they are the request's."""
 
     def called(self, service: str) -> None:
         """An AWS service was called, or called again."""

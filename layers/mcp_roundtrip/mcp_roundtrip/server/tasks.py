@@ -211,7 +211,9 @@ class TaskBody:
             return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
         call = self._call(tool, task, past.call)
         self.ports.observer.tag(flow=task.run_id)
-        self.ports.observer.hide(lambda: (past.call.arguments,))
+        self.ports.observer.hide(
+            lambda: (past.call.arguments, past.call.client, call.principal and call.principal.subject)
+        )
         run = self._run(call, task, past, recorder)
         outcome: Outcome
         try:
