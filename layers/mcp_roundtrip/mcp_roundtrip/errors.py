@@ -120,9 +120,10 @@ class StepInterrupted(ToolError):
 class ProtocolError(McpRoundtripError):
     """Becomes a JSON-RPC error response.
 
-    `code` is the JSON-RPC code, `data` its optional `data` member, `http_status` overrides the status
-    that the table in `protocol.jsonrpc` gives for the code. Whoever carries out the request adds the
-    `notifications` that precede the error, and the `fields` that say in the log what it befell.
+    `code` is the JSON-RPC code, for features -32602, -32603 or one outside -32768 to -32000 (basic/index
+    "Error Codes"). `data` is its optional member, `http_status` (200 to 499) overrides the status that
+    `protocol.jsonrpc` gives for the code. The server adds the `notifications` that precede the error, and
+    `fields` for the log.
     """
 
     def __init__(
