@@ -127,8 +127,9 @@ def test_a_plain_call_imports_nothing_slow(plain_call_modules: frozenset[str]) -
 PLAIN_CALL_LOADS = """
 adapters adapters.detect adapters.direct adapters.event
 auth canonical
-engine engine.asking engine.async_context engine.budget engine.context engine.context_base engine.effects
-engine.journal engine.namespaced engine.outcome engine.questions engine.replay engine.reports engine.run
+engine engine.asking engine.async_context engine.budget engine.context engine.context_base
+engine.context_call engine.effects engine.journal engine.namespaced engine.outcome engine.questions
+engine.replay engine.reports engine.run
 errors http principal
 protocol protocol.capabilities protocol.headers protocol.jsonrpc protocol.meta protocol.methods
 protocol.results
@@ -150,9 +151,9 @@ def test_a_plain_call_loads_exactly_these_modules(plain_call_modules: frozenset[
 PUBLIC = """
 AsyncContext Audio Completion Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
 ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpHeader McpRoundtripError
-MissingClientCapability NamespacedRequest Principal PromptMessage ProtocolError ResourceContents ResourceLink
-ResourceNotFound Retry Root Sample Sampled Server StepFailed StepInterrupted Suspend Text ToolError
-TraceContext UsageError one_of
+MissingClientCapability NamespacedRequest NotAwaited Principal PromptMessage ProtocolError ResourceContents
+ResourceLink ResourceNotFound Retry Root Sample Sampled Server StepFailed StepInterrupted Suspend Text
+ToolError TraceContext UsageError one_of
 """
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from asyncio import gather
+from datetime import datetime
 from typing import assert_type
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -48,6 +51,22 @@ async def asynchronous(ctx: AsyncContext, name: str) -> int:
     assert_type(await ctx.elicit("a", "?", Size), Size)
     assert_type(await ctx.step("b", create_later, name), bytes)
     assert_type(await ctx.step("c", create, name, vcpus=1), list[str])
+    assert_type(await ctx.elicit("d", "?", str, default="x"), str)
+    assert_type(await ctx.sample("e", "?", max_tokens=1), Sampled)
+    assert_type(await ctx.list_roots(), tuple[Root, ...])
+    assert_type(await ctx.ask(Elicit("f", "?", Size), ListRoots("g")), tuple[Size, tuple[Root, ...]])
+    assert_type(await ctx.now("h"), datetime)
+    assert_type(await ctx.uuid("i"), UUID)
+    assert_type(await ctx.random("j"), float)
+    assert_type(await ctx.signed_link("k", "https://x.test"), str)
+    made, asked = await gather(ctx.step("l", create_later, name), ctx.elicit("m", "?", bool))
+    assert_type(made, bytes)
+    assert_type(asked, bool)
+    await ctx.step("n", create, name, vcpus="two")  # type: ignore[arg-type]
+    await ctx.now(1)  # type: ignore[arg-type]
+    ctx.elicit("o", "?", bool)  # type: ignore[unused-coroutine]  # a forgotten await
+    if await ctx.elicit("p", "?", bool) and ctx.elicit("q", "?", bool):  # type: ignore[truthy-bool]
+        return 0
 
     async def branch(ctx: AsyncContext) -> int:
         return 1

@@ -19,7 +19,8 @@
             ├── DefinitionError          a tool, question or schema that cannot be offered: mend the code
             ├── UsageError               a tool used its Context wrongly: mend the code
             │   ├── InvalidKey           empty, not a string, too long or with a reserved character (.key)
-            │   └── DuplicateKey         one key used twice in one run (.key)
+            │   ├── DuplicateKey         one key used twice in one run (.key)
+            │   └── NotAwaited           a call of an AsyncContext was used or left without `await`
             ├── Drift                    the code changed under a call in flight (.key, .changed)
             ├── InvalidAnswer            the client's answer does not fit its question (.reason)
             ├── StateRejected            a requestState that is not accepted (.reason: for the log only)
@@ -211,6 +212,13 @@ class DuplicateKey(UsageError):
     def __init__(self, key: str) -> None:
         super().__init__(f"key {key!r} was already used in this run; in a loop, put the item into the key")
         self.key = key
+
+
+class NotAwaited(UsageError):
+    """A call of an AsyncContext was used as a value, or left behind, without `await`.
+
+    The message names the call by its key, the file and the line.
+    """
 
 
 class Drift(McpRoundtripError):

@@ -10,6 +10,7 @@ from uuid import UUID
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
+from mcp_roundtrip.engine.context_call import awaited
 from mcp_roundtrip.engine.effects import Step
 from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import (
@@ -57,6 +58,7 @@ class AsyncContext(ContextBase):
         """A context whose keys begin with `name` and a slash: one for each task of a TaskGroup."""
         return AsyncContext(self._run, self._info, self._branches, f"{self._claim(name)}/")
 
+    @awaited()
     async def gather(self, branches: Mapping[str, Callable[[AsyncContext], Awaitable[T]]]) -> dict[str, T]:
         """Run functions of a context side by side, each in a branch of its own name; results by name."""
         return await self._branches.gather({name: work(self.branch(name)) for name, work in branches.items()})
@@ -77,19 +79,22 @@ class AsyncContext(ContextBase):
     async def elicit(
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any: ...
+    @awaited("question")
     async def elicit(
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any:
         """See `Context.elicit`."""
-        return (await self.ask(Elicit(key, message, model, default, user_only)))[0]
+        return await self._answer(Elicit(key, message, model, default, user_only))
 
+    @awaited("question")
     async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
         """See `Context.confirm`."""
         try:
-            return await self.elicit(key, message, bool, default=default, user_only=True)
+            return await self._answer(Elicit(key, message, bool, default, user_only=True))
         except ElicitationDeclined:
             return False
 
+    @awaited("question")
     async def elicit_url(
         self,
         key: str,
@@ -101,8 +106,9 @@ class AsyncContext(ContextBase):
         poll_interval_ms: int | None = POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
-        await self.ask(ElicitUrl(key, message, url, done, default, poll_interval_ms))
+        await self._answer(ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
+    @awaited("question")
     async def sample(
         self,
         key: str,
@@ -113,19 +119,21 @@ class AsyncContext(ContextBase):
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
-        return (await self.ask(Sample(key, messages, max_tokens, options, default)))[0]
+        return await self._answer(Sample(key, messages, max_tokens, options, default))
 
+    @awaited("question")
     async def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
-        return (await self.ask(ListRoots(key, default)))[0]
+        return await self._answer(ListRoots(key, default))
 
+    @awaited("question")
     async def request(
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
-        return (await self.ask(NamespacedRequest(key, method, params or {})))[0]
+        return await self._answer(NamespacedRequest(key, method, params or {}))
 
     @overload
     async def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -141,8 +149,16 @@ class AsyncContext(ContextBase):
     ) -> tuple[T1, T2, T3, T4]: ...
     @overload
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
+    @awaited("question")
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
+        return await self._ask(*questions)
+
+    async def _answer(self, question: Question[T]) -> T:
+        answer: T = (await self._ask(question))[0]
+        return answer
+
+    async def _ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         asking, look = ask(self._run, self._allowed(questions), self._prefix), None
         while True:
             is_done = look and await self._is_done(*look)
@@ -179,6 +195,7 @@ class AsyncContext(ContextBase):
     ) -> T: ...
     @overload
     async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    @awaited("step")
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
@@ -188,7 +205,9 @@ class AsyncContext(ContextBase):
             return replayed[0]
         step = Step(key, function, at_most_once, retry)
         step.check(self._run)
-        await self.checkpoint()
+        if self._run.unawaited:
+            await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
+        await self._checkpoint()
         step.begin(self._run)
         while True:
             await self._branches.pause(*step.pause_ms(self._run))
@@ -208,41 +227,53 @@ class AsyncContext(ContextBase):
         finally:
             inside_step.reset(token)
 
+    @awaited()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""
         if effects.starts_task(self._run, self._prefix, ttl_ms):
             await self._branches.park()
 
+    @awaited("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
         if effects.sleeps(self._run, self._claim(key), duration_ms):
             await self._branches.park()
 
+    @awaited()
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""
+        await self._checkpoint(needs_ms)
+
+    async def _checkpoint(self, needs_ms: float | None = None) -> None:
         if self._run.wants_checkpoint(needs_ms):
             await self._branches.park()
 
+    @awaited("recorded value")
     async def now(self, key: str) -> datetime:
         """See `Context.now`."""
         return effects.now(self._run, self._claim(key))
 
+    @awaited("recorded value")
     async def uuid(self, key: str) -> UUID:
         """See `Context.uuid`."""
         return effects.uuid(self._run, self._claim(key))
 
+    @awaited("recorded value")
     async def random(self, key: str) -> float:
         """See `Context.random`."""
         return effects.random(self._run, self._claim(key))
 
+    @awaited("signed link")
     async def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """See `Context.signed_link`."""
         return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
 
+    @awaited()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """See `Context.progress`."""
         self._run.reports.progress(done, total, message, news=self._run.is_news())
 
+    @awaited()
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """See `Context.log`."""
         self._run.reports.log(level, data, logger, news=self._run.is_news())

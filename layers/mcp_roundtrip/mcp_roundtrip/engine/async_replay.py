@@ -10,11 +10,12 @@ A task that has started others is taken to be waiting for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeVar
 
+from mcp_roundtrip.engine.context_call import ContextCall
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, suspended
 from mcp_roundtrip.engine.run import Run, inside_step
 
@@ -45,6 +46,8 @@ class Branches:
 
     def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Task:
         """The event loop's task factory during the pass."""
+        if isinstance(coroutine, ContextCall):
+            coroutine = coroutine.take()
         task: Task = asyncio.Task(coroutine, loop=loop, **options)
         if inside_step.get() is not None:  # a step's own affair: a client's reader may outlive the pass
             return task
@@ -54,6 +57,15 @@ class Branches:
             self._children[parent].append(task)
         task.add_done_callback(lambda _: self._news.set())
         return task
+
+    current_task = staticmethod(asyncio.current_task)
+
+    async def refuse_unawaited(self, step: str, given: Sequence[object]) -> None:
+        """Raise NotAwaited if a call that this step's caller made before it has to be awaited first."""
+        from mcp_roundtrip.engine.not_awaited import refuse_to_act  # few have any
+
+        await asyncio.sleep(0)  # tasks that have just been made of such calls await them now
+        refuse_to_act(self.run, self.current_task(), step, given)
 
     async def gather(self, branches: Mapping[str, Awaitable[T]]) -> dict[str, T]:
         """Await all; the first exception cancels the others, as in a TaskGroup."""
@@ -144,15 +156,15 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     try:
         task = loop.create_task(_contained(body(branches)))
         await branches.until_over(task)
-        finished = task.done()
-        if not finished:
+        ended = _ended(task, run) if task.done() else None
+        if ended is None:
             run.suspend()
         await branches.unwind()
     finally:
         loop.set_task_factory(factory)
     if run.fault is not None:
         return Failed(run.fault)
-    return _finished(task) if finished else suspended(run)
+    return suspended(run) if ended is None else ended
 
 
 async def _contained(body: Coroutine[Any, Any, Any]) -> Done | Failed:
@@ -165,8 +177,10 @@ async def _contained(body: Coroutine[Any, Any, Any]) -> Done | Failed:
         return Failed(error)
 
 
-def _finished(task: Task) -> Outcome:
-    if task.cancelled():
-        return Failed(asyncio.CancelledError())
-    outcome: Done | Failed = task.result()
-    return outcome
+def _ended(task: Task, run: Run) -> Done | Failed:
+    outcome: Done | Failed = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
+    if not run.unawaited and run.fault is None:
+        return outcome
+    from mcp_roundtrip.engine.not_awaited import conclude  # few leave any
+
+    return conclude(run, outcome)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
@@ -23,6 +23,9 @@ from mcp_roundtrip.errors import (
     Suspend,
     UsageError,
 )
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.context_call import Origin
 
 RESERVED: Final = frozenset("~/")
 """Characters authors may not use in keys: "/" ends a branch's prefix, "~" is kept for renamed questions."""
@@ -103,7 +106,8 @@ class Run:
     cannot be asked falls back to its default, `answers_from_model` whether what is offered was passed on by a
     model, `waits_for_pages` whether a page that is not complete yet is waited for. `user_only_reached` says
     whether the pass has come to a question that only the user may answer. `opened` holds the consents to
-    pages that a task is to wait for.
+    pages that a task is to wait for. `unawaited` are the calls of an AsyncContext that nothing has awaited
+    yet.
     """
 
     journal: Journal
@@ -119,6 +123,7 @@ class Run:
     waits_for_pages: bool = True
     pending: dict[str, Pending] = field(default_factory=dict)
     opened: dict[str, Entry] = field(default_factory=dict)
+    unawaited: list[Origin] = field(default_factory=list)
     ended: bool = False
     fault: Exception | None = None
     task_ttl_ms: int | None = None
@@ -136,10 +141,15 @@ class Run:
     # -- keys and faults ----------------------------------------------------------------------------
 
     def claim(self, key: str, prefix: str = "") -> str:
-        """Take a key for this run; returns it with its branch's prefix. Raises Suspend once the run ended."""
+        """Take a key for this run; returns it with its branch's prefix.
+
+        Raises Suspend once the run ended, and its fault again once it has one: nothing happens after it.
+        """
         if self.ended:
             raise Suspend
         self.refuse_inside_step()
+        if self.fault is not None:
+            raise self.fault
         full = prefix + self.valid(key)
         if len(full.encode()) > MAX_KEY:
             raise self.fail(InvalidKey(key))
@@ -233,6 +243,7 @@ class Run:
     def suspend(self) -> Suspend:
         """End the run for good: whatever the tool's code tries on its way out, nothing more happens."""
         self.ended = True
+        self.unawaited = []  # their code stands where it is, and may await them in the next pass
         return Suspend()
 
     def sleep_until(self, wake_at_ms: int) -> None:

@@ -1,0 +1,495 @@
+"""A call of an asynchronous context cannot be used before it is awaited, and one left behind is an error."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import json
+import re
+import warnings
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from inspect import currentframe, iscoroutinefunction, unwrap
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
+from mcp_roundtrip.engine.async_context import AsyncContext as Owner
+from mcp_roundtrip.engine.outcome import Done, NeedsInput, Outcome, Shed
+from support.async_passes import AsyncPasses
+from support.passes import accept, error
+
+DELETED: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_is_said() -> Iterator[None]:
+    """Nothing is deleted, and Python's own warnings about coroutines are not heard."""
+    DELETED.clear()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
+    assert [str(each.message) for each in heard if "never awaited" in str(each.message)] == []
+    assert DELETED == []
+
+
+def delete() -> None:
+    DELETED.append("everything")
+
+
+def sure(ctx: AsyncContext) -> Coroutine[Any, Any, bool]:
+    return ctx.elicit("sure", "Delete everything?", bool)
+
+
+def line() -> int:
+    """The line that calls this."""
+    frame = currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def refused(outcome: Outcome, *named: str) -> str:
+    """The message of the NotAwaited that a pass failed with."""
+    failure = error(outcome)
+    assert isinstance(failure, NotAwaited), failure
+    for name in named:
+        assert name in str(failure)
+    assert "await" in str(failure)
+    return str(failure)
+
+
+# -- uses before `await` --------------------------------------------------------------------------------
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "if": lambda call: delete() if call else None,
+    "and": lambda call: call and delete(),
+    "or": lambda call: call or delete(),
+    "not": lambda call: not call,
+    "==": lambda call: call == True,  # noqa: E712
+    "!=": lambda call: call != "no",
+    "<": lambda call: call < 3,
+    ">=": lambda call: call >= 3,
+    "sorted": lambda call: sorted([call, 1]),
+    "f-string": lambda call: f"{call}",
+    "f-string with a format": lambda call: f"{call:>10}",
+    "str": str,
+    "str.format": "{}".format,
+    "int": int,
+    "float": float,
+    "bytes": bytes,
+    "len": len,
+    "for": list,
+    "unpacking": lambda call: [*call],
+    "in": lambda call: "x" in call,
+    "[0]": lambda call: call[0],
+    "[0] =": lambda call: call.__setitem__(0, 1),
+    "()": lambda call: call(),
+    ".attribute": lambda call: call.vcpus,
+    "hasattr": lambda call: hasattr(call, "vcpus"),
+    "+": lambda call: call + 1,
+    "+ on the right": lambda call: 1 + call,
+    "-x": lambda call: -call,
+    "|": lambda call: call | {},
+    "range": range,
+    "with": lambda call: call.__enter__(),
+    "copy": copy.copy,
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+def test_a_question_that_is_not_awaited_cannot_be_used(use: Callable[[Any], Any]) -> None:
+    async def body(ctx: AsyncContext) -> None:
+        use(sure(ctx))
+        delete()
+
+    refused(AsyncPasses(body)(), "question 'sure'", "write `await ctx.elicit(...)`")
+
+
+def test_code_that_swallows_the_refusal_is_refused_all_the_same_and_runs_no_later_step() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        with suppress(Exception):
+            if sure(ctx):
+                delete()
+        with suppress(Exception):
+            await ctx.step("delete", delete)
+        return "deleted"
+
+    refused(AsyncPasses(body)(), "'sure'", "tested for truth")
+
+
+def test_the_message_names_the_line_and_the_branch() -> None:
+    lines: list[int] = []
+
+    async def asks(ctx: AsyncContext) -> None:
+        lines.append(line() + 1)
+        call = ctx.elicit(
+            "sure",
+            "Delete everything?",
+            bool,
+        )
+        if call:
+            delete()
+
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.gather({"east": asks})
+
+    refused(
+        AsyncPasses(body)(), "question 'east/sure'", f"{__file__}:{lines and lines[0]}"
+    ) if lines else None
+    call = AsyncPasses(body)
+    text = refused(call(), "question 'east/sure'")
+    assert f"{__file__}:{lines[0]}" in text
+
+
+CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "elicit": (lambda ctx: ctx.elicit("a", "?", str), "question 'a'"),
+    "elicit by name": (lambda ctx: ctx.elicit(key="a", message="?", model=str), "question 'a'"),
+    "confirm": (lambda ctx: ctx.confirm("a", "?"), "question 'a'"),
+    "elicit_url": (lambda ctx: ctx.elicit_url("a", "?", "https://x.test", done=bool), "question 'a'"),
+    "sample": (lambda ctx: ctx.sample("a", "?", max_tokens=1), "question 'a'"),
+    "list_roots": (lambda ctx: ctx.list_roots(), "question 'roots'"),
+    "request": (lambda ctx: ctx.request("a", "com.example/x"), "question 'a'"),
+    "ask": (lambda ctx: ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str)), "question 'a' and 'b'"),
+    "step": (lambda ctx: ctx.step("a", int), "step 'a'"),
+    "now": (lambda ctx: ctx.now("a"), "recorded value 'a'"),
+    "uuid": (lambda ctx: ctx.uuid("a"), "recorded value 'a'"),
+    "random": (lambda ctx: ctx.random("a"), "recorded value 'a'"),
+    "signed_link": (lambda ctx: ctx.signed_link("a", "https://x.test"), "signed link 'a'"),
+    "sleep": (lambda ctx: ctx.sleep("a", 1), "sleep 'a'"),
+    "gather": (lambda ctx: ctx.gather({}), "ctx.gather"),
+    "run_as_task": (lambda ctx: ctx.run_as_task(), "ctx.run_as_task"),
+    "checkpoint": (lambda ctx: ctx.checkpoint(), "ctx.checkpoint"),
+    "progress": (lambda ctx: ctx.progress(1), "ctx.progress"),
+    "log": (lambda ctx: ctx.log("info", "x"), "ctx.log"),
+}
+
+
+@pytest.mark.parametrize(("make", "name"), CALLS.values(), ids=CALLS.keys())
+def test_every_call_that_is_awaited_refuses_and_is_missed(make: Callable[[Any], Any], name: str) -> None:
+    async def uses(ctx: AsyncContext) -> None:
+        if make(ctx):
+            delete()
+
+    async def discards(ctx: AsyncContext) -> None:
+        make(ctx)
+
+    async def keeps(ctx: AsyncContext) -> Any:
+        return make(ctx)
+
+    for body in (uses, discards, keeps):
+        refused(AsyncPasses(body)(), name, f"{__file__}:")
+
+
+def test_those_are_all_the_calls_that_are_awaited() -> None:
+    awaited = {
+        name for name, member in vars(Owner).items() if name[0] != "_" and iscoroutinefunction(unwrap(member))
+    }
+    assert awaited == {name.split()[0] for name in CALLS}
+
+
+def test_what_a_debugger_prints_is_no_use() -> None:
+    async def body(ctx: AsyncContext) -> bool:
+        call = sure(ctx)
+        assert re.fullmatch(r"<question 'sure' \(ctx\.elicit, .*\.py:\d+\)>", repr(call))
+        assert hash(call) == hash(call)
+        assert call.__qualname__ == "AsyncContext.elicit"
+        return await call
+
+    assert isinstance(AsyncPasses(body)(), NeedsInput)
+
+
+# -- calls that are left behind -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [lambda call: call, lambda call: [call], lambda call: {"ok": call}, lambda call: (1, {"a": [call]})],
+)
+def test_a_call_in_the_result_is_an_error(hidden: Callable[[Any], Any]) -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        return hidden(sure(ctx))
+
+    refused(AsyncPasses(body)(), "question 'sure'", "was never awaited")
+
+
+def test_a_call_that_is_discarded_is_noticed_before_the_next_step_runs() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        sure(ctx)
+        await ctx.step("delete", delete)
+        return "deleted"
+
+    refused(AsyncPasses(body)(), "question 'sure'", "was never awaited")
+
+
+def test_a_discarded_question_is_an_error_although_another_one_is_asked() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        ctx.step("audit", int)
+        return await ctx.elicit("name", "?", str)
+
+    refused(AsyncPasses(body)(), "step 'audit'")
+
+
+def test_no_step_runs_over_a_question_that_was_made_and_not_awaited() -> None:
+    async def body(ctx: AsyncContext) -> bool:
+        answer = sure(ctx)
+        await ctx.step("delete", delete)
+        return await answer
+
+    refused(AsyncPasses(body)(), "question 'sure'", "step 'delete'", "await it before the step")
+
+
+def test_no_step_is_handed_a_call_instead_of_its_value() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.step("delete", lambda price: delete(), ctx.step("price", int))
+
+    refused(AsyncPasses(body)(), "step 'price'", "step 'delete'")
+
+
+def test_steps_may_be_made_first_and_awaited_in_turn() -> None:
+    async def body(ctx: AsyncContext) -> list[int]:
+        calls = [ctx.step(f"step-{number}", int, number) for number in range(3)]
+        return [await call for call in calls]
+
+    assert AsyncPasses(body)() == Done([0, 1, 2])
+
+
+def test_a_call_that_is_made_and_awaited_after_another_question_is_none_left_behind() -> None:
+    async def body(ctx: AsyncContext) -> list[str]:
+        later = ctx.elicit("b", "?", str)
+        return [await ctx.elicit("a", "?", str), await later]
+
+    call = AsyncPasses(body)
+    assert set(asked(call())) == {"a"}
+    assert set(asked(call(a=accept("1")))) == {"b"}
+    assert call(b=accept("2")) == Done(["1", "2"])
+
+
+def asked(outcome: Outcome) -> Any:
+    assert isinstance(outcome, NeedsInput), outcome
+    return outcome.requests
+
+
+def test_a_call_that_waits_while_the_round_gives_its_state_back_is_none_left_behind() -> None:
+    async def body(ctx: AsyncContext) -> list[int]:
+        await ctx.step("first", int)
+        last = ctx.step("last", int, 2)
+        return [await ctx.step("second", int, 1), await last]
+
+    call = AsyncPasses(body, remaining_ms=0)
+    outcomes = [call(), call(), call()]
+    assert [type(outcome) for outcome in outcomes] == [Shed, Shed, Done]
+    assert outcomes[-1] == Done([1, 2])
+
+
+def test_all_that_was_left_behind_is_named() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        return [ctx.uuid("a"), ctx.uuid("b")]
+
+    refused(AsyncPasses(body)(), "'a'", "'b'")
+
+
+# -- errors of the code itself --------------------------------------------------------------------------
+
+
+def test_an_unexpected_exception_stays_the_error_and_says_what_was_left_behind() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        return json.dumps({"sure": sure(ctx), "made": json.dumps(ctx)})
+
+    failure = error(AsyncPasses(body)())
+    assert isinstance(failure, TypeError)
+    assert "question 'sure'" in failure.__notes__[0]
+
+
+def test_a_tool_error_does_not_hide_a_call_that_was_left_behind() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        answer = sure(ctx)
+        if answer is not True:
+            raise ToolError("You said no.")
+
+    outcome = AsyncPasses(body)()
+    refused(outcome, "question 'sure'")
+    assert isinstance(error(outcome).__context__, ToolError)
+
+
+def test_a_refusal_of_one_question_is_not_hidden_by_calls_that_were_to_follow() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        later = ctx.step("later", int)
+        await ctx.elicit("a", "?", str)
+        await later
+
+    call = AsyncPasses(body)
+    call()
+    assert isinstance(error(call(a={"action": "decline"})), ElicitationDeclined)
+
+
+def test_the_calls_of_a_branch_that_was_given_up_are_not_missed() -> None:
+    async def waits(ctx: AsyncContext) -> list[Any]:
+        later = ctx.step("later", int)
+        return [await ctx.elicit("q", "?", str), await later]
+
+    async def fails(ctx: AsyncContext) -> None:
+        later = ctx.step("later", int)
+        await asyncio.sleep(0)
+        raise ToolError("no such region")
+        await later
+
+    async def body(ctx: AsyncContext) -> str:
+        try:
+            await ctx.gather({"a": waits, "b": fails})
+        except* ToolError:
+            pass
+        gc.collect()
+        return await ctx.step("after", str, "went on")
+
+    assert AsyncPasses(body)() == Done("went on")
+
+
+def test_the_calls_of_a_task_that_still_runs_at_the_end_are_not_missed() -> None:
+    async def runs_on(ctx: AsyncContext) -> None:
+        later = ctx.step("later", int)
+        await asyncio.sleep(3600)
+        await later
+
+    async def body(ctx: AsyncContext) -> str:
+        task = asyncio.create_task(runs_on(ctx))
+        await asyncio.sleep(0)
+        return "done" if not task.done() else "?"
+
+    assert AsyncPasses(body)() == Done("done")
+
+
+def test_a_call_that_is_closed_is_not_missed() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        sure(ctx).close()
+        return "done"
+
+    assert AsyncPasses(body)() == Done("done")
+
+
+# -- what asyncio does with coroutines ------------------------------------------------------------------
+
+HANDED_OVER: dict[str, Callable[[Any], Any]] = {
+    "gather": lambda call: asyncio.gather(call),
+    "gather, twice the same": lambda call: asyncio.gather(call, call),
+    "create_task": asyncio.create_task,
+    "ensure_future": asyncio.ensure_future,
+    "shield": asyncio.shield,
+    "a task of wait_for": lambda call: asyncio.create_task(asyncio.wait_for(call, 60)),
+}
+
+
+@pytest.mark.parametrize("hand_over", HANDED_OVER.values(), ids=HANDED_OVER.keys())
+def test_asyncio_takes_a_call_as_any_coroutine(hand_over: Callable[[Any], Any]) -> None:
+    async def body(ctx: AsyncContext) -> list[Any]:
+        asked = hand_over(ctx.elicit("q", "?", str))
+        made = await ctx.step("make", int, 7)
+        return [made, await asked]
+
+    call = AsyncPasses(body)
+    assert isinstance(call(), NeedsInput)
+    outcome = call(q=accept("x"))
+    assert isinstance(outcome, Done)
+    assert outcome.value in ([7, "x"], [7, ["x"]], [7, ["x", "x"]])
+
+
+def test_a_call_may_have_a_time_limit() -> None:
+    async def body(ctx: AsyncContext) -> int:
+        return await asyncio.wait_for(ctx.step("make", int, 7), 60)
+
+    assert AsyncPasses(body)() == Done(7)
+
+
+def test_a_task_group_takes_calls() -> None:
+    async def body(ctx: AsyncContext) -> list[Any]:
+        async with asyncio.TaskGroup() as group:
+            asked = group.create_task(ctx.elicit("q", "?", str))
+            made = group.create_task(ctx.step("make", int, 7))
+        return [asked.result(), made.result()]
+
+    call = AsyncPasses(body)
+    assert isinstance(call(), NeedsInput)
+    assert call(q=accept("x")) == Done(["x", 7])
+
+
+def test_branches_may_return_the_call_itself() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        return await ctx.gather(
+            {
+                "made": lambda branch: branch.step("make", int, 7),
+                "asked": lambda branch: branch.elicit("q", "?", str),
+            }
+        )
+
+    call = AsyncPasses(body)
+    assert set(asked(call())) == {"asked/q"}
+    assert call(**{"asked/q": accept("x")}) == Done({"made": 7, "asked": "x"})
+
+
+def test_a_call_of_one_branch_may_be_awaited_in_another() -> None:
+    async def body(ctx: AsyncContext) -> Any:
+        made: asyncio.Future[Coroutine[Any, Any, str]] = asyncio.get_running_loop().create_future()
+
+        async def makes(branch: AsyncContext) -> None:
+            made.set_result(branch.elicit("q", "?", str))
+
+        async def awaits(branch: AsyncContext) -> str:
+            return await (await made)
+
+        return await ctx.gather({"a": makes, "b": awaits})
+
+    call = AsyncPasses(body)
+    assert set(asked(call())) == {"a/q"}
+    assert call(**{"a/q": accept("x")}) == Done({"a": None, "b": "x"})
+
+
+def test_a_task_that_is_cancelled_before_it_began_leaves_nothing_behind() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        task = asyncio.create_task(ctx.step("delete", delete))
+        task.cancel()
+        await asyncio.wait([task])
+        return "done"
+
+    assert AsyncPasses(body)() == Done("done")
+
+
+@pytest.mark.parametrize("again", [lambda call: call, asyncio.create_task], ids=["await", "create_task"])
+def test_a_call_is_awaited_once(again: Callable[[Any], Any]) -> None:
+    async def body(ctx: AsyncContext) -> list[int]:
+        call = ctx.step("make", int, 7)
+        return [await call, await again(call)]
+
+    refused(AsyncPasses(body)(), "step 'make'", "a second time")
+
+
+def test_a_task_and_an_await_are_one_too_many() -> None:
+    async def body(ctx: AsyncContext) -> list[int]:
+        call = ctx.step("make", int, 7)
+        return [await asyncio.create_task(call), await call]
+
+    refused(AsyncPasses(body)(), "step 'make'", "a second time")
+
+
+def test_a_call_in_a_reference_cycle_is_found_at_the_end() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        cycle: list[Any] = [ctx.uuid("id")]
+        cycle.append(cycle)
+        del cycle
+        return "done"
+
+    refused(AsyncPasses(body)(), "recorded value 'id'")
+
+
+def test_a_retried_step_fails_as_before_with_calls_that_were_to_follow() -> None:
+    def never() -> None:
+        raise OSError
+
+    async def body(ctx: AsyncContext) -> None:
+        later = ctx.step("later", int)
+        await ctx.step("never", never, retry=Retry(attempts=1))
+        await later
+
+    assert isinstance(error(AsyncPasses(body)()), StepFailed)

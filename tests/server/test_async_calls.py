@@ -1,0 +1,98 @@
+"""A forgotten `await` on the wire: a tool error like any other, with its key and line in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, NotAwaited, Server
+from mcp_roundtrip.testing import WITH_TASKS, Player
+
+NEUTRAL = "The tool failed. Quote {} to its operator."
+DELETED: list[str] = []
+
+server = Server("forgetful")
+
+
+def delete() -> None:
+    DELETED.append("everything")
+
+
+@server.tool
+async def checks_it(ctx: AsyncContext) -> str:
+    if ctx.elicit("sure", "Delete everything?", bool):
+        delete()
+    return "deleted"
+
+
+@server.tool
+async def returns_it(ctx: AsyncContext) -> bool:
+    return ctx.elicit("sure", "Delete everything?", bool)  # type: ignore[return-value]
+
+
+@server.tool
+async def returns_it_in_a_dict(ctx: AsyncContext) -> dict[str, Any]:
+    return {"sure": ctx.elicit("sure", "Delete everything?", bool)}
+
+
+@server.tool
+async def discards_it(ctx: AsyncContext) -> str:
+    ctx.elicit("sure", "Delete everything?", bool)
+    await ctx.step("delete", delete)
+    return "deleted"
+
+
+@server.tool
+async def swallows_it(ctx: AsyncContext) -> str:
+    try:
+        made: Coroutine[Any, Any, None] = ctx.step("sure", int)
+        return f"made {made}"
+    except Exception:
+        return "went on"
+
+
+@server.tool(task="optional")
+async def forgets_it_later(ctx: AsyncContext) -> str:
+    await ctx.run_as_task()
+    await ctx.step("prepare", int)
+    ctx.elicit("sure", "Delete everything?", bool)
+    await ctx.step("delete", delete)
+    return "deleted"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_deleted() -> Any:
+    DELETED.clear()
+    yield
+    assert DELETED == []
+
+
+def in_the_log(play: Player) -> str:
+    [(event, error)] = play.observer.failures
+    assert event == "tool_raised"
+    assert isinstance(error, NotAwaited)
+    return str(error)
+
+
+@pytest.mark.parametrize("name", [name for name in server.tools if name != "forgets_it_later"])
+def test_the_client_gets_a_neutral_tool_error_and_the_log_key_and_line(name: str) -> None:
+    play = Player(server)
+    played = play.call(name)
+    assert played.failed
+    assert played.result["content"][0]["text"] == NEUTRAL.format("test")
+    text = in_the_log(play)
+    assert "'sure'" in text
+    assert f"{__file__}:" in text
+
+
+def test_a_task_ends_in_the_error_with_what_it_recorded_before() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("forgets_it_later").task
+    assert (task.status, task.failed) == ("completed", True)
+    assert task.result["content"][0]["text"] == NEUTRAL.format("test-worker")
+    assert "question 'sure'" in in_the_log(play)
+    stored = play.table.store.query(play.table.kicks.pks[task.task_id])
+    assert [item["sk"] for item in stored if "prepare" in str(item["sk"])]
+    assert not [item["sk"] for item in stored if "delete" in str(item["sk"])]
