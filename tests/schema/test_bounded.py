@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import ArgumentsError
-from mcp_roundtrip.schema.bounded import SMALL, bounded
+from mcp_roundtrip.schema.bounded import SMALL, bounded, copies
 from mcp_roundtrip.schema.signature import Arguments
 
 
@@ -154,3 +155,41 @@ def test_a_pattern_that_would_backtrack_elsewhere_takes_linear_time() -> None:
 
     with pytest.raises(ArgumentsError, match="pattern"):
         Arguments.of(tool, ()).validate({"value": "a" * 100_000 + "!"})
+
+
+class Folder(BaseModel):
+    kind: Literal["folder"]
+    size: int
+    children: list[Node]
+
+
+class Archive(BaseModel):
+    kind: Literal["archive"]
+    size: int
+    children: list[Node]
+
+
+Node = Annotated[Folder | Archive, Field(discriminator="kind")]
+
+
+def test_alternatives_within_alternatives_are_not_compared_exponentially_often() -> None:
+    def tool(root: Folder) -> None: ...
+
+    value: Any = ""
+    for _ in range(29):
+        value = {"kind": "folder", "size": 1.0, "children": [value]}
+    with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
+        Arguments.of(tool, ()).validate({"root": value})
+
+
+Wide: Any = create_model("Wide", **{f"field_{number}": (int, ...) for number in range(40)})
+
+
+def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:
+    def tool(value: Wide) -> None: ...
+
+    arguments = {"value": {"zzz": "a" * 500_000}}
+    with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
+        Arguments.of(tool, ()).validate(arguments)
+    assert copies(TypeAdapter(Wide).core_schema) == 40
+    assert copies(TypeAdapter(Tree).core_schema) == 3 * MAX_DEPTH

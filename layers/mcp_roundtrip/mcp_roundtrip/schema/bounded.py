@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 from pydantic_core import SchemaValidator
 
+from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import DefinitionError
 
 SMALL: Final = 16_384
@@ -27,6 +28,9 @@ UNSUPPORTED: Final = (
 )
 """What is wrong with a pattern that pydantic's engine (Rust's regex) does not know."""
 
+MAX_COPIED: Final = 16_000_000
+"""Characters of copies that pydantic's errors may hold; one may take ten bytes."""
+
 _CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
 _KINDS: Final = {
@@ -34,6 +38,8 @@ _KINDS: Final = {
     **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
 }
 """Types of core schemas that accept JSON arrays or objects."""
+
+_FIELDS: Final = frozenset({"model-field", "typed-dict-field", "dataclass-field"})
 
 _OPAQUE: Final = frozenset(
     {"metadata", "serialization", "config", "default", "expected", "members", "computed_fields", "function"}
@@ -62,6 +68,23 @@ def bounded(types: TypeAdapter[T]) -> TypeAdapter[T]:
     return types
 
 
+def copies(schema: Mapping[str, Any]) -> int:
+    """How often pydantic copies a JSON text at most, to say what is wrong with it.
+
+    It keeps the whole object with each member that is missing: one copy for each field of a type, and for
+    each level of a recursive one.
+    """
+    fields = sum(node["type"] in _FIELDS for node in _nodes(schema))
+    return fields * MAX_DEPTH if _recursive(schema) else fields
+
+
+def _recursive(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The definitions that use themselves, and what they are called."""
+    definitions = _definitions(schema)
+    found = (ref for ref in definitions if ref in _reachable(definitions[ref], definitions))
+    return {ref: _name(definitions[ref]) for ref in found}
+
+
 class _Bounded:
     """Takes the place of pydantic's validator in a TypeAdapter."""
 
@@ -78,10 +101,7 @@ class _Bounded:
 
     @cached_property
     def _fail_fast(self) -> Any:
-        definitions = _definitions(self._schema)
-        recursive = {ref for ref in definitions if ref in _reachable(definitions[ref], definitions)}
-        names = {ref: _name(definitions[ref]) for ref in recursive}
-        changed = _fail_fast(self._schema, names)
+        changed = _fail_fast(self._schema, _recursive(self._schema))
         if changed == self._schema:
             return self._validator
         # A model's own validator would collect all errors again.

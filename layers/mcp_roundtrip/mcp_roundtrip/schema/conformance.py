@@ -52,6 +52,8 @@ class Check:
     # Alternatives within alternatives would be compared again and again: exponentially often.
     _known: dict[tuple[int, int], bool] = field(default_factory=dict)
     _options: dict[int, frozenset[Hashable]] = field(default_factory=dict)
+    _compared: list[None] = field(default_factory=list)
+    """Not empty while alternatives are compared."""
 
     def problems(self, value: Any) -> Iterator[Problem]:
         """What is wrong with `value`, in the order of the schema; nothing where it conforms."""
@@ -165,11 +167,20 @@ class Check:
         """The problems of the alternative that is meant: it has the same type, and the fewest of them."""
         resolved = [self._resolved(branch) for branch in branches]
         alike = [branch for branch in resolved if "type" in branch and _is_of(branch["type"], value)]
-        if alike:
-            found = [list(islice(self._problems(branch, value, path), MAX_PROBLEMS)) for branch in alike]
-            yield from min(found, key=len)
+        if alike and self._compared:  # alternatives within alternatives: again, exponentially often
+            yield path, "Input should fit an alternative"
+        elif alike:
+            yield from self._problems(min(alike, key=lambda each: self._distance(each, value)), value, path)
         else:
             yield path, f"Input should be {' or '.join(dict.fromkeys(map(_kinds, resolved)))}"
+
+    def _distance(self, schema: Any, value: Any) -> int:
+        """How many problems there are, with one for alternatives of which none fits."""
+        self._compared.append(None)
+        try:
+            return sum(1 for _ in islice(self._problems(schema, value, ()), MAX_PROBLEMS))
+        finally:
+            self._compared.pop()
 
 
 _APPLICATORS: Final[Mapping[str, Callable[[Check, Any, Any, Path], Iterator[Problem]]]] = {

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location, problems
-from mcp_roundtrip.schema.bounded import bounded
+from mcp_roundtrip.schema.bounded import MAX_COPIED, bounded, copies
 from mcp_roundtrip.schema.strictness import is_exact
 
 _WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
@@ -37,6 +37,7 @@ class ExactReader:
     root: str
     is_strict: bool
     ignores_null: bool
+    copies: int
 
     @classmethod
     def of(
@@ -53,12 +54,15 @@ class ExactReader:
         that accepts nothing of what its JSON Schema says (and Unbounded, see `bounded`).
         """
         types = bounded(types)
-        return cls(types, json_schema, root, is_exact(types.core_schema), ignores_null)
+        schema = types.core_schema
+        return cls(types, json_schema, root, is_exact(schema), ignores_null, copies(schema))
 
     def read(self, raw: Mapping[str, Any]) -> Any:
         """The value of `raw`, which is JSON data. Raises Refused."""
         text = self._text(raw)
-        if self.is_strict:
+        # What the JSON Schema refuses, pydantic need not explain where that would take too much memory.
+        is_costly = len(text) * self.copies > MAX_COPIED
+        if self.is_strict and not is_costly:
             try:
                 # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
@@ -67,7 +71,7 @@ class ExactReader:
             if not _WHOLE_FLOAT.search(text):
                 raise Refused(refusal)
         if problem_lines := self._check(raw):
-            raise Refused(self._with_others(problem_lines, text))
+            raise Refused("\n".join(problem_lines) if is_costly else self._with_others(problem_lines, text))
         return self._coerce(raw, text)
 
     def coerce(self, raw: Mapping[str, Any]) -> Any:
