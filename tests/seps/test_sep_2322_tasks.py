@@ -394,6 +394,7 @@ def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(world: LegacyW
     task_id = world.as_task("compute", label="x")["taskId"]
     error = world.outcome(task_id)["error"]
     assert (error["code"], sum(world.pauses)) == (-32603, 20_000)
+    assert len(world.pauses) == 8, "each costs a read of the table"
     world.run_workers()
     assert "result" in world.outcome(task_id)
 
@@ -528,7 +529,7 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
     without.tool(task="required")(echo)
     without.tool(task="optional")(compute)
     world = LegacyWorld(without)
-    assert "tasks" not in world.ask("initialize")["result"]["capabilities"]
+    assert "tasks" not in world.ask("initialize", **INITIALIZE)["result"]["capabilities"]
     assert all("execution" not in tool for tool in world.ask("tools/list")["result"]["tools"])
     assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
     params = {"name": "compute", "arguments": {"label": "x"}, "task": {}}
@@ -580,6 +581,11 @@ def test_a_version_without_tasks_sees_nothing_of_them(world: LegacyWorld) -> Non
 
 # -- the other methods of their time --------------------------------------------------------------------
 
+INITIALIZE: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "x", "version": "1"},
+}
 CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 
 
@@ -589,20 +595,19 @@ CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"cal
         ("2025-11-25", "2025-11-25"),
         ("2025-06-18", "2025-06-18"),
         ("2024-11-05", "2025-11-25"),
-        (7, "2025-11-25"),
     ],
 )
 def test_initialize_agrees_on_a_version_and_begins_no_session(
-    world: LegacyWorld, requested: Any, agreed: str
+    world: LegacyWorld, requested: str, agreed: str
 ) -> None:
-    result = world.ask("initialize", protocolVersion=requested, capabilities={}, clientInfo={})["result"]
+    result = world.ask("initialize", **{**INITIALIZE, "protocolVersion": requested})["result"]
     assert result == {
         "protocolVersion": agreed,
         "capabilities": CAPABILITIES if agreed == "2025-11-25" else {"tools": {}},
         "serverInfo": {"name": "legacy", "version": "1.0.0"},
         "instructions": "Ask me.",
     }
-    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "initialize"})
+    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     assert response.headers.keys() == {"content-type"}
     assert world.request({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
     assert world.ask("ping")["result"] == {}
@@ -612,7 +617,7 @@ def test_without_tools_that_take_time_there_are_no_tasks() -> None:
     plain = Server("plain", legacy_tasks="sep-2322")
     plain.tool(several)
     world = LegacyWorld(plain)
-    assert world.ask("initialize")["result"]["capabilities"] == {"tools": {}}
+    assert world.ask("initialize", **INITIALIZE)["result"]["capabilities"] == {"tools": {}}
     assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
 
 
@@ -674,7 +679,7 @@ def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
         valid(method, params, read)
         return read
 
-    assert ask("initialize")["result"]["capabilities"] == CAPABILITIES
+    assert ask("initialize", **INITIALIZE)["result"]["capabilities"] == CAPABILITIES
     assert ask("ping")["result"] == {}
     listed = {tool["name"]: tool for tool in ask("tools/list")["result"]["tools"]}
     assert listed["echo"]["execution"] == {"taskSupport": "required"}

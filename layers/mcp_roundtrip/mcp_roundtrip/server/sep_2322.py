@@ -43,7 +43,9 @@ WAIT_MS: Final = 20_000
 """How long `tasks/result` waits for a task that works: an HTTP API gives up after 30 seconds."""
 
 PAUSE_MS: Final = 500
-"""How long it waits from one look at the task to the next."""
+"""Before the second read of the task; each pause is twice the one before it, up to `MAX_PAUSE_MS`."""
+
+MAX_PAUSE_MS: Final = 4_000
 
 
 def task_methods() -> dict[str, Handler]:
@@ -192,13 +194,16 @@ def _settled(exchange: Exchange) -> Task:
     """The task when there is something to say about it: waits for that, but not for long."""
     ports = exchange.ports
     until_ms = min(ports.clock_ms() + WAIT_MS, exchange.invocation.deadline_ms)
+    pause_ms = PAUSE_MS
     while True:
         task = on_task(exchange, exchange.route.params.get("taskId"), Tasks.get)
         if task.status is not Status.WORKING:
             return task
-        if ports.clock_ms() + PAUSE_MS > until_ms:
+        left_ms = until_ms - ports.clock_ms()
+        if left_ms < PAUSE_MS:
             raise ProtocolError(INTERNAL_ERROR, "The task is still working. Ask for its result again.")
-        ports.pause_ms(PAUSE_MS)
+        ports.pause_ms(min(pause_ms, left_ms))
+        pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
 
 
 def _input_response(exchange: Exchange) -> Reply:
