@@ -97,7 +97,8 @@ def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> No
 def test_a_parameter_with_another_value_is_a_new_version(function: str) -> None:
     """SAM's names of versions do not change with it, so their descriptions have to: that replaces them."""
     in_settings = parameters_in(transformed()["Resources"]["Settings"])
-    assert parameters_in(transformed()["Resources"][function]) <= in_settings
+    of_function_alone = {"WorkerConcurrency"}  # no part of a version: Lambda applies it at once
+    assert parameters_in(transformed()["Resources"][function]) - of_function_alone <= in_settings
     assert version_of(function)["Properties"]["Description"] == "settings ${Settings}"
     assert variables(function)["SETTINGS_VERSION"] == "${Settings}", (
         "without a change there is no new version"
@@ -230,9 +231,29 @@ def test_functions_with_a_route_can_be_kept_ready(function: str) -> None:
     assert "ProvisionedConcurrencyConfig" not in properties(name_in(alias(function)))
 
 
+@every_function
+def test_only_workers_have_a_reserved_concurrency_which_can_be_switched_off(function: str) -> None:
+    expected = "7" if function in WORKERS else None
+    assert properties(function, WorkerConcurrency="7").get("ReservedConcurrentExecutions") == expected
+    assert "ReservedConcurrentExecutions" not in properties(function, WorkerConcurrency="0")
+    assert properties(function).get("ReservedConcurrentExecutions") == ("20" if expected else None)
+
+
+def test_a_queue_delivers_to_as_many_workers_as_there_may_be() -> None:
+    queue = {"TaskDelivery": "queue"}
+    assert mapping(WorkerConcurrency="7", **queue)["ScalingConfig"] == {"MaximumConcurrency": "7"}
+    assert "ScalingConfig" not in mapping(WorkerConcurrency="0", **queue)
+
+
+def mapping(**given: str) -> dict[str, Any]:
+    [found] = of_type("AWS::Lambda::EventSourceMapping", **given).values()
+    return dict(found)
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
+        ({"WorkerConcurrency": "1", "TaskDelivery": "queue"}, "WorkerConcurrency"),
         ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
         ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "PythonRuntime"),
         ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
@@ -250,6 +271,8 @@ def test_parameters_that_contradict_each_other_are_refused(given: dict[str, str]
     [
         {"SnapStart": "enabled"},
         {"SnapStart": "enabled", "PythonRuntime": "python3.12"},
+        {"WorkerConcurrency": "1"},
+        {"WorkerConcurrency": "2", "TaskDelivery": "queue"},
         {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
         DOMAIN,
         {**DOMAIN, "HostedZoneId": "Z0123456789"},

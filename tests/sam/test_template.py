@@ -391,6 +391,7 @@ def test_a_queue_gives_each_task_an_invocation_and_brings_it_back_when_its_worke
         "FunctionName": f"${{{worker}Aliaslive}}",
         "BatchSize": 1,
         "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "ScalingConfig": {"MaximumConcurrency": "20"},
     }
 
 
