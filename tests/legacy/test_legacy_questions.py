@@ -402,7 +402,7 @@ class Page:
 
     def connect(self, ctx: Context, account: str) -> str:
         self.passes += 1
-        reference = ctx.idempotency_key("account")
+        reference = ctx.reference("account")
         page = f"https://x.test/{reference}"
         link = page if ctx.principal is None else ctx.signed_link("link", page)
         self.references.append(reference)
@@ -460,7 +460,7 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
 
     def pay(ctx: Context) -> str:
         amount = ctx.elicit("amount", "How much?", int)
-        reference = ctx.idempotency_key("payment")
+        reference = ctx.reference("payment")
         seen.append(reference)
         url = f"https://x.test/{reference}"
         ctx.elicit_url("pay", f"Pay {amount}", url, done=lambda: reference in visited)
@@ -488,6 +488,25 @@ def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
     server.tool(key)
     client = LegacyClient.of(server, "ada")
     assert text(client.call("key")) != text(client.call("key"))
+
+
+def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
+    keys: list[tuple[str, str]] = []
+
+    def pay(ctx: Context) -> str:
+        keys.append((ctx.reference("payment"), ctx.idempotency_key("payment")))
+        ctx.elicit_url("pay", "Pay", "https://x.test", done=lambda: True)
+        return "paid"
+
+    server = Server("pays")
+    server.tool(pay)
+    client = LegacyClient.of(server, "ada")
+    for _ in range(2):
+        assert text(client.call("pay")) == "paid"
+    references, idempotency_keys = zip(*keys, strict=True)
+    assert len(set(references)) == 1
+    assert len(set(idempotency_keys)) == 2, "one for each call, whatever passes it takes"
+    assert len(keys) == 4
 
 
 def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
@@ -539,7 +558,7 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
     paid: set[str] = set()
 
     def pay(ctx: Context) -> str:
-        reference = ctx.idempotency_key("payment")
+        reference = ctx.reference("payment")
         url = f"https://x.test/{reference}"
         ctx.ask(
             Elicit("note", "A note?", str),

@@ -49,13 +49,14 @@ class LegacyCall(Call):
     """A call that begins and ends with its request.
 
     `choice` is that for features that make none of their own. `visited` are the keys of the URLs where the
-    user may have been, `run_id` names the run from the first of them on: the same in every call with the same
-    arguments and answers, so that idempotency keys are, too.
+    user may have been, `run_id` is that of the passes before. `named_by` names the visits: it is the same in
+    every call with the same arguments and answers.
     """
 
     choice: LegacyQuestions = "error"
     visited: frozenset[str] = frozenset()
     run_id: str | None = None
+    named_by: str | None = None
 
     def answer(self) -> Reply:
         """Run the call. Raises ProtocolError for what becomes a JSON-RPC error."""
@@ -149,7 +150,7 @@ class LegacyCall(Call):
         if not urls.keys() <= self.visited and len(self.visited) < self.ports.policy.max_rounds:
             return _ToVisit(urls, journal)
         elicitations = [
-            {"elicitationId": digest("mcp-rs/v1/elicitation", [journal.run_id, key], size=24), **params}
+            {"elicitationId": digest("mcp-rs/v1/elicitation", [self.named_by, key], size=24), **params}
             for key, params in urls.items()
         ]
         self.ports.observer.record("url_required", **self.named, asked=sorted(urls))
@@ -160,16 +161,17 @@ class LegacyCall(Call):
         visited = self.visited | pending.urls
         accepted = {key: {"action": "accept"} for key in visited}
         inputs = replace(self.inputs, responses={**self.inputs.responses, **accepted})
-        return replace(self, inputs=inputs, visited=visited, run_id=self.run_id or self._named_by(pending))
+        run_id, named_by = pending.journal.run_id, self.named_by or self._named_by(pending)
+        return replace(self, inputs=inputs, visited=visited, run_id=run_id, named_by=named_by)
 
-    def _named_by(self, pending: _ToVisit) -> str | None:
-        """What names the run in every call like this one; None for callers who cannot be told apart.
+    def _named_by(self, pending: _ToVisit) -> str:
+        """What names the visits in every call like this one; in this call alone for anonymous callers.
 
         Answers are part of it: what happens at the URL is about them, and a model could change them later.
         """
         principal = bound_to(self.principal)
         if principal is None:
-            return None
+            return pending.journal.run_id
         entries = pending.journal.entries
         answers = [[entry.key, entry.value] for entry in entries if entry.kind is Kind.ANSWER]
         named = [principal, self.route.method, self.name, self.inputs.arguments, answers]
