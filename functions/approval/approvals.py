@@ -1,8 +1,12 @@
 """The approval system: a web service that asks people and keeps what they decided.
 
-It has a page for each request, at `<url>/<reference>`, and says at `<url>/<reference>/decision` what was
-decided there: 404 until somebody has, then `{"approved": true}` or `{"approved": false}`. The page signs its
-visitor in, and opens the link's token as that visitor (`Server.open_link`) before it takes a decision.
+It has a page for each request, at `<url>/<reference>`. The page signs its visitor in, and opens the link's
+token as that visitor (`Server.open_link`) before it takes a decision. At `<url>/<reference>/decision`,
+
+- GET says what was decided: `{"approved": true}` or `{"approved": false}`, and 404 where nothing is;
+- POST says the same and consumes the decision, atomically, for the call that its `Idempotency-Key` names.
+
+A consumed decision exists for that call only: both give it the same answer again, and all others 404.
 """
 
 import json
@@ -24,7 +28,7 @@ class Approvals:
 
     @classmethod
     def configured(cls, environment: Mapping[str, str]) -> "Approvals":
-        """The service this function was told about. Raises ToolError where there is none."""
+        """The service that the environment names. Raises ToolError where there is none."""
         url = environment.get(VARIABLE, "").rstrip("/")
         parts = urlsplit(url)
         if parts.scheme != "https" and (parts.scheme, parts.hostname) != ("http", "127.0.0.1"):
@@ -32,23 +36,38 @@ class Approvals:
         return cls(url)
 
     def page(self, reference: str) -> str:
-        """Where somebody decides."""
+        """The address of the page for a request."""
         return f"{self.url}/{reference}"
 
-    def decision(self, reference: str) -> bool | None:
-        """Whether the request was approved; None while nobody has decided. Raises ToolError."""
-        from urllib.error import HTTPError
-        from urllib.request import urlopen  # HTTP and TLS cost 40 ms, and the first round has no decision
+    def is_decided(self, reference: str, call: str) -> bool:
+        """Whether there is a decision that this call may take, or has taken. Raises ToolError."""
+        return self._decision("GET", reference, call) is not None
 
+    def take(self, reference: str, call: str) -> bool:
+        """Consume the decision; whether the request was approved. Raises ToolError where there is none."""
+        approved = self._decision("POST", reference, call)
+        if approved is None:
+            raise ToolError("Another call has used this decision. Call the tool again to ask for a new one.")
+        return approved
+
+    def _decision(self, method: str, reference: str, call: str) -> bool | None:
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen  # HTTP and TLS cost 40 ms, and the first round needs none
+
+        # `configured` lets no other scheme through.
+        request = Request(  # noqa: S310
+            f"{self.page(reference)}/decision", method=method, headers={"Idempotency-Key": call}
+        )
         try:
-            # `configured` lets no other scheme through.
-            with urlopen(f"{self.page(reference)}/decision", timeout=TIMEOUT_S) as response:  # noqa: S310
+            with urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310
                 approved = json.load(response)["approved"]
         except HTTPError as error:
             error.close()
             if error.code == 404:
                 return None
-            raise ToolError(f"The approval system answered with status {error.code}.") from None
+            raise ToolError(
+                f"The approval system answered with status {error.code}. Try again later."
+            ) from None
         except (OSError, ValueError, LookupError, TypeError):
             raise ToolError(
                 "The approval system gives no answer that can be used. Try again later."

@@ -15,15 +15,9 @@ from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "approval/app.py"
-APPROVAL = "com.example/approval"
 
 EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
 ALICE, BOB = ({"jwt": {"claims": {"iss": "https://id", "sub": user}}} for user in ("alice", "bob"))
-
-
-@pytest.fixture
-def extended() -> Player:
-    return Player(APP, {"extensions": {APPROVAL: {}}}, always_replay=True)
 
 
 class Browser:
@@ -51,26 +45,24 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     server.close()
 
 
+@pytest.mark.parametrize(
+    "capabilities", [{}, {"extensions": {"com.example/approval": {}}}, {"elicitation": {"form": {}}}], ids=str
+)
+def test_no_client_decides_by_what_it_declares_or_answers(browser: Browser, capabilities: Any) -> None:
+    client = replace(browser.play, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
+    answers = {"approval": {"approved": True}, "page": {"action": "accept", "content": {"approved": True}}}
+    for asked in (
+        client.call("approve_expense", EXPENSE),
+        client.send("approve_expense", EXPENSE, answers, None),
+    ):
+        assert asked.asked.keys() == {"page"}
+    refused = replace(browser.play, capabilities=capabilities).call("approve_expense", EXPENSE)
+    assert refused.error["code"] == -32021
+    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
+
+
 @pytest.mark.parametrize("approved", [True, False])
-def test_a_client_with_the_extension_is_asked_through_it(extended: Player, approved: bool) -> None:
-    asked = extended.call("approve_expense", EXPENSE)
-    request = asked.asked["approval"]
-    assert request["method"] == APPROVAL
-    assert request["params"]["amountEur"] == 1250
-    decision = asked.answer(approval={"approved": approved}).structured
-    assert (decision["approved"], decision["decided"]) == (approved, "in the client")
-    assert decision["reference"] == request["params"]["reference"]
-
-
-@pytest.mark.parametrize("answer", [{}, {"approved": "yes"}, {"approved": None}])
-def test_an_answer_that_decides_nothing_is_a_tool_error(extended: Player, answer: object) -> None:
-    assert extended.call("approve_expense", EXPENSE, approval=answer).failed
-
-
-@pytest.mark.parametrize("approved", [True, False])
-def test_any_other_client_is_sent_to_the_page_until_there_is_a_decision(
-    browser: Browser, approved: bool
-) -> None:
+def test_the_user_is_sent_to_the_page_until_there_is_a_decision(browser: Browser, approved: bool) -> None:
     asked = browser.play.call("approve_expense", EXPENSE)
     page = asked.asked["page"]["params"]
     assert page["mode"] == "url"
@@ -79,7 +71,8 @@ def test_any_other_client_is_sent_to_the_page_until_there_is_a_decision(
     assert again.asked["page"]["params"]["url"] == page["url"], "consent is no decision"
     browser.decide(page["url"], ALICE, approved=approved)
     decision = again.answer(page={}).structured
-    assert (decision["approved"], decision["decided"]) == (approved, "on the page")
+    assert decision["approved"] is approved
+    assert decision["reference"] in page["url"]
 
 
 def test_the_link_is_good_for_the_caller_alone(browser: Browser) -> None:
@@ -89,9 +82,52 @@ def test_the_link_is_good_for_the_caller_alone(browser: Browser) -> None:
     assert browser.system.decisions == {}
 
 
-def test_two_requests_have_two_references(browser: Browser) -> None:
-    urls = [browser.play.call("approve_expense", EXPENSE).asked["page"]["params"]["url"] for _ in range(2)]
-    assert len({urlsplit(url).path for url in urls}) == 2
+def reference(asked: Any) -> str:
+    return urlsplit(asked.asked["page"]["params"]["url"]).path.rpartition("/")[2]
+
+
+def test_equal_requests_of_one_caller_have_one_reference_and_no_others_do(browser: Browser) -> None:
+    equal = {reference(browser.play.call("approve_expense", EXPENSE)) for _ in range(2)}
+    assert len(equal) == 1
+    others = [
+        (browser.play, {**EXPENSE, "amount_eur": 1251}),
+        (browser.play, {**EXPENSE, "purpose": "A week in the pub"}),
+        (replace(browser.play, authorizer=BOB), EXPENSE),
+    ]
+    assert len(equal | {reference(play.call("approve_expense", expense)) for play, expense in others}) == 4
+
+
+def test_a_decision_after_the_call_was_given_up_is_found_by_the_next_one(browser: Browser) -> None:
+    client = replace(browser.play, always_replay=False)
+    asked = client.call("approve_expense", EXPENSE)
+    url = asked.asked["page"]["params"]["url"]
+    began = client.clock()
+    while not asked.failed:
+        asked = asked.answer(page={})
+    assert 240 <= client.clock() - began <= 300
+    assert sum(browser.system.looks.values()) <= client.clock() - began
+    assert urlsplit(url).path in asked.text
+    assert "call the tool again with the same arguments" in asked.text
+    browser.decide(url, ALICE, approved=True)
+    assert client.call("approve_expense", EXPENSE, page={}).structured["approved"]
+
+
+def test_a_decision_counts_for_one_call(browser: Browser) -> None:
+    first, second = (browser.play.call("approve_expense", EXPENSE) for _ in range(2))
+    browser.decide(first.asked["page"]["params"]["url"], ALICE, approved=True)
+    for _ in range(2):  # the response got lost, and the client sends the round again
+        assert first.answer(page={}).structured["approved"]
+    assert second.answer(page={}).asked.keys() == {"page"}
+    assert browser.play.call("approve_expense", EXPENSE, page={}).asked.keys() == {"page"}
+
+
+def test_a_decision_that_another_call_takes_at_the_same_time_is_a_tool_error(browser: Browser) -> None:
+    asked = browser.play.call("approve_expense", EXPENSE)
+    browser.decide(asked.asked["page"]["params"]["url"], ALICE, approved=True)
+    browser.system.answered = lambda request: browser.system.decisions.clear()
+    refused = asked.answer(page={})
+    assert refused.failed
+    assert "Another call" in refused.text
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
@@ -128,12 +164,6 @@ def test_nobody_is_sent_to_the_page_without_having_signed_in() -> None:
     assert Player(APP).call("approve_expense", EXPENSE).failed
 
 
-def test_a_client_with_neither_way_is_told_what_is_missing(browser: Browser) -> None:
-    refused = replace(browser.play, capabilities={}).call("approve_expense", EXPENSE)
-    assert refused.error["code"] == -32021
-    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -143,5 +173,5 @@ def test_a_client_with_neither_way_is_told_what_is_missing(browser: Browser) -> 
         {"purpose": "Books", "amount_eur": 1.5},
     ],
 )
-def test_an_expense_that_is_none_is_a_tool_error(extended: Player, arguments: Any) -> None:
-    assert extended.call("approve_expense", arguments).failed
+def test_an_expense_that_is_none_is_a_tool_error(browser: Browser, arguments: Any) -> None:
+    assert browser.play.call("approve_expense", arguments).failed

@@ -193,13 +193,8 @@ def _provision() -> dict[str, Event]:
 
 
 def _approval() -> dict[str, Event]:
-    extension: Mapping[str, Any] = {"extensions": {"com.example/approval": {}}}
-    in_the_client = call("approve_expense", EXPENSE, capabilities=extension)
-    return {
-        "approval/call.json": post(APPROVAL, in_the_client),
-        "approval/anonymous.json": post(APPROVAL, call("approve_expense", EXPENSE)),
-        "approval/direct_call.json": in_the_client,
-    }
+    anonymous = call("approve_expense", EXPENSE)
+    return {"approval/call.json": post(APPROVAL, anonymous), "approval/direct_call.json": anonymous}
 
 
 def _other_sources() -> dict[str, Event]:
