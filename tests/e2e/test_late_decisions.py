@@ -1,0 +1,133 @@
+"""Clients agree to a page at once; somebody decides there 3, 30 and 200 seconds later, without their help.
+
+Real clients, processes and HTTP; a second of these takes the fortieth part of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip.local.model import Request
+from support.approvals import ApprovalSystem
+from support.hurried_python import TIMES_FASTER, hurried_python
+from support.served import Served, for_alice
+
+if TYPE_CHECKING:
+    from support.typescript import RunModule
+
+pytest_plugins = ["support.typescript"]
+
+DELAYS_S = (3, 30, 200)
+
+Call = Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]
+"""Calls the tool with each of these arguments, side by side; the structured contents."""
+
+
+class Approver(ApprovalSystem):
+    """Approves each request some time after it was asked about first: the next of these times (seconds)."""
+
+    def __init__(self, delays_s: tuple[float, ...]) -> None:
+        super().__init__()
+        self._delays = iter(delays_s)
+        self.answered = self._begin
+
+    def _begin(self, request: Request) -> None:
+        reference = request.target.split("/")[-2]
+        if request.method == "GET" and self.looks[reference] == 1:
+            Timer(next(self._delays) / TIMES_FASTER, self.decisions.__setitem__, (reference, True)).start()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return tmp_path_factory.mktemp("hurried")
+
+
+@pytest.fixture
+def approver() -> Approver:
+    return Approver(DELAYS_S)
+
+
+@pytest.fixture
+def served(approver: Approver, folder: Any) -> Iterator[Served]:
+    with (
+        closing(HttpServer(approver, max_body=0).start()) as approvals,
+        for_alice(f"{approvals.url}/requests", python=hurried_python(folder)) as served,
+    ):
+        yield served
+
+
+def with_python(url: str, expenses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def agree(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept")
+
+    async def call(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
+        result = await client.call_tool("approve_expense", arguments)
+        assert not result.is_error, result
+        return dict(result.structured_content or {})
+
+    async def calls() -> list[dict[str, Any]]:
+        async with Client(url, elicitation_callback=agree) as client:
+            return await asyncio.gather(*(call(client, arguments) for arguments in expenses))
+
+    return asyncio.run(calls())
+
+
+TYPESCRIPT = """
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
+const client = new Client(
+  { name: "late-decisions", version: "1.0.0" },
+  { capabilities: { elicitation: { url: {} } }, versionNegotiation: { mode: "auto" } },
+);
+client.setRequestHandler("elicitation/create", async () => ({ action: "accept" }));
+await client.connect(new StreamableHTTPClientTransport(new URL(URL_OF_SERVER)));
+const results = await Promise.all(
+  EXPENSES.map((expense) => client.callTool({ name: "approve_expense", arguments: expense })),
+);
+console.log(JSON.stringify(results.map(({ structuredContent }) => structuredContent)));
+await client.close();
+"""
+
+
+@pytest.fixture
+def with_typescript(run_module: RunModule) -> Call:
+    def call(url: str, expenses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        program = TYPESCRIPT.replace("URL_OF_SERVER", json.dumps(url)).replace(
+            "EXPENSES", json.dumps(expenses)
+        )
+        contents: list[dict[str, Any]] = json.loads(run_module(program))
+        return contents
+
+    return call
+
+
+@pytest.fixture(params=["Python", "TypeScript"])
+def call(request: pytest.FixtureRequest) -> Call:
+    found: Call = with_python
+    if request.param == "TypeScript":
+        found = request.getfixturevalue("with_typescript")
+    return found
+
+
+def test_a_late_decision_ends_the_call_that_waits_for_it(
+    served: Served, approver: Approver, call: Call
+) -> None:
+    expenses = [{"purpose": f"Trip {number}", "amount_eur": 100} for number in range(len(DELAYS_S))]
+    contents = call(urljoin(served.url, "/tools/approval"), expenses)
+    assert [content["approved"] for content in contents] == [True] * len(DELAYS_S)
+    assert {content["reference"] for content in contents} == approver.looks.keys()
+    assert len(approver.taken) == len(DELAYS_S)
+    rounds = sum("tools/call" in line and line.startswith("POST") for line in served.lines)
+    assert 2 * len(DELAYS_S) < rounds <= 11 * len(DELAYS_S), "each needs at least two"
+    assert max(approver.looks.values()) < max(DELAYS_S)
