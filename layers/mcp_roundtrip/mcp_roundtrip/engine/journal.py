@@ -106,21 +106,21 @@ class Journal:
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
         run_id, rows, asked = data.get("id"), data.get("j", []), data.get("q", {})
-        held, reported = data.get("h", {}), data.get("r", 0)
+        held, reported, waits = data.get("h", {}), data.get("r", 0), data.get("p", 0)
         if not (type(run_id) is str and run_id and run_id.isascii() and data.keys() <= _MEMBERS):
             raise StateRejected("journal")
         if not (type(rows) is list and type(asked) is dict and type(held) is dict):
             raise StateRejected("journal")
-        if type(reported) is not int or reported < 0:
+        if type(reported) is not int or reported < 0 or type(waits) is not int or waits < 0:
             raise StateRejected("journal")
         entries = tuple(map(_entry_from_json, rows))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
         questions = {key: _fingerprint(digests) for key, digests in asked.items()}
-        return cls(run_id, entries, questions, held, reported)
+        return cls(run_id, entries, questions, held, reported, waits)
 
 
-_MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r"})
+_MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p"})
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, which is the last that a datetime holds."""
