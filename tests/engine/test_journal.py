@@ -143,6 +143,8 @@ def test_what_is_no_journal_is_refused(data: Any) -> None:
         {"q": {"a": "mf"}},
         {"h": []},
         {"r": -1},
+        {"p": -1},
+        {"p": "1"},
         {"r": True},
         {"x": 1},
     ],
