@@ -490,6 +490,19 @@ def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
     assert text(client.call("key")) != text(client.call("key"))
 
 
+def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
+    looks: list[float] = []
+
+    def visit(ctx: Context) -> None:
+        ctx.elicit_url("page", "Go", "https://x.test", done=lambda: bool(looks.append(ctx.remaining_ms)))
+
+    server = Server("pages")
+    server.tool(visit)
+    client = LegacyClient.of(server, "ada")
+    assert client.error("tools/call", name="visit")["code"] == -32042
+    assert len(looks) == 1
+
+
 def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
     keys: list[tuple[str, str]] = []
 
