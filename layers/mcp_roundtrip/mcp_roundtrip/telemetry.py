@@ -24,6 +24,7 @@ REQUESTS: Final = frozenset({"answered", "refused", "forwarded", "worked", "not_
 WARNINGS: Final = frozenset(
     {
         "asked_too_late",
+        "question_changed",
         "state_refused",
         "state_large",
         "step_retried",

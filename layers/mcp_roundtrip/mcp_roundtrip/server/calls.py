@@ -208,14 +208,18 @@ class Call:
             self.route.meta.trace,
         )
         if self.feature.parameters.is_async:
-            from mcp_roundtrip.server.async_calls import (
-                async_pass,  # asyncio costs 40 ms that synchronous tools do not owe
-            )
+            from mcp_roundtrip.server.async_calls import async_pass  # asyncio takes 40 ms
 
-            return async_pass(self.feature, arguments, run, info)
-        if self.feature.parameters.context_parameter is not None:
-            arguments = {**arguments, self.feature.parameters.context_parameter: Context(run, info)}
-        return replay(self.feature.function, arguments, run)
+            outcome = async_pass(self.feature, arguments, run, info)
+        else:
+            if self.feature.parameters.context_parameter is not None:
+                arguments = {**arguments, self.feature.parameters.context_parameter: Context(run, info)}
+            outcome = replay(self.feature.function, arguments, run)
+        if run.resumed and isinstance(outcome, NeedsInput):
+            from mcp_roundtrip.server.changed_questions import record_changed_questions  # for later rounds
+
+            record_changed_questions(run, self.named, self.ports.observer)
+        return outcome
 
     # -- after the pass -----------------------------------------------------------------------------
 

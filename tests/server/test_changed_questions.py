@@ -1,0 +1,99 @@
+"""A question that is worded differently in the next round is in the log, by its key, and not by its text."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
+from mcp_roundtrip.testing import WITH_TASKS, Player
+
+SECRET = "4711 Hidden Lane"
+
+
+def changing(server: Server) -> Server:
+    """Tools whose questions change from pass to pass."""
+    passes = count(1)
+
+    @server.tool
+    def by_time(ctx: Context) -> bool:
+        return ctx.elicit("sure", f"It is {next(passes)} o'clock in {SECRET}. Sure?", bool)
+
+    @server.tool
+    def by_field(ctx: Context) -> object:
+        return ctx.elicit("size", "How large?", int if next(passes) % 2 else str)
+
+    @server.tool(task="optional")
+    async def later(ctx: AsyncContext) -> bool:
+        await ctx.run_as_task()
+        return await ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
+
+    @server.tool
+    def one_of_two(ctx: Context) -> list[Any]:
+        return list(ctx.ask(Elicit("name", "Who?", str), Elicit("sure", f"{next(passes)}?", bool)))
+
+    @server.tool
+    def steady(ctx: Context) -> list[Any]:
+        return [ctx.elicit("size", "How large?", int), ctx.elicit("sure", "Sure?", bool)]
+
+    return server
+
+
+def changes(play: Player) -> list[tuple[str, str]]:
+    events = [fields for event, fields in play.observer.events if event == "question_changed"]
+    return [(fields["key"], fields["changed"]) for fields in events]
+
+
+def consent(key: str, value: object = True) -> dict[str, Any]:
+    return {key: {"action": "accept", "content": {"value": value}}}
+
+
+def test_the_first_time_a_text_changes_it_is_recorded_without_the_text() -> None:
+    play = Player(changing(Server("x")))
+    asked = play.call("by_time")
+    assert changes(play) == []
+    assert "sure" in asked.respond(consent("sure")).asked
+    assert changes(play) == [("sure", "message")]
+    assert SECRET not in str(play.observer.events)
+    [fields] = [fields for event, fields in play.observer.events if event == "question_changed"]
+    assert fields["tool"] == "by_time"
+
+
+def test_a_form_that_changes_is_recorded_although_nobody_answered() -> None:
+    play = Player(changing(Server("x")))
+    play.call("by_field").respond({})
+    assert changes(play) == [("size", "form (method or parameters)")]
+
+
+def test_it_is_recorded_in_each_round_in_which_it_happens() -> None:
+    play = Player(changing(Server("x")))
+    play.call("one_of_two").respond(consent("name", "Ann")).respond(consent("sure"))
+    assert changes(play) == [("sure", "message"), ("sure", "message")]
+
+
+def test_an_answer_that_is_taken_back_is_recorded() -> None:
+    server, texts = Server("x"), iter(["10 EUR?", "10 EUR?", "11 EUR?"])
+
+    @server.tool
+    def buy(ctx: Context) -> list[Any]:
+        return list(ctx.ask(Elicit("price", next(texts), bool), Elicit("name", "Who?", str)))
+
+    play = Player(server)
+    again = play.call("buy").respond(consent("price")).respond(consent("name", "Ann"))
+    assert again.question("price") == "11 EUR?"
+    assert changes(play) == [("price", "message")]
+
+
+def test_a_question_of_a_task_that_changes_is_recorded() -> None:
+    play = Player(changing(Server("x")), WITH_TASKS)
+    task = play.call("later").task
+    task.respond(consent("sure"))
+    assert ("sure", "message") in changes(play)
+
+
+def test_answers_that_do_not_fit_and_new_questions_are_no_changes() -> None:
+    play = Player(changing(Server("x")))
+    again = play.call("steady").respond(consent("size", "many"))
+    assert "not accepted" in again.question("size")
+    again.respond(consent("size", 2)).respond({}).respond(consent("sure"))
+    assert changes(play) == []
