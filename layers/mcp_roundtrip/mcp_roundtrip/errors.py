@@ -104,7 +104,7 @@ class StepFailed(ToolError):
     is_internal = True
 
     def __init__(self, key: str, attempts: int) -> None:
-        super().__init__(f"Step {key!r} failed: {attempts} attempts came to nothing.")
+        super().__init__(f"Step {key!r} failed in each of {attempts} attempts. Call the tool again later.")
         self.key = key
 
 
@@ -114,7 +114,10 @@ class StepInterrupted(ToolError):
     is_internal = True
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"Step {key!r} was interrupted, and must not run again.")
+        super().__init__(
+            f"Step {key!r} was interrupted and must not run twice. Check whether it took effect before you "
+            "call the tool again."
+        )
         self.key = key
 
 
@@ -200,8 +203,8 @@ class InvalidKey(UsageError):
 
     def __init__(self, key: object) -> None:
         super().__init__(
-            f"key {key!r:.200} must be a string of 1 to 900 bytes of UTF-8, branches included, "
-            "without '~' or '/', which are reserved"
+            f"key {key!r:.200} is not allowed; use a string such as 'size' or 'pay-1', without '~' and '/', "
+            "and of 1 to 900 bytes with the names of its branches"
         )
         self.key = key
 
@@ -210,7 +213,10 @@ class DuplicateKey(UsageError):
     """`key` was used twice in one run. In a loop, put the item into the key."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"key {key!r} was already used in this run; in a loop, put the item into the key")
+        super().__init__(
+            f"key {key!r} is used twice in this call; give each question and step a key of its own, in a "
+            "loop with the item in it, as in f'pay-{item.id}'"
+        )
         self.key = key
 
 
@@ -231,6 +237,7 @@ class Drift(McpRoundtripError):
         super().__init__(f"{key!r}: {changed}")
         self.key = key
         self.changed = changed
+        self.add_note("A deployment changed the code of a call in flight: give what changes a new key")
 
 
 class WithReason(McpRoundtripError):
@@ -262,8 +269,8 @@ class StateTooLarge(TooLarge):
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
-            f"requestState would be {size} characters, the limit is {limit}: "
-            "let steps return references instead of large values"
+            f"requestState would be {size} characters, the limit is {limit}; "
+            "return references from steps instead of large values"
         )
         self.size = size
         self.limit = limit
@@ -290,8 +297,8 @@ class ItemTooLarge(TooLarge):
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
-            f"an item of the task would be {size} bytes, the limit is {limit}: "
-            "let steps return references instead of large values"
+            f"an item of the task would be {size} bytes, the limit is {limit}; "
+            "return references from steps instead of large values"
         )
         self.size = size
         self.limit = limit

@@ -192,7 +192,9 @@ class Context(ContextBase):
     def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         token = inside_step.set(step.key)
         try:
-            return step.function(*args, **kwargs)
+            value = step.function(*args, **kwargs)
+            step.refuse_awaitable(value)
+            return value
         finally:
             inside_step.reset(token)
 

@@ -10,7 +10,6 @@ from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
@@ -92,14 +91,13 @@ class ContextBase:
         return self._run.claim(key, self._prefix)
 
     def _allowed(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
-        """Raise UsageError for namespaced requests where there can be none."""
-        if any(isinstance(question, NamespacedRequest) for question in questions):
+        """Raise UsageError for what is no question, and for namespaced requests where there can be none."""
+        for question in questions:
+            if not isinstance(question, Question):
+                raise self._run.fail(effects.misuse().no_question(question))
+        if asked := [question for question in questions if isinstance(question, NamespacedRequest)]:
             if self.in_task:
-                raise UsageError(
-                    "a task asks no namespaced requests: its client knows the standard ones alone"
-                )
+                raise self._run.fail(effects.misuse().request_in_task(asked[0].key))
             if not self._info.namespaced_requests:
-                raise UsageError(
-                    "namespaced requests are off: create the server with namespaced_requests=True"
-                )
+                raise self._run.fail(effects.misuse().requests_off(asked[0].key))
         return questions

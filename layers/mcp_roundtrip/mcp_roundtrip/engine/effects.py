@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from mcp_roundtrip.canonical import MAX_DEPTH, canonical, deeper_than
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StepFailed, StepInterrupted, UsageError
-from mcp_roundtrip.schema.values import check, dump, return_annotation, revive
+from mcp_roundtrip.schema.values import EMPTY, check, dump, return_annotation, revive
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.retry import Retry
 
 LINK_PARAMETER = "mcp_link"
+
+MAX_SLEEP_MS: Final = 10 * 365 * 86_400_000
+
+_PLAIN: Final = (dict, list, tuple, str, int, float, type(None))
+"""What JSON gives back as it was, but for what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,23 @@ class Step:
 
     def check(self, run: Run) -> None:
         """Raise UsageError, before anything has run, for what cannot be carried out as it is written."""
-        check(return_annotation(self.function))
+        if not callable(self.function):
+            raise run.fail(misuse().no_function(self.key, self.function))
+        try:
+            check(return_annotation(self.function))
+        except UsageError as error:
+            raise run.fail(misuse().step(self.key, error)) from None
         if self.at_most_once and self.retry is not None:
-            raise run.fail(UsageError(f"step {self.key!r}: what runs at most once is not tried again"))
+            raise run.fail(misuse().once_and_retry(self.key))
         if self.at_most_once and run.tasks.recorder is None:
-            raise run.fail(UsageError(f"step {self.key!r}: at_most_once needs a task to remember it"))
+            raise run.fail(misuse().once_outside_task(self.key))
+
+    def refuse_awaitable(self, value: Any) -> None:
+        """Raise UsageError for what only an async tool can await; nothing of a coroutine has run."""
+        if isinstance(value, Awaitable):
+            if isinstance(value, Coroutine):
+                value.close()
+            raise misuse().async_step(self.key, self.function)
 
     def begin(self, run: Run) -> None:
         """Journal that the function is about to run, if it may do so once.
@@ -92,16 +109,28 @@ class Step:
     def settle(self, run: Run, value: Any) -> Any:
         """Journal a result, and return it as a replay will: dumped and revived."""
         annotation = return_annotation(self.function)
-        data = dump(value, annotation)
+        if annotation is EMPTY and not isinstance(value, _PLAIN):
+            raise misuse().unannotated_result(self.key, value)
+        try:
+            data = dump(value, annotation)
+        except UsageError as error:
+            raise misuse().step(self.key, error) from None
         if deeper_than(data, MAX_DEPTH):
-            raise UsageError(f"step {self.key!r} returned a value nested deeper than {MAX_DEPTH} levels")
+            raise misuse().deep_result(self.key, MAX_DEPTH)
         try:
             result = revive(data, annotation)
         except ValueError as error:
-            raise UsageError(f"step {self.key!r} returned what its annotation cannot read: {error}") from None
+            raise misuse().unreadable_result(self.key, annotation, error) from None
         entry = run.record(Entry(self.key, Kind.STEP, data))
         # In a task another worker may have been first: its result is what a replay will see.
         return result if entry.value == data else revive(entry.value, annotation)
+
+
+def misuse() -> Any:
+    """The texts of authors' mistakes: a call without one does not load them."""
+    from mcp_roundtrip.engine import misuse as texts
+
+    return texts
 
 
 def replayed(run: Run, key: str, function: Callable[..., Any]) -> tuple[Any] | None:
@@ -150,13 +179,13 @@ def starts_task(run: Run, prefix: str, ttl_ms: int) -> bool:
     """Whether the call becomes a task here; not if it is one, or if its client cannot follow one."""
     run.refuse_inside_step()
     if prefix:
-        raise run.fail(UsageError("run_as_task belongs into the tool's own body, not into a branch"))
-    if ttl_ms < 1:
-        raise run.fail(UsageError("a task's time to live is at least 1 ms"))
+        raise run.fail(misuse().task_in_branch(prefix))
+    if type(ttl_ms) is not int or ttl_ms < 1:
+        raise run.fail(misuse().task_lifetime(ttl_ms))
     if run.tasks.recorder is not None:
         return False
     if not run.tasks.is_offered:
-        raise run.fail(UsageError('run_as_task needs a tool with task="optional" or task="required"'))
+        raise run.fail(misuse().task_not_offered())
     if run.tasks.may_start:
         run.task_ttl_ms = ttl_ms
     return run.tasks.may_start
@@ -165,7 +194,9 @@ def starts_task(run: Run, prefix: str, ttl_ms: int) -> bool:
 def sleeps(run: Run, key: str, duration_ms: int) -> bool:
     """Whether the run has to wait. The end of the waiting is journaled when it begins."""
     if run.tasks.recorder is None:
-        raise run.fail(UsageError("sleep needs a task: nobody could wake a call that is none"))
+        raise run.fail(misuse().sleep_outside_task(key))
+    if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
+        raise run.fail(misuse().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
     wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000 + duration_ms))
     if run.environment.clock() * 1000 >= wake_at_ms:
         return False

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
-from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import Path
 
 _NAMESPACED: Final = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+/[A-Za-z0-9][A-Za-z0-9._/-]*")
 _RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
+
+
+def _is_namespaced(name: str) -> bool:
+    return bool(_NAMESPACED.fullmatch(name)) and name.partition("/")[0].split(".")[1] not in _RESERVED_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,10 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
     default: Mapping[str, Any] | Unset = UNSET
 
     def __post_init__(self) -> None:
-        labels = self.name.partition("/")[0].split(".")
-        if not _NAMESPACED.fullmatch(self.name) or labels[1] in _RESERVED_LABELS:
-            raise DefinitionError(
-                f"{self.name!r} is no reverse-DNS request name such as 'com.example/approval'"
-            )
+        if not isinstance(self.name, str) or not _is_namespaced(self.name):
+            from mcp_roundtrip.engine import misuse
+
+            raise misuse.request_name(self.key, self.name)
 
     def is_user_only(self) -> bool:
         return True  # often an approval, and no client has a reason to answer before it is asked

@@ -6,17 +6,17 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import iscoroutine
+from inspect import isclass, iscoroutine
 from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from typing_extensions import is_typeddict  # typing's does not know the one that pydantic needs
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.errors import (
-    DefinitionError,
     ElicitationCancelled,
     ElicitationDeclined,
     InvalidAnswer,
-    UsageError,
 )
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import Path
@@ -33,6 +33,12 @@ class Unset:
 
 
 UNSET: Final = Unset()
+
+
+def _misuse() -> Any:
+    from mcp_roundtrip.engine import misuse  # for the author of a mistake
+
+    return misuse
 
 
 class Question(ABC, Generic[T]):
@@ -88,7 +94,7 @@ class _Elicitation(Question[T]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.message, str):
-            raise DefinitionError(f"{self.key!r}: the message of a question is text")
+            raise _misuse().message_type(self.key, self.message)
 
     @property
     def method(self) -> str:
@@ -123,6 +129,11 @@ class Elicit(_Elicitation[T]):
     default: T | Unset = UNSET
     user_only: bool | None = None
 
+    def __post_init__(self) -> None:
+        _Elicitation.__post_init__(self)
+        if self.default is not UNSET and not _may_stand_for(self.default, self.model):
+            raise _misuse().default_type(self.key, self.default, self.model)
+
     def is_user_only(self) -> bool:
         return Form.of(self.model).is_confirmation if self.user_only is None else self.user_only
 
@@ -139,6 +150,13 @@ class Elicit(_Elicitation[T]):
     def read(self, raw: Any) -> T:
         value: T = Form.of(self.model).parse(self._accepted(raw))
         return value
+
+
+def _may_stand_for(default: Any, model: Any) -> bool:
+    """Whether a tool that expects a `model` can take this default; None says that there was no answer."""
+    if default is None or not isclass(model) or is_typeddict(model):
+        return True
+    return isinstance(default, (int, float) if model is float else model)
 
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
@@ -169,15 +187,12 @@ class ElicitUrl(_Elicitation[None]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _URL.fullmatch(self.url):
-            raise DefinitionError(
-                f"{self.key!r}: elicit_url needs an absolute URL, such as https://example.com/pay"
-            )
+            raise _misuse().url(self.key, self.url)
+        if not callable(self.done):
+            raise _misuse().done_type(self.key, self.done)
         interval_ms = self.poll_interval_ms
         if interval_ms is not None and not interval_ms >= MIN_POLL_INTERVAL_MS:
-            raise DefinitionError(
-                f"{self.key!r}: poll_interval_ms={interval_ms!r} is too short: give at least "
-                f"{MIN_POLL_INTERVAL_MS} milliseconds, or None to call done() once in each round"
-            )
+            raise _misuse().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -196,10 +211,7 @@ class ElicitUrl(_Elicitation[None]):
         finished = self.done()
         if iscoroutine(finished):  # a coroutine is true
             finished.close()
-            raise UsageError(
-                f"{self.key!r}: elicit_url in a synchronous tool needs a done() that is not async: "
-                "write `def` for it, or `async def` for the tool"
-            )
+            raise _misuse().done_is_async(self.key)
         return bool(finished)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.canonical import compact, parse
-from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol.jsonrpc import notification
 from mcp_roundtrip.protocol.methods import LOG_LEVELS
 
@@ -43,7 +42,9 @@ class Reports:
     def log(self, level: str, data: Any, logger: str | None, *, news: bool) -> None:
         """`notifications/message`."""
         if level not in LOG_LEVELS:
-            raise UsageError(f"{level!r} is no log level: use one of {', '.join(LOG_LEVELS)}")
+            from mcp_roundtrip.engine import misuse
+
+            raise misuse.level(level, LOG_LEVELS)
         params: dict[str, Any] = {"level": level, "data": _json(data)}
         if logger is not None:
             params["logger"] = str(logger)
@@ -67,7 +68,9 @@ class Reports:
 
 def _number(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
-        raise UsageError("progress takes finite numbers")
+        from mcp_roundtrip.engine import misuse
+
+        raise misuse.progress_number(value)
     return value
 
 
@@ -83,4 +86,6 @@ def _json(data: Any) -> Any:
     try:
         return parse(compact(data))
     except (TypeError, ValueError, RecursionError):
-        raise UsageError(f"log takes data that JSON can hold, not {type(data).__name__}") from None
+        from mcp_roundtrip.engine import misuse
+
+        raise misuse.log_data(data) from None

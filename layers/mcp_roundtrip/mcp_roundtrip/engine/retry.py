@@ -30,7 +30,9 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.delay_ms < 0 or self.factor < 1 or self.max_delay_ms < 0:
-            raise UsageError(f"{self}: at least 1 attempt, a factor of at least 1, no negative delay")
+            raise UsageError(
+                f"{self} is not possible; use attempts and factor of at least 1, and delays of at least 0"
+            )
 
     def is_for(self, error: Exception) -> bool:
         """Whether this failure is worth another attempt."""

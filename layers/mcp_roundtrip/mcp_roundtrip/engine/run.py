@@ -21,7 +21,6 @@ from mcp_roundtrip.errors import (
     ItemTooLarge,
     StoreError,
     Suspend,
-    UsageError,
 )
 
 if TYPE_CHECKING:
@@ -168,7 +167,9 @@ class Run:
         """Raise UsageError while a step's function is running."""
         step = inside_step.get()
         if step is not None:
-            raise self.fail(UsageError(f"step {step!r} used its context: steps do not nest"))
+            from mcp_roundtrip.engine import misuse
+
+            raise self.fail(misuse.inside_step(step))
 
     def fail(self, error: Exception) -> Exception:
         """Remember an error that decides the run's outcome even if the tool's own code swallows it."""

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems, text_of
-from mcp_roundtrip.schema.callables import type_hints, underlying
+from mcp_roundtrip.schema.callables import shown, type_hints, underlying
 
 EMPTY = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -50,8 +50,8 @@ def revive(data: Any, annotation: Any) -> Any:
         return adapter(annotation, exact=True).validate_json(compact(data), by_alias=False, by_name=True)
     except ValidationError as error:
         raise ValueError(problems(error, "result")) from None
-    except UNUSABLE:
-        raise ValueError(_unusable(annotation)) from None
+    except UNUSABLE as error:
+        raise ValueError(_unusable(annotation, error)) from None
 
 
 def check(annotation: Any) -> None:
@@ -61,8 +61,8 @@ def check(annotation: Any) -> None:
         return
     try:
         adapter(annotation, exact=True)
-    except (*UNUSABLE, AttributeError):
-        raise UsageError(_unusable(annotation)) from None
+    except Exception as error:  # an annotation of the author's may raise anything
+        raise UsageError(_unusable(annotation, error)) from None
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:
@@ -103,8 +103,8 @@ def _dump_untyped(value: Any) -> Any:
             text_of(data, lambda: adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
         raise UsageError(
-            f"a step returned {type(value).__name__}, which JSON cannot hold; return plain data or "
-            "annotate the function's return type"
+            f"returned {type(value).__name__}, which JSON cannot hold; return text, numbers, lists or dicts, "
+            "or annotate the function's return type"
         ) from None
     return data
 
@@ -115,17 +115,20 @@ def _dump_typed(value: Any, annotation: Any) -> Any:
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
         # Read back at once: an instance was taken as it is, and the next round must not find out.
         types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
-    except UNUSABLE:
-        raise UsageError(_unusable(annotation)) from None
+    except UNUSABLE as error:
+        raise UsageError(_unusable(annotation, error)) from None
     except (PydanticSerializationError, ValueError):
         raise UsageError(
-            f"a step returned {type(value).__name__}, which does not fit its return type {annotation} or JSON"
+            f"returned {type(value).__name__}, which does not fit its return type {shown(annotation)}; "
+            "return what the annotation says, or change it"
         ) from None
     return data
 
 
-def _unusable(annotation: Any) -> str:
-    return f"a step's return type must be one that pydantic can carry as JSON, not {annotation}"
+def _unusable(annotation: Any, error: Exception) -> str:
+    from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+
+    return f"cannot have its return type: {reason(annotation, error)}"
 
 
 # Finds NaN, and the lone surrogates that reading back would refuse.

@@ -1,0 +1,190 @@
+"""What an author did wrong with a context, and what to write instead: the errors' texts.
+
+Imported where one is raised, so that calls without a mistake do not load it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.callables import name_of, shown
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__
+
+
+# -- steps ----------------------------------------------------------------------------------------------
+
+
+def step(key: str, how: object) -> UsageError:
+    """The step `key` did something wrong: the text says how, and what to write."""
+    return UsageError(f"step {key!r} {how}")
+
+
+def no_function(key: str, value: Any) -> UsageError:
+    return step(
+        key,
+        f"takes a function, not {_type(value)}; pass the function and its arguments without calling it, "
+        f"as in `ctx.step({key!r}, function, argument)`",
+    )
+
+
+def async_step(key: str, function: Any) -> UsageError:
+    return step(
+        key,
+        f"calls {name_of(function)}, which is async, in a tool that is not; write `async def` for the tool, "
+        "with `ctx: AsyncContext`, and await the step, or pass a function that is not async",
+    )
+
+
+def once_and_retry(key: str) -> UsageError:
+    return step(key, "has both at_most_once and retry; remove one of them")
+
+
+def once_outside_task(key: str) -> UsageError:
+    return step(key, "has at_most_once outside a task; call ctx.run_as_task() before the step")
+
+
+def unannotated_result(key: str, value: Any) -> UsageError:
+    return step(
+        key,
+        f"returned {_type(value)}, and its function has no return annotation to read that back by; "
+        f"write `-> {_type(value)}`, or `-> Any` for plain JSON data",
+    )
+
+
+def deep_result(key: str, levels: int) -> UsageError:
+    return step(key, f"returned a value nested deeper than {levels} levels; return a flatter one")
+
+
+def unreadable_result(key: str, annotation: Any, error: Exception) -> UsageError:
+    return step(
+        key,
+        f"returned a value that its return type {shown(annotation)} does not read back ({error}); return "
+        "what the annotation says",
+    )
+
+
+def inside_step(key: str) -> UsageError:
+    return step(
+        key,
+        "uses the context inside its function; call the context before or after the step, and pass what the "
+        "function needs as arguments",
+    )
+
+
+# -- tasks ----------------------------------------------------------------------------------------------
+
+
+def task_in_branch(prefix: str) -> UsageError:
+    return UsageError(
+        f"run_as_task is called in the branch {prefix.rstrip('/')!r}; call it before the branches begin"
+    )
+
+
+def task_lifetime(ttl_ms: Any) -> UsageError:
+    return UsageError(
+        f"run_as_task: ttl_ms={ttl_ms!r:.100} is no lifetime; pass whole milliseconds, at least 1"
+    )
+
+
+def task_not_offered() -> UsageError:
+    return UsageError(
+        'run_as_task is called in a tool without task=; write @server.tool(task="optional"), or "required"'
+    )
+
+
+def sleep_outside_task(key: str) -> UsageError:
+    return UsageError(f"sleep {key!r} is called outside a task; call ctx.run_as_task() before it")
+
+
+def sleep_duration(key: str, duration_ms: Any, most: int) -> UsageError:
+    return UsageError(
+        f"sleep {key!r}: {duration_ms!r:.100} is no duration; pass milliseconds from 0 to {most}"
+    )
+
+
+# -- questions ------------------------------------------------------------------------------------------
+
+
+def no_question(value: Any) -> UsageError:
+    return UsageError(
+        f"ask takes questions, not {_type(value)}; pass Elicit(key, message, model), ElicitUrl(...), "
+        "Sample(...) or ListRoots()"
+    )
+
+
+def request_in_task(key: str) -> UsageError:
+    return UsageError(
+        f"namespaced request {key!r} is made in a task, which cannot send it; make it before "
+        "ctx.run_as_task()"
+    )
+
+
+def requests_off(key: str) -> UsageError:
+    return UsageError(
+        f"namespaced request {key!r} is made by a server that has them off; write "
+        "Server(..., namespaced_requests=True)"
+    )
+
+
+def request_name(key: str, name: Any) -> DefinitionError:
+    return DefinitionError(
+        f"namespaced request {key!r}: {name!r:.200} is no name in a domain of yours; write one such as "
+        "'com.example/approval'"
+    )
+
+
+def message_type(key: str, message: Any) -> DefinitionError:
+    return DefinitionError(f"question {key!r}: the message is {_type(message)}; pass a str")
+
+
+def default_type(key: str, default: Any, model: Any) -> DefinitionError:
+    return DefinitionError(
+        f"question {key!r}: default= is {_type(default)}, and the answer is {shown(model)}; pass a value of "
+        "that type, or None"
+    )
+
+
+def url(key: str, given: Any) -> DefinitionError:
+    return DefinitionError(
+        f"question {key!r}: {given!r:.200} is no absolute URL; write one such as 'https://example.com/pay'"
+    )
+
+
+def done_type(key: str, done: Any) -> DefinitionError:
+    return DefinitionError(
+        f"question {key!r}: done= is {_type(done)}; pass a function without parameters, such as "
+        "`done=lambda: is_paid(order)`"
+    )
+
+
+def done_is_async(key: str) -> UsageError:
+    return UsageError(
+        f"question {key!r}: done= is async in a tool that is not; write `def` for done, or `async def` for "
+        "the tool"
+    )
+
+
+def poll_interval(key: str, interval_ms: Any, least: int) -> DefinitionError:
+    return DefinitionError(
+        f"question {key!r}: poll_interval_ms={interval_ms!r:.100} is too short; pass at least {least}, or "
+        "None to call done() once in each round"
+    )
+
+
+# -- reports --------------------------------------------------------------------------------------------
+
+
+def level(given: Any, levels: tuple[str, ...]) -> UsageError:
+    return UsageError(f"log: {given!r:.100} is no level; use one of {', '.join(levels)}")
+
+
+def log_data(data: Any) -> UsageError:
+    return UsageError(f"log: JSON cannot hold this {_type(data)}; pass text, numbers, lists or dicts")
+
+
+def progress_number(value: Any) -> UsageError:
+    return UsageError(f"progress: {value!r:.100} is no finite number; pass an int or a float")
