@@ -154,7 +154,7 @@ def test_a_member_of_another_type_is_refused_by_name(make, member):
 def test_text_with_half_a_surrogate_pair_is_refused_by_name(make, member, half):
     with pytest.raises(UsageError) as caught:
         make(half)
-    assert str(caught.value) == f"{member} holds half of a surrogate pair"
+    assert str(caught.value) == f"{member} must be text without half of a surrogate pair"
 
 
 WITH_ANNOTATIONS = [

@@ -44,7 +44,7 @@ def test_what_an_author_changes_afterwards_is_not_listed() -> None:
         ({"title": 1}, "title must be str"),
         ({"description": b"a"}, "description must be str"),
         ({"mimeType": 1}, "mime_type must be str"),
-        ({"title": "\udc80"}, "title holds half of a surrogate pair"),
+        ({"title": "\udc80"}, "title must be text without half of a surrogate pair"),
         ({"size": "x"}, "size must be a whole number of bytes"),
         ({"size": -1}, "size must be a whole number of bytes"),
         ({"size": True}, "size must be a whole number of bytes"),

@@ -274,7 +274,7 @@ UNWRITABLE = [
 def test_what_json_cannot_hold_is_refused_by_its_place(output, value, where):
     with pytest.raises(UsageError) as caught:
         output.dump(value)
-    assert str(caught.value).endswith(f", at {where}")
+    assert f", at {where}; return " in str(caught.value)
     assert caught.value.__suppress_context__
 
 
@@ -304,7 +304,7 @@ def test_what_holds_itself_is_refused():
 def test_a_typed_result_says_where_json_cannot_hold_it(annotation, value, where):
     with pytest.raises(UsageError) as caught:
         returning(annotation).dump(value)
-    assert str(caught.value).endswith(f", at {where}")
+    assert f", at {where}; return " in str(caught.value)
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(list[dict])])
@@ -328,7 +328,7 @@ def test_whole_pairs_and_replacement_characters_are_text_as_any_other(output):
 def test_a_result_comes_back_from_its_text_or_has_a_number_that_json_lacks(value):
     text = json.dumps([value])
     if "NaN" in text or "Infinity" in text:
-        with pytest.raises(UsageError, match=r"NaN or Infinity$"):
+        with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
             returning(list[Any]).dump([value])
     else:
         [block], structured = returning(list[Any]).dump([value])

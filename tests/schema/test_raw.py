@@ -226,11 +226,11 @@ def test_a_remote_reference_hidden_in_a_value_is_never_fetched():
             "b": {"const": {"$ref": "http://127.0.0.1:9/x"}},
         },
     }
-    with pytest.raises(DefinitionError, match="cannot resolve"):
+    with pytest.raises(DefinitionError, match="define it under"):
         raw(schema).validate({"a": 1})
 
 
 def test_an_endless_reference_is_refused():
     found = raw({"type": "object", "$ref": "#"})
-    with pytest.raises(DefinitionError, match="recurses"):
+    with pytest.raises(DefinitionError, match="leads back to itself"):
         found.validate({})

@@ -87,12 +87,16 @@ class Bucket:
         tried: an error of the network or of S3 is a step's to retry.
         """
         if not _is_name(name):
-            raise UsageError(f"the name of an object is 1 to 255 characters of plain text, not {name!r:.300}")
+            raise UsageError(
+                f"{name!r:.300} is no name of a file; use 1 to 255 characters without control characters"
+            )
         if not isinstance(mime_type, str) or not _MIME_TYPE.fullmatch(mime_type):
-            raise UsageError(f"{name}: {mime_type!r:.100} is not a MIME type")
+            raise UsageError(f"{name}: {mime_type!r:.100} is no MIME type; use one such as 'text/csv'")
         size = _size_of(data, name)
         if size > MAX_BYTES:
-            raise UsageError(f"{name} has {size} bytes: one upload takes {MAX_BYTES}, split it")
+            raise UsageError(
+                f"{name} has {size} bytes, and one upload takes {MAX_BYTES}; split it into several objects"
+            )
         key = self.prefix + urlsafe_b64encode(self._random_bytes(24)).decode()
         with self._told("PutObject"):
             self._client.put_object(
@@ -119,7 +123,9 @@ class Bucket:
         description says until when it is good. No request is made. Raises UsageError.
         """
         if type(ttl_ms) is not int or not 1_000 <= ttl_ms <= MAX_TTL_MS:
-            raise UsageError(f"ttl_ms={ttl_ms!r}: a link is good for 1000 to {MAX_TTL_MS} milliseconds")
+            raise UsageError(
+                f"ttl_ms={ttl_ms!r:.100} is no lifetime of a link; use 1000 to {MAX_TTL_MS} milliseconds"
+            )
         until = datetime.fromtimestamp(self._clock() + ttl_ms // 1000, UTC)
         available = f"Available until {until:%Y-%m-%dT%H:%M:%SZ}."
         return ResourceLink(
@@ -138,8 +144,8 @@ class Bucket:
             )
         if "X-Amz-Algorithm=AWS4-HMAC-SHA256" not in url:
             raise UsageError(
-                "the S3 client has to sign with version 4: "
-                "make it with mcp_roundtrip.aws.s3.s3_client(), or Config(signature_version='s3v4')"
+                "the S3 client does not sign with version 4; make it with mcp_roundtrip.aws.s3.s3_client(), "
+                "or with Config(signature_version='s3v4')"
             )
         return url
 
@@ -172,9 +178,11 @@ def _size_of(data: bytes | BinaryIO, name: str) -> int:
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, (str, io.TextIOBase)):
-        raise UsageError(f"{name} is text: encode it, or open the file in binary mode")
+        raise UsageError(f"{name} is text; encode it, or open the file in binary mode")
     if not (hasattr(data, "seekable") and data.seekable()):
-        raise UsageError(f"{name} has to be bytes or a binary file that can be read again from its beginning")
+        raise UsageError(
+            f"{name} is {type(data).__name__}, which cannot be read twice; pass bytes or an open binary file"
+        )
     size = data.seek(0, io.SEEK_END)
     data.seek(0)
     return size

@@ -144,7 +144,7 @@ class Settings:
         """The value of an optional text setting that is needed now. Raises SettingsError."""
         value = getattr(self, name)
         if not value:
-            raise SettingsError(PREFIX + name.upper(), "is not set")
+            raise SettingsError(PREFIX + name.upper(), "is not set; set it in the function's environment")
         return str(value)
 
     def key_arns(self, *names: str) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class Settings:
             value: str | tuple[str, ...] | None = getattr(self, name)
             given = (value,) if isinstance(value, str) else value or ()
             if not all(map(_KEY_ARN.fullmatch, given)):
-                raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, not an alias")
+                raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, and not an alias")
             arns += given
         return tuple(arns)
 
@@ -193,7 +193,9 @@ def load(environment: Mapping[str, str]) -> Settings:
     _check_authorization(settings)
     has_mac_keys = settings.state_encryption_key_arn or settings.trusted_state_encryption_key_arns
     if settings.state_encryption is StateEncryption.DISABLED and has_mac_keys:
-        raise SettingsError("MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with")
+        raise SettingsError(
+            "MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with; remove one of them"
+        )
     delegated = settings.state_signing is StateSigning.DELEGATED
     if settings.round_ttl_s > (most := MAX_DELEGATED_TTL_S if delegated else MAX_ROUND_TTL_S):
         problem = f"must be at most {most} with MCP_STATE_SIGNING {settings.state_signing}"
@@ -207,7 +209,7 @@ def _check_authorization(settings: Settings) -> None:
         if mode not in modes and getattr(settings, name) != getattr(Settings, name):
             known = " and ".join(modes)
             raise SettingsError(
-                PREFIX + name.upper(), f"is set, and MCP_AUTH_MODE is {mode}: this is for {known}"
+                PREFIX + name.upper(), f"is set, and MCP_AUTH_MODE is {mode}; remove it, or use {known}"
             )
     if mode is AuthMode.LAMBDA:
         settings.required("principal_context_key")
@@ -229,7 +231,7 @@ def _choice(
     if text is None and default is not None:
         return default
     if text is None or text not in choices.__members__.values():
-        without = "" if default else "; there is no default"
+        without = "" if default else ", and has no default"
         raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
     return choices(text)
 

@@ -230,9 +230,13 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
     try:
         return PinnedKey(arn, PublicHalf.from_der(public_keys[arn.rpartition("/")[2]]))
     except KeyError:
-        raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}") from None
+        raise SettingsError(
+            "MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}; add it as <key id>:<Base64>"
+        ) from None
     except ValueError as error:
-        raise SettingsError("MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}") from None
+        raise SettingsError(
+            "MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}; copy the key from aws kms get-public-key"
+        ) from None
 
 
 def _tasks(settings: Settings) -> TaskPort:
@@ -263,5 +267,5 @@ def _forwarder() -> Any:
 def _function(settings: Settings, owner: str) -> str:
     function = (settings.owners or {}).get(owner)
     if function is None:
-        raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}")
+        raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")
     return function

@@ -22,11 +22,12 @@ def scope_tokens(given: Iterable[str]) -> tuple[str, ...]:
     scopes = () if isinstance(given, str) else tuple(dict.fromkeys(given))
     if isinstance(given, str) or not all(isinstance(s, str) and _SCOPE_TOKEN.fullmatch(s) for s in scopes):
         raise DefinitionError(
-            f"scopes={given!r:.200}: a list of texts of visible ASCII, without spaces, quotes and backslashes"
+            f"scopes={given!r:.200} are no scopes; use a list of str such as ['orders.read'], without "
+            "spaces, quotes and backslashes"
         )
     if OFFLINE_ACCESS in scopes:
         raise DefinitionError(
-            f"scopes: {OFFLINE_ACCESS!r} is for clients that want refresh tokens to ask for"
+            f"scopes: {OFFLINE_ACCESS!r} is for clients that want refresh tokens; remove it"
         )
     return scopes
 
@@ -65,7 +66,7 @@ def _reached(direct: Mapping[str, Sequence[str]], start: str) -> frozenset[str]:
     while ahead:
         scope = ahead.pop()
         if scope == start:
-            raise DefinitionError(f"scopes: {start!r} implies itself")
+            raise DefinitionError(f"scopes: {start!r} implies itself; remove it from what it implies")
         if scope not in reached:
             reached.add(scope)
             ahead += direct.get(scope, ())

@@ -65,7 +65,7 @@ class UriTemplate:
         names = tuple(name for piece in _expressions(pieces) for name in piece.names)
         repeated = [name for position, name in enumerate(names) if name in names[:position]]
         if repeated:
-            raise _refused(text, f"the variable {repeated[0]!r} is there twice")
+            raise _refused(text, f"the variable {repeated[0]!r} is there twice; give one another name")
         _check_neighbours(text, pieces)
         parts = [part for index in range(len(pieces)) for part in _parts(pieces, index)]
         template = cls(text, names, tuple(parts))
@@ -142,18 +142,18 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 def _literal(text: str, piece: str) -> str:
     if "{" in piece or "}" in piece:
-        raise _refused(text, "its braces are not balanced")
+        raise _refused(text, "its braces are not balanced; write each variable as {name}")
     try:
         units_of(piece)
     except ValueError as error:
-        raise _refused(text, f"{piece!r} cannot be in a URI: {error}") from error
+        raise _refused(text, f"{piece!r} cannot be in a URI ({error}); percent-encode it") from error
     return piece
 
 
 def _expression(text: str, inner: str) -> _Expression:
     operator = inner[:1] if inner[:1] in _SEPARATORS else ""
     if inner[:1] and inner[0] in _RESERVED_OPERATORS:
-        raise _refused(text, f"RFC 6570 reserves the operator {inner[0]!r} for extensions")
+        raise _refused(text, f"RFC 6570 reserves the operator {inner[0]!r}; remove it")
     names = tuple(inner.removeprefix(operator).split(","))
     for name in names:
         _check_name(text, name)
@@ -162,12 +162,14 @@ def _expression(text: str, inner: str) -> _Expression:
 
 def _check_name(text: str, name: str) -> None:
     if _NAME.fullmatch(name.removesuffix("*")) and name.endswith("*"):
-        raise _refused(text, f"{name!r} stands for a list, and values are strings; {{+name}} takes slashes")
+        raise _refused(
+            text, f"{name!r} stands for a list, and values are strings; write {{+name}} for slashes"
+        )
     plain, colon, _ = name.partition(":")
     if colon and _NAME.fullmatch(plain):
-        raise _refused(text, f"{name!r} keeps the beginning of a value, which cannot be read back from it")
+        raise _refused(text, f"{name!r} keeps only the beginning of a value; write {plain!r}")
     if not _NAME.fullmatch(name):
-        raise _refused(text, f"{name!r} is not a variable's name: letters, digits, '_', and '.' between them")
+        raise _refused(text, f"{name!r} is no name of a variable; use letters, digits and '_'")
 
 
 def _expressions(pieces: Sequence[_Piece]) -> Iterator[_Expression]:
@@ -193,10 +195,13 @@ def _check_neighbours(text: str, pieces: Sequence[_Piece]) -> None:
             continue
         if isinstance(after, _Expression) and after.operator in ("", "+"):
             raise _refused(
-                text, f"nothing tells {before.names[-1]!r} from {after.names[0]!r}: put text between"
+                text, f"nothing tells {before.names[-1]!r} from {after.names[0]!r}; put text between them"
             )
         if before.operator in ("?", "&") and not _ends_query(after):
-            raise _refused(text, "only {&…}, {#…} and '#' may follow a query: all else could be in its value")
+            raise _refused(
+                text,
+                "what follows the query could be part of its values; put only {&…}, {#…} or '#' after it",
+            )
 
 
 def _ends_query(after: _Piece) -> bool:

@@ -18,6 +18,7 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
     """
     values = tuple(options)
     if not values or len(set(values)) < len(values):
-        raise DefinitionError("one_of needs at least one option, and each of them once")
+        problem = f"has {values[0]!r:.100} or another option twice" if values else "has no options"
+        raise DefinitionError(f"one_of {problem}; pass at least one option, and each of them once")
     model: Any = Annotated[Literal[values], Field(description=description)]
     return model  # type: ignore[no-any-return]  # to type checkers the answer is a str, which is all they can know

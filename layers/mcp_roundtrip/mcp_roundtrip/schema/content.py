@@ -116,7 +116,7 @@ class EmbeddedResource:
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
-            raise UsageError("EmbeddedResource takes exactly one of text and blob")
+            raise UsageError("EmbeddedResource has both text and blob, or neither; pass one of them")
         check_types(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
         check_types(self, annotations=_OBJECT, meta=_OBJECT)
 
@@ -154,7 +154,7 @@ def check_text(where: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{where} holds half of a surrogate pair") from None
+        raise UsageError(f"{where} must be text without half of a surrogate pair") from None
 
 
 def check_size(where: str, size: Any) -> None:

@@ -28,7 +28,7 @@ class ResourceContents:
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
-            raise UsageError("ResourceContents takes exactly one of text and blob")
+            raise UsageError("ResourceContents has both text and blob, or neither; pass one of them")
         optional = dict.fromkeys(("text", "uri", "mime_type"), str | None)
         check_types(self, **optional, blob=bytes | None, meta=Mapping | None)
 
@@ -53,7 +53,9 @@ def contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dic
     several = value if isinstance(value, (list, tuple)) else ()
     if any(isinstance(each, ResourceContents) for each in several):
         if not all(isinstance(each, ResourceContents) for each in several):
-            raise UsageError(f"{name} returned a list in which not all items are ResourceContents")
+            raise UsageError(
+                f"{name} returned a list of ResourceContents and other items; return ResourceContents alone"
+            )
         return [each.to_wire(uri, mime_type) for each in several]
     return [_one(name, value, mime_type).to_wire(uri, mime_type)]
 
@@ -66,7 +68,7 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
     if isinstance(value, (bytes, bytearray)):
         return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
     if value is None:
-        raise UsageError(f"{name} returned None: raise ResourceNotFound where there is no such resource")
+        raise UsageError(f"{name} returned None; return contents, or raise ResourceNotFound")
     data, _ = untyped(name, value)
     text = json.dumps(data, ensure_ascii=False)
     return ResourceContents(text=text, mime_type=mime_type or "application/json")

@@ -13,7 +13,6 @@ from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.adapters import UNUSABLE
 from mcp_roundtrip.schema.exact import ExactReader, Refused
 
 VALUE = "value"
@@ -75,8 +74,10 @@ def _build(model: Any) -> Form:
         return Form(schema, ExactReader.of(types, lambda: checked, "", ignores_null=True), single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
-    except UNUSABLE as error:
-        raise DefinitionError(f"form {name}: {error}") from None
+    except Exception as error:  # an annotation of the author's may raise anything
+        from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+
+        raise DefinitionError(f"form {name}: {reason(model, error)}") from None
 
 
 _of_class = lru_cache(maxsize=256)(_build)

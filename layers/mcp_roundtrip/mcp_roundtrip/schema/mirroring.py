@@ -82,7 +82,7 @@ def in_schema(schema: Mapping[str, Any]) -> Mirrored:
     if declarations > len(properties):
         raise DefinitionError(
             f"{KEYWORD} stands where clients must not look for it: behind items, a composition, a condition "
-            "or a $ref (as the fields of a model do); put it on a parameter of the tool itself"
+            "or a $ref, as the fields of a model do; put it on a parameter of the tool itself"
         )
     for path, declared in properties.items():
         _check_name(declared[KEYWORD])
@@ -98,8 +98,8 @@ def _own_header(parameter: Parameter) -> McpHeader | None:
     everywhere = [*_everywhere(parameter.annotation), *filter(_declares, [parameter.default])]
     if len(everywhere) > 1 or len(own) < len(everywhere):
         raise DefinitionError(
-            f"parameter {parameter.name!r}: write one McpHeader, as Annotated[str, McpHeader(...)] "
-            "around the whole type, and not in an alias, a model or json_schema_extra"
+            f"parameter {parameter.name!r} has several McpHeaders, or one in an alias, a model or "
+            "json_schema_extra; write one around the whole type, as in `Annotated[str, McpHeader('Region')]`"
         )
     return own[0] if own else None
 
@@ -178,7 +178,10 @@ def member_name(parameter: Parameter) -> str:
     for item in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default):
         member = getattr(item, "validation_alias", None) or member
     if not isinstance(member, str):  # the value could come under a name that nobody looks for
-        raise DefinitionError(f"parameter {parameter.name!r}: here it can have one alias only")
+        raise DefinitionError(
+            f"parameter {parameter.name!r} has several aliases; write one, as in "
+            "`Field(validation_alias='name')`"
+        )
     return member
 
 
@@ -190,21 +193,23 @@ def _check_annotation(path: Path, annotation: Any) -> None:
     try:
         _check_type(path, json_schema(adapter(annotation)))
     except UNUSABLE as error:
-        raise DefinitionError(f"parameter {'.'.join(path)!r}: {error}") from None
+        from mcp_roundtrip.schema.unusable import reason  # as above
+
+        raise DefinitionError(f"parameter {'.'.join(path)!r}: {reason(annotation, error)}") from None
 
 
 def _check_name(name: Any) -> None:
     if not (isinstance(name, str) and _TOKEN.fullmatch(name)):
         raise DefinitionError(
-            f"{KEYWORD} {name!r}: use letters, digits and any of !#$%&'*+-.^_`|~ for the name of a header"
+            f"{KEYWORD} {name!r:.200} is no name of a header; use letters, digits and !#$%&'*+-.^_`|~"
         )
 
 
 def _check_type(path: Path, schema: Mapping[str, Any]) -> None:
     if schema.get("type") not in TYPES:
         raise DefinitionError(
-            f"parameter {'.'.join(path)!r}: what {KEYWORD} mirrors is a string, an integer or a boolean, and "
-            "never null; one that may be left out has a default of its type"
+            f"parameter {'.'.join(path)!r} has {KEYWORD} and is not a string, an integer or a boolean; "
+            "use str, int or bool, and a default of that type instead of None"
         )
 
 
@@ -214,8 +219,8 @@ def _check_unique(found: Mirrored) -> None:
         other = seen.setdefault(name.lower(), path)
         if other != path:
             raise DefinitionError(
-                f"parameters {'.'.join(other)!r} and {'.'.join(path)!r} have the same {KEYWORD} {name!r}; "
-                "names of headers do not differ by case"
+                f"parameters {'.'.join(other)!r} and {'.'.join(path)!r} have the same {KEYWORD} {name!r}, "
+                "case aside; give one of them another name"
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -61,7 +61,8 @@ class Output:
             return cls(name, annotation, _Kind.CONTENT)
         if _mentions_block(annotation):
             raise DefinitionError(
-                f"{name}: the return type {shown(annotation)} mixes content blocks with structured values"
+                f"{name}: the return type {shown(annotation)} mixes content blocks with structured values; "
+                "return either blocks, str and None, or a model"
             )
         return cls(name, annotation, _Kind.STRUCTURED)
 
@@ -86,7 +87,7 @@ class Output:
             return blocks, MISSING
         if self.kind is _Kind.CONTENT:
             raise UsageError(
-                f"{self.name} returned {type(value).__name__}, its return type is {shown(self.annotation)}"
+                f"{self.name} returned {type(value).__name__}; return {shown(self.annotation)}, as annotated"
             )
         return _structured(*untyped(self.name, value))
 
@@ -112,6 +113,7 @@ class Output:
 
     def _typed(self, value: Any) -> tuple[Any, str]:
         mismatch = f"{self.name} returned a value that does not fit its return type {shown(self.annotation)}"
+        remedy = "; return what the annotation says, or change it"
         try:
             types = adapter(self.annotation)
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
@@ -124,9 +126,9 @@ class Output:
         except UNUSABLE as error:
             raise self._unusable(error) from None
         except ValidationError as error:
-            raise UsageError(f"{mismatch}\n{problems(error, 'result')}") from None
+            raise UsageError(f"{mismatch}{remedy}\n{problems(error, 'result')}") from None
         except (PydanticSerializationError, UnicodeError):
-            raise UsageError(mismatch + _place(value)) from None
+            raise UsageError(mismatch + _place(value) + remedy) from None
         try:
             return data, text_of(data, lambda: types.dump_python(fitting, warnings=False))
         except ValueError:
@@ -152,7 +154,13 @@ def untyped(name: str, value: Any) -> tuple[Any, str]:
 
 
 def _not_json(name: str, value: Any) -> UsageError:
-    return UsageError(f"{name} returned a value that JSON cannot hold{_place(value)}")
+    if isinstance(value, Coroutine):
+        value.close()
+        return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
+    return UsageError(
+        f"{name} returned a value that JSON cannot hold{_place(value)}; return text, numbers, lists, dicts, "
+        "models or dataclasses"
+    )
 
 
 def _place(value: Any) -> str:

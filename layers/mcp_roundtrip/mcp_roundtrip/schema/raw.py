@@ -57,8 +57,8 @@ class RawArguments(Described):
         signature = Signature.of(function, context_types)
         if len(signature.parameters) != 1:
             raise DefinitionError(
-                f"{signature.name}: with input_schema= the function takes the arguments as one parameter "
-                f"besides the context, not {len(signature.parameters)}"
+                f"{signature.name}: with input_schema= the function takes one parameter besides the context, "
+                f"not {len(signature.parameters)}; write `arguments: dict[str, Any]` in their place"
             )
         schema = dict(input_schema)
         try:
@@ -68,7 +68,7 @@ class RawArguments(Described):
             raise DefinitionError(f"{signature.name}: {error}") from None
         if find_spec("jsonschema") is None:
             raise DefinitionError(
-                f"{signature.name}: input_schema= needs jsonschema: pip install mcp-roundtrip[schema]"
+                f"{signature.name}: input_schema= needs jsonschema; run `pip install mcp-roundtrip[schema]`"
             )
         return cls(signature, schema, mirrored)
 
@@ -94,9 +94,14 @@ class RawArguments(Described):
         try:
             found = list(islice(_lines(self._validator, arguments), MAX_PROBLEMS + 1))
         except Unresolvable as error:
-            raise DefinitionError(f"{self.signature.name}: cannot resolve $ref {error.ref!r}") from None
+            raise DefinitionError(
+                f"{self.signature.name}: input_schema has no {error.ref!r}, to which a $ref points; define "
+                "it under $defs"
+            ) from None
         except RecursionError:
-            raise DefinitionError(f"{self.signature.name}: input_schema recurses without end") from None
+            raise DefinitionError(
+                f"{self.signature.name}: a $ref of input_schema leads back to itself; remove that $ref"
+            ) from None
         if len(found) > MAX_PROBLEMS:
             found[MAX_PROBLEMS:] = ["and more"]
         if found:
@@ -113,7 +118,10 @@ class RawArguments(Described):
             dialect.check_schema(self.input_schema)
         except jsonschema.SchemaError as error:
             place = location("input_schema", list(error.absolute_path))
-            raise DefinitionError(f"{self.signature.name}: {place}: {error.message}") from None
+            raise DefinitionError(
+                f"{self.signature.name}: {place}: {error.message}; write what {_dialect(self.input_schema)} "
+                "allows"
+            ) from None
         # jsonschema's default registry fetches what it does not know; an empty one refuses.
         return dialect(self.input_schema, registry=Registry())
 
@@ -124,16 +132,19 @@ def _dialect(schema: Mapping[str, Any]) -> str:
 
 def _check(schema: dict[str, Any]) -> None:
     if schema.get("type") != "object":
-        raise DefinitionError('input_schema must have "type": "object" at its root')
+        raise DefinitionError('input_schema is not that of an object; write "type": "object" at its root')
     if _dialect(schema) not in DIALECTS:
         raise DefinitionError(
-            f"$schema {schema['$schema']!r} is not supported; supported are {', '.join(DIALECTS)}"
+            f"$schema {schema['$schema']!r} of input_schema is not supported; use one of "
+            f"{', '.join(DIALECTS)}"
         )
     for node in subschemas(schema):
         for keyword in _REFERENCES:
             # basic/index "$ref Resolution": never dereference what may be a network URI.
             if keyword in node and not str(node[keyword]).startswith("#"):
-                raise DefinitionError(f"{keyword} {node[keyword]!r} leaves the document; use #/$defs/...")
+                raise DefinitionError(
+                    f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
+                )
 
 
 def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def requested_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":
-        raise DefinitionError("a form is an object with fields")
+        raise DefinitionError("it has no fields; write a flat pydantic model or dataclass")
     properties = {
         name: _property(name, _inlined(member, definitions), definitions)
         for name, member in schema.get("properties", {}).items()
@@ -68,7 +68,7 @@ def _without(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
 def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     if schema.get("format") == "password" or schema.get("writeOnly"):
         raise DefinitionError(
-            f"field {name!r} is a secret, and a form must not ask for one; use URL mode (elicit_url)"
+            f"field {name!r} is a secret, and a form must not ask for one; use ctx.elicit_url"
         )
     labels = {label: schema[label] for label in _LABELS if label in schema}
     if choice := _choice(schema, "oneOf", definitions):
@@ -99,7 +99,10 @@ def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -
 def _multiple(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     choice = _choice(_inlined(schema.get("items", {}), definitions), "anyOf", definitions)
     if choice is None or "prefixItems" in schema:
-        raise DefinitionError(f"field {name!r} is a list of something else than enumerated strings")
+        raise DefinitionError(
+            f"field {name!r} is a list of free values, and a form offers choices; use list[Literal['a', "
+            "'b']] or list[one_of(names)], or ask for a str and split it"
+        )
     items = choice if "enum" in choice else _without(choice, "type")
     bounds: dict[str, Any] = {bound: schema[bound] for bound in ("minItems", "maxItems") if bound in schema}
     chosen = schema.get("default")
@@ -140,9 +143,9 @@ def _default(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _why_not(schema: dict[str, Any]) -> str:
     if "anyOf" in schema or "oneOf" in schema:
-        return "is a union of several types; a form's field has one"
+        return "is a union, and a field of a form has one type; use one type, or a field for each"
     if "enum" in schema or "const" in schema:
-        return "enumerates values that are not strings"
+        return "has choices that are no strings; use Literal['1', '2'] or an Enum of strings"
     if schema.get("type") == "object":
-        return "is a nested object; a form is flat"
-    return "is not a string, number, boolean or enumeration"
+        return "is a nested object, and a form is flat; put its fields into the model itself"
+    return "has a type that a form cannot show; use str, int, float, bool, date, datetime, Literal or an Enum"

@@ -101,7 +101,8 @@ class Arguments(Described):
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         if mirrored != self.mirrored:  # no call would be checked against such a declaration
             raise DefinitionError(
-                f"{self.signature.name}: declare x-mcp-header with McpHeader, on a parameter of the tool"
+                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
+                "parameter of the tool instead"
             )
         return schema
 

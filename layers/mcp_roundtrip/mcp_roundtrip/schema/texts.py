@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.callables import shown
 from mcp_roundtrip.schema.exact import Refused
 from mcp_roundtrip.schema.signature import Arguments
 
@@ -24,12 +25,15 @@ class Texts(Arguments):
         """Read `function`. Raises DefinitionError, also for a parameter that no text can be read as."""
         arguments = super().of(function, context_types)
         if arguments.mirrored:
-            raise DefinitionError(f"{arguments.signature.name}: McpHeader is for the parameters of tools")
+            raise DefinitionError(
+                f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"
+            )
         for parameter in arguments.signature.parameters:
             if not _is_from_text(parameter.annotation):
                 raise DefinitionError(
-                    f"{arguments.signature.name}: parameter {parameter.name!r} has to be one value: "
-                    "it arrives as text"
+                    f"{arguments.signature.name}: parameter {parameter.name!r} arrives as text, and "
+                    f"{shown(parameter.annotation)} is not read from one; use str, int, bool, datetime, an "
+                    "Enum or another type of one value"
                 )
         return cls(arguments.signature)
 

@@ -29,13 +29,15 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     while waiting:
         depth, node = waiting.pop()
         if depth > MAX_DEPTH:
-            raise DefinitionError(f"input_schema is nested deeper than {MAX_DEPTH} levels")
+            raise DefinitionError(f"the schema is nested deeper than {MAX_DEPTH} levels; use a flatter one")
         if isinstance(node, list):
             waiting += [(depth + 1, item) for item in node]
         elif isinstance(node, dict):
             count += 1
             if count > MAX_SUBSCHEMAS:
-                raise DefinitionError(f"input_schema has more than {MAX_SUBSCHEMAS} subschemas")
+                raise DefinitionError(
+                    f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one"
+                )
             yield node
             for keyword, value in node.items():
                 if keyword in _DATA:

@@ -175,9 +175,9 @@ def assembled(
 def known_dialect(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:
     """The setting `legacy_tasks`. Raises DefinitionError."""
     if legacy_tasks is not None and not legacy_clients:
-        raise DefinitionError("legacy_tasks is for legacy clients, and legacy_clients=False serves none")
+        raise DefinitionError("legacy_tasks= is set with legacy_clients=False; remove one of them")
     if legacy_tasks not in (None, "sep-2322"):
-        raise DefinitionError(f'legacy_tasks={legacy_tasks!r}: the one dialect there is, is "sep-2322"')
+        raise DefinitionError(f'legacy_tasks={legacy_tasks!r} does not exist; use "sep-2322" or None')
     return legacy_tasks
 
 
@@ -216,5 +216,8 @@ def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
     info = {"name": name, "version": version} | ({} if title is None else {"title": title})
     # Lambda takes 3,583 characters of client context, in Base64, and a forwarded call has more to tell there.
     if len(compact(info)) > MAX_SERVER_INFO:
-        raise DefinitionError(f"name, version and title are at most {MAX_SERVER_INFO} bytes of JSON together")
+        raise DefinitionError(
+            f"name, version and title of the server have more than {MAX_SERVER_INFO} bytes of JSON; "
+            "use shorter ones"
+        )
     return info

@@ -37,13 +37,20 @@ class Completion:
 
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
-            raise UsageError("a completion returns several texts, or a Completion of them")
+            raise _no_suggestions(self.values)
         values = tuple(self.values)
         if not all(isinstance(value, str) for value in values):
-            raise UsageError("a completion returns several texts, or a Completion of them")
+            raise _no_suggestions(self.values)
         if self.total is not None and (type(self.total) is not int or self.total < len(values)):
-            raise UsageError(f"Completion.total is {self.total!r:.100}, and there are {len(values)} values")
+            raise UsageError(
+                f"Completion.total is {self.total!r:.100}, with {len(values)} values; pass how many there "
+                "are in all, or None"
+            )
         object.__setattr__(self, "values", values)
+
+
+def _no_suggestions(value: object) -> UsageError:
+    return UsageError(f"a completion returned {type(value).__name__}; return a list of str, or a Completion")
 
 
 @dataclass(frozen=True, slots=True)

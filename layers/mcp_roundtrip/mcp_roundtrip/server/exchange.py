@@ -68,7 +68,9 @@ class ServerFacts:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise DefinitionError(f"{name}={value!r}: it is a whole number of at least {least}")
+                raise DefinitionError(
+                    f"{name}={value!r:.100} is not possible; use a whole number from {least}"
+                )
 
     def info_for(self, invocation: Invocation) -> Mapping[str, Any]:
         """The server's name, to its clients: that of the front door, if one forwarded the request."""

@@ -71,16 +71,20 @@ class Resource:
         if variables != names:
             differing = ", ".join(sorted(variables ^ names))
             raise DefinitionError(
-                f"resource {self.name}: its variables and the function's parameters differ: {differing}"
+                f"resource {self.name!r}: its variables and the function's parameters differ by {differing}; "
+                "write a parameter of the same name for each variable"
             )
         if not _SCHEME.match(self.name):
-            raise DefinitionError(f"resource {self.name!r}: a URI begins with its scheme")
+            raise DefinitionError(f"resource {self.name!r} has no scheme; write one such as 'docs://guide'")
         if type(self.ttl_ms) is not int or self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
             raise DefinitionError(
-                f'resource {self.name}: ttl_ms is a whole number, cache_scope "public" or "private"'
+                f"resource {self.name!r}: ttl_ms={self.ttl_ms!r:.100}, cache_scope={self.cache_scope!r:.100} "
+                'is not possible; use whole milliseconds of at least 0, and "public" or "private"'
             )
         if self.scopes and self.cache_scope == "public":
-            raise DefinitionError(f"resource {self.name}: what needs scopes cannot be cached for everybody")
+            raise DefinitionError(
+                f'resource {self.name!r} needs scopes and would be cached for all; use cache_scope="private"'
+            )
 
     @property
     def name(self) -> str:

@@ -66,11 +66,11 @@ class Links:
         now = int(self.clock())
         if not principal:
             raise UsageError(
-                "a signed link is bound to one user, and this caller is anonymous: check ctx.principal first,"
-                " or have callers authenticated (MCP_AUTH_MODE)"
+                "a signed link is bound to one user, and this caller is anonymous; check ctx.principal "
+                "first, or have callers authenticated (MCP_AUTH_MODE)"
             )
         if expires_at <= now:
-            raise UsageError("a link must expire in the future")
+            raise UsageError("a signed link would have expired already; use ttl_ms of at least 1000")
         jti = self.random_bytes(16).hex()
         claims = {
             "iss": self.issuer,
@@ -87,7 +87,7 @@ class Links:
             return jws.mint(self.signer, TYP, claims, max_length=MAX_LENGTH)
         except StateTooLarge as error:
             raise UsageError(
-                f"a link has at most {MAX_LENGTH} characters, not {error.size}: shorten its key or flow id"
+                f"a signed link has at most {MAX_LENGTH} characters, not {error.size}; use a shorter key"
             ) from None
 
     def open(self, principal: str | None, token: object) -> Link:
