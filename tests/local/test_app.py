@@ -84,7 +84,66 @@ def test_a_change_of_code_layer_or_template_is_picked_up(template: Path) -> None
         assert http(app.url("/two")).json()["name"] == "second"
         template.write_text("Resources: [")
         assert http(app.url("/two")).json()["name"] == "second"
-    assert sum("start again" in line for line in log) == 3
+    assert [line for line in log if "starts again" in line] == [
+        f"{template.parent}/layer/shared.py changed: One starts again",
+        f"{template} changed: One starts again",
+    ]
+    assert any("template cannot be used" in line for line in log)
+
+
+TWO = (
+    ONE
+    + """
+      Two:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: two
+          Environment: {Variables: {NAME: two}}
+          Events: {Any: {Type: HttpApi, Properties: {Path: /two, Method: GET}}}
+    """
+)
+
+
+def test_only_the_functions_that_a_change_affects_start_again(tmp_path: Path) -> None:
+    sources = {
+        **SOURCES,
+        "two/app.py": SOURCES["one/app.py"].replace("shared.VALUE", "2").replace(", shared", ""),
+    }
+    template = write_application(tmp_path, TWO, sources)
+    log: list[str] = []
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+
+        def pids() -> list[int]:
+            return [http(app.url(path)).json()["pid"] for path in ("/one", "/two")]
+
+        first = pids()
+        (tmp_path / "one/app.py").write_text((tmp_path / "one/app.py").read_text() + "# changed\n")
+        second = pids()
+        assert (second[0] != first[0], second[1] == first[1]) == (True, True)
+        template.write_text(template.read_text() + "# a comment\n")
+        assert pids() == second
+        template.write_text(template.read_text().replace("NAME: two", "NAME: 2"))
+        third = pids()
+        assert (third[0] == second[0], third[1] != second[1]) == (True, True)
+        (tmp_path / "layer/shared.py").write_text("VALUE = 3\n")
+        assert pids()[1] == third[1]
+    assert f"{tmp_path}/one/app.py changed: One starts again" in log
+    assert f"{template} changed: no function starts again" in log
+
+
+def test_a_syntax_error_is_shown_when_the_file_is_saved_and_restarts_nothing(template: Path) -> None:
+    log: list[str] = []
+    source = template.parent / "one/app.py"
+    correct = source.read_text()
+    with serve(template, watch_interval_s=0.02, log=log.append) as app:
+        before = http(app.url("/one")).json()["pid"]
+        source.write_text(correct + "def f(:\n")
+        wait_until(lambda: any("SyntaxError" in line and f'"{source}", line 5' in line for line in log))
+        assert http(app.url("/one")).json()["pid"] == before
+        source.write_text(correct + "# correct\n")
+        wait_until(lambda: f"{source} changed: One starts again" in log)
+        assert http(app.url("/one")).json()["pid"] != before
 
 
 def test_keys_outlive_a_change_of_the_template(template: Path) -> None:

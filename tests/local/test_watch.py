@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_roundtrip.local.watch import Watcher
+from mcp_roundtrip.local.watch import Watcher, syntax_error
 
 
 def test_a_change_is_noticed_once(tmp_path: Path) -> None:
@@ -11,10 +11,10 @@ def test_a_change_is_noticed_once(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text("1")
     watcher = Watcher([tmp_path], lambda: 0.0, interval_s=0)
-    assert watcher.changed() is None
+    assert watcher.changed() == ()
     file.write_text("22")
-    assert watcher.changed() == str(file)
-    assert watcher.changed() is None
+    assert watcher.changed() == (file,)
+    assert watcher.changed() == ()
 
 
 def test_a_touch_a_new_file_and_a_lost_file_are_changes(tmp_path: Path) -> None:
@@ -22,11 +22,11 @@ def test_a_touch_a_new_file_and_a_lost_file_are_changes(tmp_path: Path) -> None:
     one.write_text("1")
     watcher = Watcher([one, tmp_path], lambda: 0.0, interval_s=0)
     os.utime(one, ns=(1, 1))
-    assert watcher.changed() == str(one)
+    assert watcher.changed() == (one,)
     two.write_text("2")
-    assert watcher.changed() == str(two)
+    assert watcher.changed() == (two,)
     two.unlink()
-    assert watcher.changed() == str(two)
+    assert watcher.changed() == (two,)
 
 
 def test_bytecode_and_hidden_files_are_no_sources(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_bytecode_and_hidden_files_are_no_sources(tmp_path: Path) -> None:
     for name in ("__pycache__/a.pyc", ".git/x", "p.egg-info/PKG-INFO"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("x")
-    assert watcher.changed() is None
+    assert watcher.changed() == ()
 
 
 def test_it_looks_at_most_once_per_interval(tmp_path: Path) -> None:
@@ -42,11 +42,28 @@ def test_it_looks_at_most_once_per_interval(tmp_path: Path) -> None:
     watcher = Watcher([tmp_path], lambda: now[0], interval_s=1.0)
     (tmp_path / "a.py").write_text("1")
     now[0] = 0.5
-    assert watcher.changed() is None
+    assert watcher.changed() == ()
     now[0] = 1.0
-    assert watcher.changed() is not None
+    assert watcher.changed() != ()
 
 
 def test_a_broken_link_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert Watcher([tmp_path, tmp_path / "nowhere"], lambda: 0.0, interval_s=0).changed() is None
+    assert Watcher([tmp_path, tmp_path / "nowhere"], lambda: 0.0, interval_s=0).changed() == ()
+
+
+def test_what_python_cannot_compile_is_shown_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
+        file.write_bytes(source)
+        assert "Error" in (syntax_error(file) or ""), source
+    file.write_text("ok = 1\n\ndef f(:\n")
+    assert f'File "{file}", line 3' in (syntax_error(file) or "")
+    assert "def f(:" in (syntax_error(file) or "")
+
+
+def test_only_python_is_compiled(tmp_path: Path) -> None:
+    for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
+        (tmp_path / name).write_text(text)
+        assert syntax_error(tmp_path / name) is None
+    assert syntax_error(tmp_path / "gone.py") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import os
 import signal
 import sys
 import threading
@@ -33,9 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             port=options.port,
             fresh=options.fresh,
             parameters={**assumed, **given},
+            variables=_variables(options.env),
+            debug=options.debug,
             log=_print,
         ) as app:
-            _print(banner(app, assumed, fresh=options.fresh))
+            _print(banner(app, assumed, fresh=options.fresh, debug=options.debug))
             threading.Event().wait()
     except TemplateError as error:
         _complain(str(error))
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
-def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool) -> str:
+def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: bool = False) -> str:
     """What is served where, and how a client gets there."""
     routes = "\n".join(
         f"  {route.method:7} {app.url(_path(route))}  {route.function}" for route in app.routes()
@@ -59,11 +62,14 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool) -> str:
     assumptions = "".join(
         f"Assumed {name}={value}; --parameter {name}=… changes it.\n" for name, value in assumed.items()
     )
-    processes = (
-        "A new process for every request."
-        if fresh
-        else "Processes stay warm; --fresh starts one per request."
-    )
+    if debug:
+        processes = (
+            "One process for all functions, one request at a time: breakpoint() stops at this terminal."
+        )
+    elif fresh:
+        processes = "A new process for every request."
+    else:
+        processes = "Processes stay warm; --fresh starts one per request, --debug makes breakpoint() work."
     return f"""
 {routes}
 
@@ -102,6 +108,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip.local", description=__doc__)
     parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="a SAM template")
     parser.add_argument("--port", type=int, default=3000, help="port on 127.0.0.1 (0: any free one)")
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="all functions in one process at this terminal, for breakpoint(); one event at a time",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a variable for every function; without a value, the one that it has here",
+    )
     parser.add_argument("--fresh", action="store_true", help="a new execution environment for every request")
     parser.add_argument(
         "--parameter",
@@ -112,6 +130,16 @@ def _parser() -> argparse.ArgumentParser:
         help="a parameter of the template",
     )
     return parser
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator and name not in os.environ:
+            raise TemplateError(f"--env {name}: there is no such variable here; write {name}=value")
+        found[name] = value if separator else os.environ[name]
+    return found
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -9,16 +9,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.local.cors import Cors
 from mcp_roundtrip.local.credentials import Credentials
+from mcp_roundtrip.local.debugger import TIMEOUT_S, Debugger
 from mcp_roundtrip.local.dynamodb import FakeDynamoDb
 from mcp_roundtrip.local.dynamodb import serve as serve_dynamodb
 from mcp_roundtrip.local.environment import Environment, Outcome, process_variables
+from mcp_roundtrip.local.front_doors import FrontDoors
 from mcp_roundtrip.local.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.local.keys import LocalKeys
@@ -34,11 +36,13 @@ from mcp_roundtrip.local.model import (
     TemplateError,
     function_arn,
 )
-from mcp_roundtrip.local.pool import Pool
+from mcp_roundtrip.local.pool import Launched
+from mcp_roundtrip.local.pools import Pools, affected
+from mcp_roundtrip.local.requirements import Requirements
 from mcp_roundtrip.local.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip.local.sqs import Queues
 from mcp_roundtrip.local.template import Template
-from mcp_roundtrip.local.watch import Watcher
+from mcp_roundtrip.local.watch import Watcher, syntax_error, watching
 
 Log = Callable[[str], None]
 
@@ -52,15 +56,8 @@ class Options:
     python: str
     log: Log
     watch_interval_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Generation:
-    """What one state of the sources came to."""
-
-    application: Application
-    pools: Mapping[str, Pool]
-    watcher: Watcher
+    variables: Mapping[str, str]
+    debug: bool
 
 
 class LocalApp:
@@ -86,9 +83,17 @@ class LocalApp:
         self._python_version = _version(options.python)
         self._keys = LocalKeys(kms)
         self._lock = threading.Lock()
+        self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
-        self._retired: list[Pool] = []
-        self._generation = self._generate(self._read(Template(template, options.parameters)))
+        cache = template.parent / ".cache/requirements"
+        self._requirements = Requirements(options.python, self._python_version, cache, options.log)
+        self._application = self._read(Template(template, options.parameters))
+        self._watcher = self._watch()
+        self._unreadable: set[Path] = set()
+        self._front_doors = FrontDoors(options.log)
+        self._front_doors.build(self._application)
+        self._debugger = Debugger(options.python, options.log) if options.debug else None
+        self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
 
     @property
     def endpoints(self) -> Mapping[str, str]:
@@ -104,17 +109,17 @@ class LocalApp:
         return self._url + path
 
     def routes(self) -> tuple[Route, ...]:
-        return self._current().application.routes
+        return self.current().routes
 
     def cors(self) -> Cors | None:
         """What its HTTP API allows pages of other origins to do."""
-        return Cors.of(self._current().application.cors_configuration)
+        return Cors.of(self.current().cors_configuration)
 
     def functions(self) -> Mapping[str, Function]:
-        return self._current().application.functions
+        return self.current().functions
 
     def queues(self) -> Mapping[str, Queue]:
-        return self._current().application.queues
+        return self.current().queues
 
     def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
         """Run a function with an event and return its response.
@@ -132,11 +137,21 @@ class LocalApp:
     def run(
         self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
     ) -> Outcome:
-        """Run a function with an event in JSON."""
-        pool = self._current().pools.get(function)
-        if pool is None:  # a change of the template has just removed it
+        """Run a function with an event in JSON. While a debugger is used, one at a time."""
+        with self._serial:
+            return self.run_within(function, payload, qualifier, client_context)
+
+    def run_within(
+        self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
+    ) -> Outcome:
+        """Run a function that another one waits for."""
+        found = self.current().functions.get(function)
+        if found is None:  # a change of the template has just removed it
             return _failed("there is no such function any more")
         try:
+            code = self._front_doors.code(found)
+            with self._lock:
+                pool = self._pools.of(found, code)
             arn = function_arn(function, qualifier)
             return pool.invoke(payload, function_arn=arn, client_context=client_context)
         except OSError as error:  # the folder of the code is gone, or the computer has no room for a process
@@ -146,44 +161,57 @@ class LocalApp:
     def close(self) -> None:
         """Stop every process."""
         with self._lock:
-            for pool in (*self._retired, *self._generation.pools.values()):
-                pool.close()
+            if self._debugger is not None:
+                self._debugger.close()
+            self._pools.close()
+            self._front_doors.close()
 
-    def _current(self) -> _Generation:
+    def current(self) -> Application:
+        """The application as its sources are now, if they can be used; looks at them first."""
         with self._lock:
-            if changed := self._generation.watcher.changed():
-                self._options.log(f"{changed} changed: functions start again")
-                self._reload()
-            return self._generation
+            if changed := {*self._watcher.changed()}:
+                self._reload(changed | self._unreadable)
+            return self._application
 
-    def _reload(self) -> None:
-        self._retired += self._generation.pools.values()
-        for pool in self._generation.pools.values():
-            pool.retire()
-        application = self._generation.application
+    def _reload(self, changed: set[Path]) -> None:
+        errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
+        self._unreadable = changed if errors else set()
+        for error in errors.values():
+            self._options.log(f"{error}\nNothing starts again before this file is correct.")
+        if errors:
+            return
+        before = self._application
         try:
-            application = self._read(Template(self._template, self._options.parameters))
+            after = self._read(Template(self._template, self._options.parameters))
         except TemplateError as error:
-            self._options.log(f"the template cannot be used, the one before it goes on: {error}")
-        self._generation = self._generate(application)
+            self._options.log(f"the template cannot be used, the one before is served: {error}")
+            return
+        names = affected(before.functions, after.functions, changed)
+        self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
+        self._application = after
+        if after.sources != before.sources:
+            self._watcher = self._watch()
+        self._front_doors.build(after)
+        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} starts again")
 
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())
-        return template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
+        found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
+        functions = {name: self._requirements.added_to(each) for name, each in found.functions.items()}
+        return replace(found, functions=functions)
 
-    def _generate(self, application: Application) -> _Generation:
-        pools = {function.name: self._pool(function) for function in application.functions.values()}
-        watcher = Watcher(application.sources, time.monotonic, interval_s=self._options.watch_interval_s)
-        return _Generation(application, pools, watcher)
+    def _watch(self) -> Watcher:
+        interval_s = self._options.watch_interval_s
+        return Watcher(self._application.sources, time.monotonic, interval_s=interval_s)
 
-    def _pool(self, function: Function) -> Pool:
-        variables = process_variables(function, self._endpoints, self._python_version, self._credentials)
-
-        def launch() -> Environment:
-            self._started.append(function.name)  # appending is atomic, counting up is not
-            return Environment(function, variables, python=self._options.python, log=self._options.log)
-
-        return Pool(launch, fresh=self._options.fresh)
+    def _launch(self, function: Function) -> Launched:
+        self._started.append(function.name)  # appending is atomic, counting up is not
+        variables = process_variables(
+            function, self._endpoints, self._python_version, self._credentials, self._options.variables
+        )
+        if self._debugger is not None:
+            return self._debugger.environment(function, variables)
+        return Environment(function, variables, python=self._options.python, log=self._options.log)
 
 
 @contextmanager
@@ -197,16 +225,20 @@ def serve(
     log: Log = print,
     watch_interval_s: float = 1.0,
     integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
+    variables: Mapping[str, str] | None = None,
+    debug: bool = False,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
     `port` 0 takes a free one. With `fresh`, every invocation gets a process of its own. `parameters` are the
     template's. `python` is the interpreter the functions run on; it needs awslambdaric. `log` takes the lines
-    that the functions print, one line per request, and what goes wrong. Sources are looked at before an
-    invocation, at most once every `watch_interval_s`. Raises TemplateError, and OSError if the port is taken.
+    that the functions print, one line per request, and what goes wrong. Sources are looked at every
+    `watch_interval_s`, and before an invocation; with 0 only then. `variables` are added to the environment
+    of every function. With `debug`, all functions run in one process with this one's terminal, one event at a
+    time and without time limits. Raises TemplateError, and OSError if the port is taken.
     """
-    options = Options(parameters or {}, fresh, python, log, watch_interval_s)
-    credentials = Credentials.random()
+    options = Options(parameters or {}, fresh, python, log, watch_interval_s, variables or {}, debug)
+    credentials = Credentials.from_variables(options.variables) or Credentials.random()
     app: LocalApp
     with ExitStack() as stack:
         gateway = Gateway(
@@ -214,10 +246,12 @@ def serve(
             lambda *call: app.run(*call),
             log,
             cors=lambda: app.cors(),
-            timeout_s=integration_timeout_s,
+            timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        lambda_api = LambdaApi(lambda: app.functions(), lambda *call: app.run(*call))
+        lambda_api = LambdaApi(
+            lambda: app.functions(), lambda *call: app.run_within(*call), lambda *call: app.run(*call), log
+        )
         lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
         stack.callback(lambda_server.close)
         front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
@@ -244,6 +278,8 @@ def serve(
         lambda_server.start()
         sqs_server.start()
         front.start()
+        if watch_interval_s > 0:
+            stack.enter_context(watching(app.current, watch_interval_s))
         yield app
 
 

@@ -35,11 +35,14 @@ def servers(functions: Path) -> dict[str, Server]:
 
     Raises CatalogError for a module that holds several, or one with a feature that cannot be described.
     """
-    found: dict[str, Server] = {}
-    for path in sorted(functions.glob("*/app.py")):
-        if path.parent.name != FRONT_DOOR and (server := _server(path)) is not None:
-            found[path.parent.name] = server
-    return found
+    paths = {path.parent.name: path for path in sorted(functions.glob("*/app.py"))}
+    return held_by({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
+
+
+def held_by(modules: Mapping[str, Path]) -> dict[str, Server]:
+    """The server of every module that holds one, by owner, as `servers` has them. Raises CatalogError."""
+    held = {owner: _server(path) for owner, path in modules.items()}
+    return {owner: server for owner, server in held.items() if server is not None}
 
 
 def _server(path: Path) -> Server | None:
@@ -118,7 +121,11 @@ def owners_hide(servers: Mapping[str, Server]) -> bool:
 
 def render(functions: Path) -> str:
     """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
-    found = servers(functions)
+    return text_of(servers(functions))
+
+
+def text_of(found: Mapping[str, Server]) -> str:
+    """The text of the catalog of these servers. Raises CatalogError."""
     catalog: dict[str, Any] = {
         member: rows for member, rows in contents(found).items() if rows or member == "tools"
     }
@@ -135,10 +142,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
     parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
     parser.add_argument("--check", action="store_true", help="exit with 1 when the catalog is stale")
+    parser.add_argument(
+        "--owner",
+        type=_owner,
+        action="append",
+        metavar="NAME=MODULE",
+        help="a function and the path of its module, instead of --functions",
+    )
+    parser.add_argument(
+        "--path", action="append", default=[], help="a folder to import from, after all others"
+    )
     given = parser.parse_args(arguments)
     output = given.output or given.functions / FRONT_DOOR / "catalog.json"
     try:
-        text = render(given.functions)
+        sys.path.extend(given.path)
+        text = text_of(held_by(dict(given.owner))) if given.owner else render(given.functions)
     except CatalogError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -147,8 +165,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if output.is_file() and output.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{output} is stale: run python -m mcp_roundtrip.local.catalog", file=sys.stderr)
+    print(f"{output} is stale: run `make catalog`", file=sys.stderr)
     return 1
+
+
+def _owner(text: str) -> tuple[str, Path]:
+    name, _, module = text.partition("=")
+    return name, Path(module)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import hmac
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mcp_roundtrip.local.browsers import from_a_page
@@ -29,13 +29,23 @@ class Credentials:
         # botocore and its peers take any text; the prefix is that of temporary keys.
         return cls(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20), secrets.token_hex(20))
 
+    @classmethod
+    def from_variables(cls, variables: Mapping[str, str]) -> Credentials | None:
+        """Those that whoever runs this passes on to functions, which sign with them everywhere."""
+        access_key_id = variables.get("AWS_ACCESS_KEY_ID")
+        if access_key_id is None:
+            return None
+        secret, token = variables.get("AWS_SECRET_ACCESS_KEY", ""), variables.get("AWS_SESSION_TOKEN", "")
+        return cls(access_key_id, secret, token)
+
     def variables(self) -> dict[str, str]:
         """The environment variables that AWS SDKs read."""
-        return {
+        found = {
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
             "AWS_SESSION_TOKEN": self.session_token,
         }
+        return {name: value for name, value in found.items() if value}
 
     def guard(self, respond: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
         """`respond` for requests that are signed with this access key; 403 for all others.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty
+from types import MappingProxyType
 
 from mcp_roundtrip.local.credentials import Credentials
 from mcp_roundtrip.local.model import LATEST, REGION, Function
@@ -30,6 +31,8 @@ from mcp_roundtrip.local.runtime_api import (
 
 INIT_TIMEOUT_S = 10.0
 """What Lambda gives to initialisation; the function's own timeout comes on top, where it tries once more."""
+
+DEBUGGER_HINT = "breakpoint() needs a terminal: stop, and start again with `make run DEBUG=1`"
 
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
@@ -138,16 +141,23 @@ class Environment:
                 # The runtime client separates the lines of one message by carriage returns.
                 for part in line.decode("utf-8", "replace").rstrip("\r\n").split("\r"):
                     self._log(f"[{self._function.name}] {part}")
+                    if "BdbQuit" in part:
+                        self._log(f"[{self._function.name}] {DEBUGGER_HINT}")
 
 
 def process_variables(
-    function: Function, endpoints: Mapping[str, str], version: str, credentials: Credentials
+    function: Function,
+    endpoints: Mapping[str, str],
+    version: str,
+    credentials: Credentials,
+    given: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """The environment of a function's process.
 
     It starts from nothing, as on Lambda: credentials, profiles and endpoints of whoever runs this must not
     reach a function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as
-    ``3.13``, `credentials` are those of the stand-ins.
+    ``3.13``, `credentials` are those of the stand-ins. `given` come before all
+    others.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -166,13 +176,27 @@ def process_variables(
         "AWS_LAMBDA_LOG_STREAM_NAME": "local",
         "LAMBDA_TASK_ROOT": str(function.code),
         "LANG": "C.UTF-8",
-        "PYTHONPATH": os.pathsep.join(str(folder) for folder in (function.code, *function.layers)),
+        "PYTHONPATH": os.pathsep.join(map(str, function.path)),
         "PYTHONUNBUFFERED": "1",
         "TZ": ":UTC",
         "_HANDLER": function.handler,
         **endpoints,
+        **_log_variables(function),
         **function.environment,
+        **given,
     }
+
+
+def _log_variables(function: Function) -> dict[str, str]:
+    """What Lambda makes of LoggingConfig.
+
+    Without a level there, the root logger gets that of the function's other loggers: Lambda leaves it at
+    WARNING.
+    """
+    variables = function.environment
+    level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""
+    found = {"AWS_LAMBDA_LOG_FORMAT": function.log_format, "AWS_LAMBDA_LOG_LEVEL": level.upper()}
+    return {name: value for name, value in found.items() if value}
 
 
 def _reason(report: Report | None, seconds: float) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 import threading
 import uuid
 from base64 import b64decode
@@ -25,6 +26,15 @@ MAX_EVENT_PAYLOAD = 1024 * 1024
 MAX_CLIENT_CONTEXT = 3583
 """The most characters of Base64 in X-Amz-Client-Context."""
 
+NOT_EMULATED = (
+    "{service} is not emulated here: Lambda (Invoke), KMS, DynamoDB and SQS (SendMessage) are, as far as the "
+    "layer uses them. To reach another endpoint, and with credentials of yours the service itself: "
+    'make run ENV="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
+)
+"""A name without a value is passed on from the environment of `make`."""
+
+_SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_request")
+
 Invoke = Callable[[str, bytes, str | None, str | None], Outcome]
 """Function name, payload, qualifier, client context as ASCII JSON."""
 
@@ -39,11 +49,22 @@ class ApiError(Exception):
 
 
 class LambdaApi:
-    """Answers Invoke; `functions` is asked at every request, for a template may change."""
+    """Answers Invoke; `functions` is asked at every request, for a template may change.
 
-    def __init__(self, functions: Callable[[], Mapping[str, Function]], invoke: Invoke) -> None:
+    `invoke_later` runs what nobody waits for. `log` takes the names of services that are not emulated.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[], Mapping[str, Function]],
+        invoke: Invoke,
+        invoke_later: Invoke | None = None,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self._functions = functions
         self._invoke = invoke
+        self._invoke_later = invoke_later or invoke
+        self._log = log
 
     def respond(self, request: Request) -> Reply:
         try:
@@ -59,7 +80,17 @@ class LambdaApi:
             case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
                 return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
         # Every other AWS service has its endpoint here, so that nothing leaves this computer by accident.
-        raise ApiError(501, "NotImplemented", "this AWS operation does not exist on this computer")
+        return self._not_emulated(request)
+
+    def _not_emulated(self, request: Request) -> Reply:
+        scope = _SCOPE.search(request.header("authorization") or "")
+        service = scope[1] if scope else "aws"
+        text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
+        self._log(f"[{service}] {text}")
+        if service == "s3":
+            document = f"<Error><Code>NotImplemented</Code><Message>{text}</Message></Error>"
+            return Reply(501, (("Content-Type", "application/xml"),), document.encode())
+        raise ApiError(501, "NotImplemented", text)
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Reply:
         name, qualifier = self._find(reference, qualifier)
@@ -70,7 +101,7 @@ class LambdaApi:
             return Reply(204)
         if kind == "Event":
             call = (name, payload, qualifier, client_context)
-            threading.Thread(target=self._invoke, args=call, daemon=True).start()
+            threading.Thread(target=self._invoke_later, args=call, daemon=True).start()
             return Reply(202)
         if kind != "RequestResponse":
             raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")

@@ -39,10 +39,22 @@ class Function:
     timeout_s: float
     memory_mb: int
     alias: str | None = None
+    requirements: Path | None = None
+    """The folder where what its requirements.txt names is installed."""
+    log_format: str = ""
+    """Of LoggingConfig; empty for Lambda's default, text."""
+    log_level: str = ""
+    """Of LoggingConfig.ApplicationLogLevel; empty for none."""
 
     @property
     def arn(self) -> str:
         return function_arn(self.name)
+
+    @property
+    def path(self) -> tuple[Path, ...]:
+        """The folders it imports from, in this order."""
+        own = () if self.requirements is None else (self.requirements,)
+        return (self.code, *own, *self.layers)
 
 
 @dataclass(frozen=True, slots=True)

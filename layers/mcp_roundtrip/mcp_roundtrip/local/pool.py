@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
-from mcp_roundtrip.local.environment import Environment, Outcome
+from mcp_roundtrip.local.environment import Outcome
 
 MAX_CONCURRENCY = 10
 """How many processes one function may have at a time."""
+
+
+class Launched(Protocol):
+    """What a pool launches: an `Environment`, or one of the debugger's."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can serve another invocation."""
+
+    def start(self) -> Outcome | None:
+        """Get ready; the outcome if that fails."""
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        """Run the handler once."""
+
+    def stop(self) -> None:
+        """End it."""
 
 
 class Pool:
@@ -18,14 +36,14 @@ class Pool:
     """
 
     def __init__(
-        self, launch: Callable[[], Environment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
+        self, launch: Callable[[], Launched], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
     ) -> None:
         self._launch = launch
         self._fresh = fresh
         self._slots = threading.BoundedSemaphore(limit)
         self._lock = threading.Lock()
-        self._idle: list[Environment] = []
-        self._busy: set[Environment] = set()
+        self._idle: list[Launched] = []
+        self._busy: set[Launched] = set()
         self._retired = False
         self._closed = False
 
@@ -58,7 +76,7 @@ class Pool:
         for environment in busy:
             environment.stop()
 
-    def _take(self) -> Environment | None:
+    def _take(self) -> Launched | None:
         with self._lock:
             if self._closed:
                 return None
@@ -72,7 +90,7 @@ class Pool:
             self._busy.add(environment)
             return environment
 
-    def _give_back(self, environment: Environment) -> None:
+    def _give_back(self, environment: Launched) -> None:
         with self._lock:
             self._busy.discard(environment)
             keep = environment.alive and not self._fresh and not self._retired

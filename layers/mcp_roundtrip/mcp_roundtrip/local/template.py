@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.local.checks import check_rules, check_settings
-from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, is_intrinsic, resolve
+from mcp_roundtrip.local.intrinsics import Scope, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip.local.model import (
     ACCOUNT,
     LATEST,
@@ -25,6 +25,7 @@ from mcp_roundtrip.local.model import (
     TemplateError,
     function_arn,
 )
+from mcp_roundtrip.local.properties import Resource
 from mcp_roundtrip.local.yaml_tags import load
 
 PSEUDO_PARAMETERS = {
@@ -118,7 +119,7 @@ class Template:
             self._cors(scope),
         )
 
-    def _function(self, resource: _Resource, layers: Mapping[str, Path]) -> Function:
+    def _function(self, resource: Resource, layers: Mapping[str, Path]) -> Function:
         if resource.get("PackageType", "Zip") != "Zip" or "InlineCode" in resource.properties:
             raise TemplateError(
                 f"{resource.name}: only functions with Handler and a local CodeUri can be run"
@@ -128,6 +129,7 @@ class Template:
             if arn not in layers:
                 raise TemplateError(f"{resource.name}.Layers: {arn} is not a layer of this template")
         variables = resource.get("Environment", {}).get("Variables", {})
+        logging = resource.get_known("LoggingConfig")
         function = Function(
             name=resource.text("FunctionName", resource.name),
             handler=resource.text("Handler"),
@@ -139,6 +141,8 @@ class Template:
             timeout_s=resource.number("Timeout", 3),
             memory_mb=int(resource.number("MemorySize", 128)),
             alias=resource.text("AutoPublishAlias", "") or None,
+            log_format=str(logging.get("LogFormat", "")),
+            log_level=str(logging.get("ApplicationLogLevel", "")),
         )
         written = (resource.properties.get("Environment") or {}).get("Variables") or {}
         check_settings(function, written, self._scope.values)
@@ -146,7 +150,7 @@ class Template:
 
     def _cors(self, scope: Scope) -> Any:
         """The CORS configuration of the first API that has one; Globals are those of SAM's own kind."""
-        shared = _Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
+        shared = Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
         apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
         return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
 
@@ -175,13 +179,13 @@ class Template:
         except Unresolvable as error:
             raise TemplateError(f"{name}.Condition: {error}") from None
 
-    def _of_type(self, kind: str, scope: Scope) -> Iterator[_Resource]:
+    def _of_type(self, kind: str, scope: Scope) -> Iterator[Resource]:
         for name, resource in self._resources.items():
             if resource["Type"] == kind:
                 properties = resource.get("Properties") or {}
                 if kind == FUNCTION:
                     properties = _merged(self._globals_of("Function"), properties)
-                yield _Resource(name, properties, scope)
+                yield Resource(name, properties, scope)
 
     def _named(
         self, key_arns: Mapping[str, str] | None = None, api_url: str = "", sqs_url: str = ""
@@ -214,44 +218,6 @@ class Template:
         return Scope(values, attributes, self._scope.mappings, self._scope.conditions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Resource:
-    """The properties of one resource, resolved when asked for; errors name the resource and the property."""
-
-    name: str
-    properties: Mapping[str, Any]
-    scope: Scope
-
-    def get(self, name: str, default: Any = None) -> Any:
-        try:
-            value = resolve(self.properties.get(name), self.scope)
-        except Unresolvable as error:
-            raise TemplateError(f"{self.name}.{name}: {error}") from None
-        return default if value is None else value
-
-    def text(self, name: str, default: str | None = None) -> str:
-        return self.as_text(name, self.get(name, default))
-
-    def as_text(self, name: str, value: Any) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if not isinstance(value, (str, int, float)):
-            raise TemplateError(f"{self.name}.{name}: must be a string")
-        return str(value)
-
-    def number(self, name: str, default: float) -> float:
-        try:
-            return float(self.get(name, default))
-        except (TypeError, ValueError):
-            raise TemplateError(f"{self.name}.{name}: must be a number") from None
-
-    def folder(self, name: str, base: Path) -> Path:
-        folder = base / self.text(name)
-        if not folder.is_dir():
-            raise TemplateError(f"{self.name}.{name}: there is no folder {folder}")
-        return folder.resolve()
-
-
 def parameters_without_default(path: Path) -> set[str]:
     """The parameters that must be given a value. Raises TemplateError."""
     return {
@@ -273,10 +239,10 @@ def _layer_folder(content: Path) -> Path:
     return built if built.is_dir() else content
 
 
-def _routes(resource: _Resource, function: str) -> Iterator[Route]:
+def _routes(resource: Resource, function: str) -> Iterator[Route]:
     for event_name, event in (resource.properties.get("Events") or {}).items():
         if event.get("Type") == "HttpApi":
-            where = _Resource(
+            where = Resource(
                 f"{resource.name}.Events.{event_name}", event.get("Properties") or {}, resource.scope
             )
             yield Route(where.text("Method", "ANY").upper(), where.text("Path", "$default"), function)

@@ -1,11 +1,13 @@
-"""Notice that sources changed."""
+"""Notice that sources changed, and whether Python can compile them."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from traceback import format_exception_only
 
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".dist-info")
 _IGNORED_NAMES = {"__pycache__", "node_modules"}
@@ -22,25 +24,56 @@ class Watcher:
         self._clock = clock
         self._interval_s = interval_s
         self._looked = clock()
-        self._seen = self._scan()
+        self._seen = fingerprint(self._paths)
 
-    def changed(self) -> str | None:
-        """The path of a file that is new, gone or different since the last time."""
+    def changed(self) -> tuple[Path, ...]:
+        """The files that are new, gone or different since the last time, sorted."""
         if self._clock() - self._looked < self._interval_s:
-            return None
-        before, self._seen = self._seen, self._scan()
+            return ()
+        before, self._seen = self._seen, fingerprint(self._paths)
         self._looked = self._clock()
-        if before == self._seen:
-            return None
-        return min(path for path, _ in before.items() ^ self._seen.items())
+        return tuple(sorted({Path(path) for path, _ in before.items() ^ self._seen.items()}))
 
-    def _scan(self) -> Fingerprint:
-        seen: Fingerprint = {}
-        for path in (path for root in self._paths for path in _files(root)):
-            with suppress(FileNotFoundError):  # editors replace files while they save
-                stat = os.stat(path)
-                seen[path] = stat.st_mtime_ns, stat.st_size
-        return seen
+
+def fingerprint(paths: Iterable[Path]) -> Fingerprint:
+    """What files and folders are like now; bytecode and hidden files do not count."""
+    seen: Fingerprint = {}
+    for path in (path for root in paths for path in _files(root)):
+        with suppress(FileNotFoundError):  # editors replace files while they save
+            stat = os.stat(path)
+            seen[path] = stat.st_mtime_ns, stat.st_size
+    return seen
+
+
+@contextmanager
+def watching(look: Callable[[], object], interval_s: float) -> Iterator[None]:
+    """Call `look` every `interval_s` until the block ends."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(interval_s):
+            look()
+
+    thread = threading.Thread(target=run, name="watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def syntax_error(path: Path) -> str | None:
+    """What Python says about a file that it cannot compile; None for every other file."""
+    if path.suffix != ".py":
+        return None
+    try:
+        compile(path.read_bytes(), os.fspath(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:  # ValueError: null bytes, up to Python 3.11
+        return "".join(format_exception_only(error)).strip()
+    except OSError:
+        return None
+    return None
 
 
 def _files(root: Path) -> Iterator[str]:

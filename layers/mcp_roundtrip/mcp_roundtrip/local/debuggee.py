@@ -1,0 +1,163 @@
+"""The process of `make run DEBUG=1`: runs the handlers of all functions, with the terminal as standard input.
+
+It imports nothing of this package, because each function has a copy of its own: variables, import path,
+modules and folder are exchanged when an event comes, and exchanged back at its end. Other packages are
+shared.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module, invalidate_caches
+from types import ModuleType
+from typing import Any
+
+from awslambdaric.lambda_context import LambdaContext  # type: ignore[import-untyped]
+from awslambdaric.lambda_runtime_marshaller import to_json  # type: ignore[import-untyped]
+
+PACKAGE = "mcp_roundtrip"
+
+NO_LIMIT = 24 * 3600
+
+LIMITS: dict[str, tuple[str, Any]] = {
+    f"{PACKAGE}.server.handler": ("_limit_ms", lambda *_: NO_LIMIT * 1000),
+    f"{PACKAGE}.server.forwarded": ("FORWARD_S", NO_LIMIT),
+}
+"""Where the layer ends a call before its client gives up: the person at the prompt takes longer."""
+
+
+class LoadedFunction:
+    """A function with what belongs to it alone."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self.definition = definition(message)
+        self.code: str = message["code"]
+        self.own: list[str] = message["own"]
+        self.variables: dict[str, str] = message["variables"]
+        self.path = self.variables["PYTHONPATH"].split(os.pathsep)
+        self.modules: dict[str, ModuleType] = {}
+        self.handler: Callable[[Any, Any], Any] | None = None
+
+    def owns(self, name: str, module: ModuleType) -> bool:
+        """Whether another function may have another module of this name."""
+        if name.partition(".")[0] == PACKAGE:
+            return True
+        places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", ())]
+        return any(place.startswith(own + os.sep) for place in places for own in self.own)
+
+    def load(self, handler: str) -> Callable[[Any, Any], Any]:
+        """Import it, if that was not done."""
+        if self.handler is None:
+            module, _, name = handler.rpartition(".")
+            invalidate_caches()
+            self.handler = getattr(import_module(module.replace("/", ".")), name)
+            for limited, (attribute, value) in LIMITS.items():
+                if limited in sys.modules:
+                    getattr(sys.modules[limited], attribute)  # it must still be there
+                    setattr(sys.modules[limited], attribute, value)
+        return self.handler
+
+
+def definition(message: dict[str, Any]) -> tuple[Any, ...]:
+    """What a function has to be imported again for."""
+    return message["handler"], message["code"], message["variables"]
+
+
+class Process:
+    """Runs handlers; the last one that began is the one that runs."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._path = list(sys.path)
+        self._functions: dict[str, LoadedFunction] = {}
+        self._running: list[LoadedFunction] = []
+
+    def serve(self) -> None:
+        """Take messages until the other side hangs up."""
+        with self._connection.makefile("rb") as lines:
+            for line in lines:
+                message = json.loads(line)
+                if "forget" in message:
+                    self._functions.pop(message["forget"], None)
+                else:
+                    threading.Thread(target=self._run, args=(message,), daemon=True).start()
+
+    def _run(self, message: dict[str, Any]) -> None:
+        function = self._functions.get(message["function"])
+        if function is None or function.definition != definition(message):
+            function = self._functions[message["function"]] = LoadedFunction(message)
+        failed = False
+        with self._active(function):
+            try:
+                payload = to_json(
+                    function.load(message["handler"])(json.loads(message["event"]), context(message))
+                )
+            except BaseException as error:  # a handler that ends its process ends its event here
+                traceback.print_exc()
+                failed = True
+                payload = json.dumps({"errorType": type(error).__name__, "errorMessage": str(error)})
+        # Only now: whoever waits for this answer goes on with its own modules.
+        answer = {"id": message["id"], "payload": payload, "failed": failed}
+        with self._sending:
+            self._connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    @contextmanager
+    def _active(self, function: LoadedFunction) -> Iterator[None]:
+        self._leave()
+        self._running.append(function)
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+            self._running.pop()
+            self._enter()
+
+    def _enter(self) -> None:
+        if self._running:
+            function = self._running[-1]
+            sys.modules.update(function.modules)
+            sys.path[:] = [*function.path, *self._path]
+            os.environ.clear()
+            os.environ.update(function.variables)
+            os.chdir(function.code)
+            level = function.variables.get("AWS_LAMBDA_LOG_LEVEL", "")
+            logging.root.setLevel(level if level in logging.getLevelNamesMapping() else logging.WARNING)
+
+    def _leave(self) -> None:
+        if self._running:
+            function = self._running[-1]
+            loaded = [*sys.modules.items()]
+            function.modules = {name: module for name, module in loaded if function.owns(name, module)}
+            for name in function.modules:
+                del sys.modules[name]
+
+
+def context(message: dict[str, Any]) -> LambdaContext:
+    """The handler's second argument."""
+    given = message["client_context"]
+    client_context = None if given is None else json.loads(given)
+    return LambdaContext(message["id"], client_context, None, message["deadline_ms"], message["arn"])
+
+
+def main() -> None:
+    """Serve the socket that the command line names by its descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
+        Process(connection).serve()
+    os._exit(0)  # a handler that still runs has nobody to answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""A front door whose owners change while it is served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip.local.catalog import main
+from support.throwaway import http, write_application
+
+TEMPLATE = """
+    Globals: {Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
+    Resources:
+      Door:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: functions/front_door
+          Environment:
+            Variables:
+              MCP_OWNERS: !Sub '{"greet": "${Greet.Arn}", "part": "${Part}"}'
+          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+      Greet: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/greet}}
+      Part: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/part}}
+    """
+DOOR = """
+    from pathlib import Path
+    from mcp_roundtrip import FrontDoor
+
+    handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
+    """
+TOOL = """
+    from mcp_roundtrip import Server
+    server = Server("{name}")
+
+    @server.tool
+    def {name}() -> str:
+        return "{name}"
+
+    handler = server.lambda_handler
+    """
+SOURCES = {
+    "functions/front_door/app.py": DOOR,
+    "functions/greet/app.py": TOOL.format(name="greet"),
+    "functions/part/app.py": TOOL.format(name="part"),
+}
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    path = write_application(tmp_path, TEMPLATE, SOURCES)
+    assert main(["--functions", str(tmp_path / "functions")]) == 0
+    return path
+
+
+def rpc(app: LocalApp, method: str, **params: Any) -> Any:
+    prefix = "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    return http(app.url(), method="POST", body=json.dumps(body).encode(), headers=headers).json()
+
+
+def names(app: LocalApp) -> list[str]:
+    return [tool["name"] for tool in rpc(app, "tools/list")["result"]["tools"]]
+
+
+def test_a_new_tool_is_listed_and_called_without_another_command(template: Path) -> None:
+    log: list[str] = []
+    source = template.parent / "functions/greet/app.py"
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        assert names(app) == ["greet", "part"]
+        source.write_text(source.read_text().replace("def greet(", "def salute("))
+        assert names(app) == ["salute", "part"]
+        called = rpc(app, "tools/call", name="salute", arguments={})
+        assert called["result"]["content"][0]["text"] == "greet"
+        source.write_text(source.read_text().replace("server.tool", "server.tol"))
+        assert names(app) == ["salute", "part"]
+    assert any("catalog.json is stale" in line and "make catalog" in line for line in log)
+    assert any("the catalog of before is served" in line and "tol" in line for line in log)
+
+
+def test_a_stale_catalog_is_fresh_at_the_start_and_stays_as_it_is_written(template: Path) -> None:
+    catalog = template.parent / "functions/front_door/catalog.json"
+    catalog.write_text('{"tools": []}\n')
+    with serve(template, log=lambda line: None) as app:
+        assert names(app) == ["greet", "part"]
+    assert catalog.read_text() == '{"tools": []}\n'
+
+
+def test_a_front_door_with_a_fresh_catalog_runs_where_it_is(template: Path) -> None:
+    log: list[str] = []
+    with serve(template, log=log.append) as app:
+        names(app)
+    assert not any("stale" in line for line in log)
