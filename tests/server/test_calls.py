@@ -62,7 +62,15 @@ def forever(ctx: Context) -> None:
     ctx.elicit_url("never", "Sign in", "https://x.test", done=lambda: False)
 
 
-PAGES: set[str] = set()
+PAGES: set[Any] = set()
+
+
+@server.tool
+def page_and_a_step(ctx: Context) -> str:
+    ctx.elicit_url(
+        "page", "Pay", "https://x.test", done=lambda: any(ctx._run.environment.clock() >= at for at in PAGES)
+    )
+    return ctx.step("receipt", lambda: "done")
 
 
 @server.tool(task="optional")
@@ -193,6 +201,17 @@ def test_a_wait_gives_a_call_one_round_more_and_not_one_for_each() -> None:
         asked = asked.respond({"never": {"action": "accept"}})
     assert asked.asked
     assert asked.respond({"never": {"action": "accept"}}).failed
+
+
+def test_a_page_that_is_complete_at_the_end_of_the_last_round_still_ends_the_call() -> None:
+    PAGES.clear()
+    asked = player().call("page_and_a_step")
+    for _ in range(9):
+        asked = asked.answer(page=True)
+    finished_at = asked.player.clock() + 26
+    PAGES.add(finished_at)
+    assert asked.answer(page=True).text == "done"
+    assert asked.player.clock() >= finished_at, "with too little time left for a step in any other round"
 
 
 def test_a_wait_that_outlasts_its_flow_names_the_page() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.engine.budget import Budget
@@ -55,6 +55,10 @@ class Environment:
     step_failed: Callable[[str, Exception, bool], None]
     pause_ms_async: Callable[[float], Awaitable[None]]
     identity: Callable[[], str | None]
+
+    def without_reserve(self) -> Environment:
+        """For a pass that cannot be put off: it begins new work as long as there is time at all."""
+        return replace(self, budget=replace(self.budget, reserve_ms=0))
 
 
 class Recorder(Protocol):

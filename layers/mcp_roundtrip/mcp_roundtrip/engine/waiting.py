@@ -23,6 +23,9 @@ FIRST_PAUSE_MS: Final = 250
 LONGEST_MS: Final = 40_000
 """How long one round waits: a client's own time-out for a request is often 60 seconds."""
 
+RESERVE_MS: Final = 1_000
+"""What is left of a round's time when it asks again: enough for the state, which is sealed then."""
+
 TASK_TTL_MS: Final = 3_600_000
 """How long a task lives that a call became in order to wait."""
 
@@ -59,7 +62,7 @@ def _in_round(
 ) -> Generator[Look, bool | None, list[str]]:
     """Look until all are complete, something else is to be asked, or the round's time is nearly over."""
     budget, left, finished = run.environment.budget, dict(polled), list[str]()
-    end_ms = budget.clock_ms() + min(budget.remaining_ms() - budget.reserve_ms, LONGEST_MS)
+    end_ms = budget.clock_ms() + min(budget.remaining_ms() - RESERVE_MS, LONGEST_MS)
     interval_ms = _interval_ms(polled)
     pause_ms: float = interval_ms if run.journal.waits else min(FIRST_PAUSE_MS, interval_ms)
     while left and not run.asks_anew:

@@ -151,13 +151,15 @@ class Call:
             journal = self._journal(opened)
             listed = {key: raw for key, raw in self.inputs.responses.items() if key in journal.asked}
             offered = {**listed, **journal.held}
-        meta = self.route.meta
+        meta, environment = self.route.meta, self.environment()
+        if _round(opened) > self._rounds(journal) and not self.may_start_task():
+            environment = environment.without_reserve()  # no later round could begin what this one puts off
         return Run(
             journal,
             offered,
             resumed=opened is not None,
             capabilities=meta.capabilities,
-            environment=self.environment(),
+            environment=environment,
             reports=Reports(meta.progress_token, meta.log_level, self.invocation.max_response),
             tasks=TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
         )
@@ -251,11 +253,13 @@ class Call:
             return self._failed(error)
         return self.reply(result, "complete")
 
+    def _rounds(self, journal: Journal) -> int:
+        """Clients stop after ten. The last of them is for calls that have waited for a page."""
+        return self.ports.policy.max_rounds + bool(journal.waits)
+
     def _another_round(self, outcome: NeedsInput | Shed, opened: OpenState | None) -> Reply:
-        requests = outcome.requests if isinstance(outcome, NeedsInput) else {}
-        # Clients stop after ten rounds. The last of them is for calls that had to wait for a page.
-        rounds = self.ports.policy.max_rounds + bool(outcome.journal.waits)
-        if _round(opened) <= rounds:
+        if _round(opened) <= self._rounds(outcome.journal):
+            requests = outcome.requests if isinstance(outcome, NeedsInput) else {}
             return self._input_required(requests, outcome.journal, opened)
         from mcp_roundtrip.server.unfinished import out_of_rounds  # most calls end before
 

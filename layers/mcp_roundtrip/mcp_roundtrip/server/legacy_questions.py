@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
-from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.run import Environment, Run
 from mcp_roundtrip.errors import ArgumentsError, CallAborted, MissingClientCapability, ProtocolError, dotted
@@ -121,9 +120,7 @@ class LegacyCall(Call):
 
     def environment(self) -> Environment:
         """What its run is given from outside: a call that cannot go on later is not put off."""
-        given = Call.environment(self)
-        budget = Budget(given.budget.deadline_ms, given.budget.clock_ms, reserve_ms=0)
-        return replace(given, budget=budget)
+        return Call.environment(self).without_reserve()
 
     # -- after the pass -----------------------------------------------------------------------------
 
