@@ -136,7 +136,7 @@ protocol.results
 schema schema.adapters schema.bounded schema.callables schema.choices schema.content schema.docstring
 schema.exact schema.forms schema.mirroring schema.output schema.signature schema.strictness schema.values
 server server.app server.calls server.declarations server.dispatch server.exchange server.forwarded
-server.handler server.ports server.registry server.tools
+server.handler server.inputs server.ports server.registry server.tools
 settings state state.claims telemetry wiring
 """
 """Each costs a cold start up to some milliseconds: what a plain call does not use is imported elsewhere."""

@@ -29,6 +29,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.claims import Binding, OpenState
 
@@ -41,31 +42,6 @@ INVALID_STATE: Final = "Invalid or expired requestState"
 
 LARGE_STATE: Final = 16_384
 """Characters from which on a state is worth a warning: it travels twice in every round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """The params of a call that its handling depends on."""
-
-    arguments: Mapping[str, Any]
-    responses: Mapping[str, Any]
-    state: str | None
-    is_retry: bool = False
-
-    @classmethod
-    def read(cls, params: Mapping[str, Any]) -> Inputs:
-        """Check the params' shapes. Raises ProtocolError -32602."""
-        responses = params.get("inputResponses", {})
-        state = params.get("requestState")
-        arguments = params.get("arguments")
-        if not isinstance(responses, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        if "requestState" in params and not isinstance(state, str):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: requestState must be a string")
-        if arguments is not None and not isinstance(arguments, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: arguments must be an object")
-        is_retry = "inputResponses" in params or "requestState" in params
-        return cls(arguments or {}, responses, state, is_retry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +86,7 @@ class Call:
         except ArgumentsError as error:
             return self.told(error, "arguments_refused")
         outcome = self.replay(arguments, run)
-        told = {"round": _round(opened), **self._declined(), **run.reports.losses()}
+        told = {"round": _round(opened), **self.inputs.declined(), **run.reports.losses()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
@@ -298,14 +274,6 @@ class Call:
     def told(self, error: ToolError, outcome: str, **fields: Any) -> Reply:
         """Tell of an error in a result, where the feature's results can."""
         return self.reply(self.feature.refused(self.server_info, error), outcome, **fields)
-
-    def _declined(self) -> dict[str, int]:
-        """How many answers say no, if any."""
-        if not self.inputs.responses:
-            return {}
-        answers = [answer for answer in self.inputs.responses.values() if isinstance(answer, dict)]
-        declined = sum(answer.get("action") in ("decline", "cancel") for answer in answers)
-        return {"declined": declined} if declined else {}
 
     @property
     def named(self) -> dict[str, str]:

@@ -14,8 +14,9 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
-from mcp_roundtrip.server.calls import Call, Inputs, Reply
+from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.forwarded import definition_digest
+from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from mcp_roundtrip.principal import bound_to
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
-from mcp_roundtrip.server.calls import Call, Inputs, Reply
+from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.input_responses import INPUT_RESPONSES, ask_the_user, read_input_responses
+from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.tools import LegacyQuestions, Tool
 from mcp_roundtrip.state.claims import OpenState
 

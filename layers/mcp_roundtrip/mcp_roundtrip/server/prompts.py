@@ -12,8 +12,9 @@ from mcp_roundtrip.protocol.capabilities import Path
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
-from mcp_roundtrip.server.calls import Inputs, Reply
+from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, carried_out, listed, named
+from mcp_roundtrip.server.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)

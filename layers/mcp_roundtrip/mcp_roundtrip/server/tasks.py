@@ -30,8 +30,9 @@ from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip.server.calls import Call, Inputs, Reply, internal_error
+from mcp_roundtrip.server.calls import Call, Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler
+from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall

@@ -11,8 +11,9 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import Path
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import MISSING, Output
-from mcp_roundtrip.server.calls import Call, Inputs, Reply
+from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, listed, named
+from mcp_roundtrip.server.inputs import Inputs
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Parameters
