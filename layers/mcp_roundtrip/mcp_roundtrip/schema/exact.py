@@ -36,7 +36,7 @@ class ExactReader:
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
     is_strict: bool
-    ignores_null: bool
+    nullable: frozenset[str]
     copies: int
 
     @classmethod
@@ -46,16 +46,16 @@ class ExactReader:
         json_schema: Callable[[], Mapping[str, Any]],
         root: str,
         *,
-        ignores_null: bool = False,
+        nullable: frozenset[str] = frozenset(),
     ) -> ExactReader:
         """A reader that builds the JSON Schema when it needs it.
 
-        With `ignores_null`, a null member is checked by `types` alone. Raises DefinitionError for a type
-        that accepts nothing of what its JSON Schema says (and Unbounded, see `bounded`).
+        Members that are `nullable` may be null, whatever the JSON Schema says. Raises DefinitionError for a
+        type that accepts nothing of what its JSON Schema says (and Unbounded, see `bounded`).
         """
         types = bounded(types)
         schema = types.core_schema
-        return cls(types, json_schema, root, is_exact(schema), ignores_null, copies(schema))
+        return cls(types, json_schema, root, is_exact(schema), nullable, copies(schema))
 
     def read(self, raw: Mapping[str, Any]) -> Any:
         """The value of `raw`, which is JSON data. Raises Refused."""
@@ -87,7 +87,7 @@ class ExactReader:
     def _check(self, raw: Mapping[str, Any]) -> list[str]:
         from mcp_roundtrip.schema.conformance import Check  # most types do not need it
 
-        value = {name: each for name, each in raw.items() if not (each is None and self.ignores_null)}
+        value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
         found = list(islice(Check(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
         lines = [f"{location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
         return [*lines, *(["and more"] if len(found) > MAX_PROBLEMS else [])]

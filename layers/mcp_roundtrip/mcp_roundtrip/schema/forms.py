@@ -68,10 +68,10 @@ def _build(model: Any) -> Form:
     name = getattr(model, "__name__", str(model))
     try:
         types: TypeAdapter[Any] = TypeAdapter(_record(model) if single else model)
-        schema = requested_schema(types)
-        # Clients send null for a field that was left empty: the type decides on it, and on what is required.
+        schema, nullable = requested_schema(types)
+        # Clients send null for a field that was left empty. The type knows which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
-        return Form(schema, ExactReader.of(types, lambda: checked, "", ignores_null=True), single)
+        return Form(schema, ExactReader.of(types, lambda: checked, "", nullable=nullable), single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything

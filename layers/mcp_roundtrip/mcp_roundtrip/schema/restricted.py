@@ -18,6 +18,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.generate import Untitled, json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
+_NULL = {"type": "null"}
 _LABELS = ("title", "description")
 _PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
@@ -33,19 +34,23 @@ class _FormSchema(Untitled):
         return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
 
 
-def requested_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
-    """`requestedSchema` for an object type; raises DefinitionError that names the field it cannot hold."""
+def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """`requestedSchema` for an object type, and the fields that may be null, which it cannot say.
+
+    Raises DefinitionError that names the field a form cannot hold.
+    """
     schema = json_schema(types, generator=_FormSchema)
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":
         raise DefinitionError("it has no fields; write a flat pydantic model or dataclass")
+    members = schema.get("properties", {})
     properties = {
-        name: _property(name, _inlined(member, definitions), definitions)
-        for name, member in schema.get("properties", {}).items()
+        name: _property(name, _inlined(member, definitions), definitions) for name, member in members.items()
     }
     required = {"required": schema["required"]} if schema.get("required") else {}
-    return {"type": "object", "properties": properties, **required}
+    nullable = frozenset(name for name, member in members.items() if _NULL in member.get("anyOf", ()))
+    return {"type": "object", "properties": properties, **required}, nullable
 
 
 def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
             name = schema["$ref"].removeprefix("#/$defs/")
             schema = {**definitions[name], **_without(schema, "$ref")}
             continue
-        members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
+        members = [member for member in schema.get("anyOf", ()) if member != _NULL]
         if len(members) != 1:
             return {**schema, "anyOf": members} if members else schema
         schema = {**members[0], **_without(schema, "anyOf")}

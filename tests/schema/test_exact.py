@@ -1,0 +1,317 @@
+"""A value is accepted if, and only if, the advertised JSON Schema accepts it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from inspect import isclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pydantic import (
+    AfterValidator,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    FiniteFloat,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from mcp_roundtrip import Context
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
+from mcp_roundtrip.local.catalog import servers
+from mcp_roundtrip.schema.conformance import Check
+from mcp_roundtrip.schema.forms import Form
+from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.texts import Texts
+from support.json_values import values, verdicts
+from support.type_zoo import FORMS, ZOO, Color, Level
+
+ROOT = Path(__file__).parents[2]
+
+law = settings(
+    max_examples=30,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def arguments(annotation: Any) -> Arguments:
+    def tool(x): ...
+
+    tool.__annotations__["x"] = annotation
+    return Arguments.of(tool, ())
+
+
+def is_accepted(read: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        read(value)
+    except (ArgumentsError, InvalidAnswer):
+        return False
+    return True
+
+
+def check(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+    """Generate values for `schema`, and compare what `read` says of them."""
+    judge = verdicts(schema)
+
+    @law
+    @given(values(schema))
+    def agree(value: Any) -> None:
+        if isinstance(value, dict):  # all else is refused before it is looked at
+            assert is_accepted(read, value) in judge(value)
+
+    agree()
+
+
+# The law
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_arguments_are_accepted_exactly_as_the_schema_says(name: str) -> None:
+    found = arguments(ZOO[name])
+    check(found.json_schema(), found.validate)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_check_of_a_schema_says_what_jsonschema_says(name: str) -> None:
+    schema = arguments(ZOO[name]).json_schema()
+
+    def read(value: Any) -> None:
+        if problems := list(Check(schema).problems(value)):
+            raise ArgumentsError(str(problems))
+
+    check(schema, read)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_answers_are_accepted_exactly_as_the_form_says(name: str) -> None:
+    form = Form.of(FORMS[name])
+    check(form.requested_schema, form.parse)
+
+
+CHECKS_MORE = {"DuplicateOf"}
+"""A form of the examples that takes integers: `multiple_of` is none of the keywords that forms have."""
+
+
+def examples() -> Iterator[Any]:
+    """The tools of the examples and of the conformance server, and the types that their modules define."""
+    for folder in ("functions", "tests"):
+        for server in servers(ROOT / folder).values():
+            for tool in server.tools.values():
+                yield pytest.param(tool.parameters.json_schema(), tool.parameters.validate, id=tool.name)
+            for name, form in forms(next(iter(server.tools.values())).function.__globals__):
+                yield pytest.param(form.requested_schema, form.parse, id=name)
+
+
+def forms(members: Mapping[str, Any]) -> Iterator[tuple[str, Form]]:
+    for name, model in members.items():
+        if isclass(model) and model.__module__ == members["__name__"] and name not in CHECKS_MORE:
+            try:
+                yield name, Form.of(model)
+            except DefinitionError:
+                continue
+
+
+@pytest.mark.parametrize(("schema", "read"), list(examples()))
+def test_the_examples_accept_exactly_what_they_advertise(
+    schema: Mapping[str, Any], read: Callable[[Any], Any]
+) -> None:
+    check(schema, read)
+
+
+def test_values_that_conform_and_near_misses_are_both_generated() -> None:
+    found = arguments(ZOO["model"])
+    seen = set()
+
+    @law
+    @given(values(found.json_schema()))
+    def look(value: Any) -> None:
+        seen.add(isinstance(value, dict) and is_accepted(found.validate, value))
+
+    look()
+    assert seen == {True, False}
+
+
+# The exceptions
+
+
+def refuse(value: int) -> int:
+    raise ValueError("not this one")
+
+
+class Window(BaseModel):
+    """A form that knows more than it can say."""
+
+    code: str = Field("a", pattern="^a$")
+    note: str | None = None
+
+
+EXCEPTIONS: dict[str, list[tuple[Any, Any, bool]]] = {
+    "formats": [(date, "soon", True), (date, "2026-02-30", True)],
+    "texts": [(complex, "a", True), (ByteSize, "3 elephants", True)],
+    "limits": [
+        (Annotated[date, Field(ge=date(2026, 1, 1))], "2025-12-31", True),
+        (Annotated[Decimal, Field(max_digits=3)], 1234, True),
+        (Annotated[Decimal, Field(ge=1)], "0", True),
+        (Annotated[bytes, Field(max_length=1)], "é", True),
+    ],
+    "validators": [
+        (Annotated[int, AfterValidator(refuse)], 1, True),
+        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " ", True),
+    ],
+    "multiples": [(Annotated[float, Field(multiple_of=0.1)], 0.3, False)],
+    "patterns": [(Annotated[str, Field(pattern="^a$")], "a\n", True)],
+    "hashes": [(set[Any], [[1]], True)],
+    "own schemas": [
+        (Annotated[str, Field(json_schema_extra={"not": {"const": "a"}})], "a", False),
+        (Annotated[int, WithJsonSchema({"type": "string"})], "a", True),
+    ],
+    "infinity": [(FiniteFloat, 10**400, True)],
+    "depth": [(Any, "\ud800", True)],
+}
+"""Exception -> types, and a value of which the schema says the one thing and we the other."""
+
+OF_FORMS = {"forms": ({"code": "b"}, True), "null": ({"note": None}, False)}
+
+ELSEWHERE = {"headers"}
+"""Those of other modules: tests/protocol/test_parameter_headers.py."""
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_each_exception_is_one(name: str) -> None:
+    for annotation, value, by_schema in EXCEPTIONS[name]:
+        found = arguments(annotation)
+        schema = jsonschema.Draft202012Validator(found.json_schema())
+        assert schema.is_valid({"x": value}) is by_schema
+        assert is_accepted(found.validate, {"x": value}) is not by_schema
+
+
+@pytest.mark.parametrize("name", OF_FORMS)
+def test_each_exception_of_forms_is_one(name: str) -> None:
+    content, by_schema = OF_FORMS[name]
+    form = Form.of(Window)
+    assert jsonschema.Draft202012Validator(form.requested_schema).is_valid(content) is by_schema
+    assert is_accepted(form.parse, content) is not by_schema
+
+
+def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
+    page = (ROOT / "docs/accepted-values.md").read_text("utf-8")
+    table = page.partition("## Exceptions")[2]
+    listed = re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE)
+    assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})
+
+
+def test_null_is_accepted_in_a_form_where_the_type_has_none_only() -> None:
+    class Sure(BaseModel):
+        sure: bool = True
+        tags: set[Literal["a", "b"]] = set()
+        level: Annotated[str, BeforeValidator(str)] | None = None
+
+    assert Form.of(Sure).parse({"level": None}) == Sure()
+    for content in ({"sure": None}, {"tags": None}):
+        assert not is_accepted(Form.of(Sure).parse, content)
+
+
+# What the values become
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [
+        (int | float, 2, "2"),
+        (int | float, 2.0, "2.0"),
+        (int | float, 1e300, "1e+300"),
+        (float | int, 2, "2"),
+        (int | str, 2.0, "2"),
+        (int | str, "2", "'2'"),
+        (bool | int, 1, "1"),
+        (bool | int, True, "True"),
+        (Any, 2.0, "2.0"),
+        (float, 2, "2.0"),
+        (Decimal, 2.5, "Decimal('2.5')"),
+        (Literal[1, True], True, "True"),
+        (Level, 1.0, "<Level.LOW: 1>"),
+        (set[int], [1.0, 2], "{1, 2}"),
+        (Annotated[date, BeforeValidator(str.strip)], "2026-07-28", "datetime.date(2026, 7, 28)"),
+        (int, 1e22, "10000000000000000000000"),
+    ],
+)
+def test_a_value_becomes_what_its_type_says(annotation: Any, value: Any, expected: str) -> None:
+    assert repr(arguments(annotation).validate({"x": value})["x"]) == expected
+
+
+def test_prompts_read_numbers_from_text() -> None:
+    def prompt(count: int, sure: bool, when: date): ...
+
+    read = Texts.of(prompt, (Context,)).validate({"count": "3", "sure": "yes", "when": "2026-07-28"})
+    assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
+
+
+# Refusals
+
+
+class Shelf(BaseModel):
+    tags: set[str]
+    level: Level
+    pair: tuple[int, str]
+    when: date
+
+
+def test_a_refusal_names_each_member_and_what_is_accepted() -> None:
+    value = {"tags": ["a", "a"], "level": True, "pair": [1], "when": "soon", "more": 1}
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(Shelf | None).validate({"x": value, "y": 1})
+    assert str(caught.value).splitlines() == [
+        "arguments.y: unknown argument",
+        "arguments.x.tags: Input should have no item twice",
+        "arguments.x.level: Input should be 1 or 2",
+        "arguments.x.pair: Input should have 2 items or more",
+        "arguments.x.when: Input should be a valid date or datetime, input is too short",
+    ]
+
+
+def test_validators_are_not_called_with_what_the_schema_refuses() -> None:
+    def strip(value: str) -> str:
+        return value.strip()
+
+    read = arguments(Annotated[str, BeforeValidator(strip)]).validate
+    assert read({"x": " a "}) == {"x": "a"}
+    with pytest.raises(ArgumentsError, match=r"^arguments\.x: Input should be a string$"):
+        read({"x": 1})
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[int, Field(validation_alias=AliasPath("a", 0))],
+        Literal[Color.RED],
+        list[Literal[b"a"]],
+    ],
+)
+def test_a_type_that_accepts_nothing_of_what_its_schema_says_is_refused_by_name(annotation: Any) -> None:
+    class Model(BaseModel):
+        inner: annotation
+
+    with pytest.raises(DefinitionError, match=r"^tool: .*inner.*; write "):
+        arguments(Model).json_schema()
+
+
+def test_alternatives_within_alternatives_take_no_exponential_time() -> None:
+    value: Any = {"kind": "leaf", "value": True}
+    for _ in range(18):
+        value = (
+            {"kind": "tree", "parts": [value, value]}
+            if len(str(value)) < 999
+            else {"kind": "tree", "parts": [value]}
+        )
+    with pytest.raises(ArgumentsError):
+        arguments(ZOO["discriminated tree"] | set[int]).validate({"x": value})
