@@ -6,7 +6,7 @@ the end. Then one walk from the start follows those notes: nothing is tried twic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,10 +28,13 @@ class Literal:
         without_case = max(0, uri.folded - start)
         return here == self.folded[:without_case] + self.units[without_case:]
 
-    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
-        size = len(self.units)
-        starts = ((end - size, end) for end in ends if end >= size)
-        return {start: end for start, end in starts if self.is_at(start, uri)}
+    def leaps(self, uri: NormalUri, ends: Collection[int]) -> dict[int, int]:
+        units, own, size = uri.units, self.units, len(self.units)
+        beyond = uri.folded + size
+        found = {to - size: to for to in ends if to >= beyond and tuple(units[to - size : to]) == own}
+        if uri.folded and any(to < beyond for to in ends):
+            found |= {to - size: to for to in ends if size <= to < beyond and self.is_at(to - size, uri)}
+        return found
 
     def read(self, units: Units) -> dict[str, str]:
         return {}
@@ -48,7 +51,7 @@ class Value:
     characters: frozenset[str]
     at_least: int
 
-    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
+    def leaps(self, uri: NormalUri, ends: Collection[int]) -> dict[int, int]:
         units, ends = uri.units, set(ends)
         leaps = {}
         furthest = None
@@ -77,7 +80,7 @@ class Query:
 
     names: Mapping[str, frozenset[str]]
 
-    def leaps(self, uri: NormalUri, ends: Iterable[int]) -> dict[int, int]:
+    def leaps(self, uri: NormalUri, ends: Collection[int]) -> dict[int, int]:
         units, ends = uri.units, set(ends)
         leaps = {}
         end = len(units)
