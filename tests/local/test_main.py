@@ -67,7 +67,9 @@ def test_a_busy_port_is_named_and_ends_with_2(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--parameter", "Nobody=1"], ["--parameter", "nonsense"]])
+@pytest.mark.parametrize(
+    "arguments", [["--parameter", "Nobody=1"], ["--parameter", "nonsense"], ["--env", "NO_SUCH_VARIABLE"]]
+)
 def test_a_wrong_parameter_ends_with_2(tmp_path: Path, arguments: list[str]) -> None:
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
