@@ -230,6 +230,11 @@ def matches(pattern: str, text: str) -> bool:
     return known is None or known.isinstance_python(text)
 
 
+def is_linear(pattern: str) -> bool:
+    """Whether pydantic's engine knows the pattern: it matches in time that is linear in the text."""
+    return _compiled(pattern) is not None
+
+
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> SchemaValidator | None:
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,11 +10,15 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mcp_roundtrip.canonical import deeper_than
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
+from mcp_roundtrip.schema.bounded import UNSUPPORTED
 from mcp_roundtrip.schema.callables import Described, Signature
+from mcp_roundtrip.schema.conformance import is_linear
 from mcp_roundtrip.schema.mirroring import Mirrored, in_schema
 from mcp_roundtrip.schema.walk import subschemas
+from mcp_roundtrip.schema.work import TooMuchWork, counted, quiet
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -32,6 +35,9 @@ DIALECTS = {
 """Supported values of `$schema`, and jsonschema's class for each."""
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+_SHALLOW = 8
+"""Levels of arguments that a schema has to be able to check."""
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
@@ -92,13 +98,18 @@ class RawArguments(Described):
 
         arguments = dict(raw)
         try:
-            found = list(islice(_lines(self._validator, arguments), MAX_PROBLEMS + 1))
+            with counted(remembers=not self._is_dynamic):
+                found = list(islice(_lines(self._validator, quiet(arguments)), MAX_PROBLEMS + 1))
         except Unresolvable as error:
             raise DefinitionError(
                 f"{self.signature.name}: input_schema has no {error.ref!r}, to which a $ref points; define "
                 "it under $defs"
             ) from None
+        except TooMuchWork:
+            raise ArgumentsError("arguments: too many values to check at once; send fewer") from None
         except RecursionError:
+            if deeper_than(arguments, _SHALLOW):
+                raise ArgumentsError("arguments: nested too deeply; send fewer levels") from None
             raise DefinitionError(
                 f"{self.signature.name}: a $ref of input_schema leads back to itself; remove that $ref"
             ) from None
@@ -109,21 +120,30 @@ class RawArguments(Described):
         return {self.signature.parameters[0].name: arguments}
 
     @cached_property
+    def _is_dynamic(self) -> bool:
+        dynamic = {"$dynamicRef", "$recursiveRef"}
+        return any(not dynamic.isdisjoint(node) for node in subschemas(self.input_schema))
+
+    @cached_property
     def _validator(self) -> Validator:
         import jsonschema  # an extra, and slow to import: only tools with a raw schema pay for it
         from referencing import Registry
 
         dialect: type[Validator] = getattr(jsonschema, DIALECTS[_dialect(self.input_schema)])
         try:
-            dialect.check_schema(self.input_schema)
+            # Patterns were checked at registration, by the engine that runs them.
+            formats = jsonschema.FormatChecker(formats=())
+            dialect.check_schema(self.input_schema, format_checker=formats)  # type: ignore[call-arg]
         except jsonschema.SchemaError as error:
             place = location("input_schema", list(error.absolute_path))
             raise DefinitionError(
                 f"{self.signature.name}: {place}: {error.message}; write what {_dialect(self.input_schema)} "
                 "allows"
             ) from None
+        from mcp_roundtrip.schema.keywords import bounded_dialect  # as above
+
         # jsonschema's default registry fetches what it does not know; an empty one refuses.
-        return dialect(self.input_schema, registry=Registry())
+        return bounded_dialect(dialect)(self.input_schema, registry=Registry())
 
 
 def _dialect(schema: Mapping[str, Any]) -> str:
@@ -145,6 +165,26 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
                 )
+        patterns = [node.get("pattern"), *_mapping(node.get("patternProperties"))]
+        for pattern in patterns:
+            if isinstance(pattern, str) and not is_linear(pattern):
+                place = location("input_schema", _path_to(node, schema) or ())
+                raise DefinitionError(f"{place}: the pattern {pattern!r} {UNSUPPORTED}")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _path_to(wanted: Any, node: Any) -> list[str | int] | None:
+    """Where `wanted` itself is in `node`."""
+    if wanted is node:
+        return []
+    children = enumerate(node) if isinstance(node, list) else _mapping(node).items()
+    for name, child in children:
+        if isinstance(child, (dict, list)) and (path := _path_to(wanted, child)) is not None:
+            return [name, *path]
+    return None
 
 
 def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:
@@ -168,18 +208,15 @@ def _describe(error: ValidationError) -> Iterator[str]:
         missing = (name for name in rule if name not in instance)
         yield from (f"{location(here, [name])}: Field required" for name in missing)
     elif keyword == "additionalProperties" and rule is False:
-        yield from (f"{location(here, [name])}: {unknown}" for name in _unknown(instance, error.schema))
+        from mcp_roundtrip.schema.keywords import others  # imports jsonschema
+
+        yield from (f"{location(here, [name])}: {unknown}" for name in others(instance, error.schema))
     elif keyword == "type":
         yield f"{here}: Input should be of type {rule if isinstance(rule, str) else ' or '.join(rule)}"
     elif keyword is None:  # the subschema `false`
         yield f"{here}: Input is not allowed"
     else:
         yield f"{here}: Input does not satisfy {_rule(keyword, rule)}"
-
-
-def _unknown(instance: Mapping[str, Any], schema: Any) -> list[str]:
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    return [name for name in instance if name not in known and not any(re.search(p, name) for p in patterns)]
 
 
 def _rule(keyword: str, value: Any) -> str:

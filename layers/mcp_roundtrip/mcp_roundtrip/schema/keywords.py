@@ -1,0 +1,230 @@
+"""JSON Schema keywords for an author's own schema, whose cost a client's data cannot drive up.
+
+jsonschema compares items with each other, runs patterns on an engine that backtracks, collects every error
+of every alternative, writes the data into messages, and checks alternatives again for the unevaluated
+keywords. These take their place: digests, pydantic's linear engine, the first error, quiet values, sets. What
+still grows faster than the data (alternatives within alternatives) is bounded by counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from jsonschema import validators
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+
+from mcp_roundtrip.schema.conformance import matches
+from mcp_roundtrip.schema.work import Work, current
+
+Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+
+
+def bounded_dialect(dialect: type[Validator]) -> type[Validator]:
+    """The dialect with these keywords. To be made for one schema: it keeps what that schema enumerates."""
+    known: Mapping[str, Keyword] = dialect.VALIDATORS
+    ours = {**_KEYWORDS, "enum": _enumeration()}
+    keywords = {name: _counting(ours.get(name, keyword)) for name, keyword in known.items()}
+    extended: type[Validator] = validators.extend(dialect, keywords)  # type: ignore[no-untyped-call]  # not typed
+    return extended
+
+
+def _counting(keyword: Keyword) -> Keyword:
+    def applied(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
+        current().step()
+        return keyword(validator, rule, instance, schema)
+
+    return applied
+
+
+def _refuse(found: bool) -> Iterator[ValidationError]:
+    if found:
+        yield ValidationError("")  # `raw` writes its own messages
+
+
+def _enumeration() -> Keyword:
+    allowed: dict[int, frozenset[bytes]] = {}
+
+    def enumeration(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if id(values) not in allowed:
+            allowed[id(values)] = frozenset(map(Work().digest, values))
+        return _refuse(current().digest(instance) not in allowed[id(values)])
+
+    return enumeration
+
+
+def _const(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    return _refuse(current().digest(instance) != Work().digest(value))
+
+
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not unique or not isinstance(instance, list):
+        return _refuse(False)
+    return _refuse(len(set(map(current().digest, instance))) < len(instance))
+
+
+def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "number"):
+        return _refuse(False)
+    if isinstance(step, int) and isinstance(instance, int):
+        return _refuse(instance % step != 0)
+    try:
+        quotient = instance / step
+        return _refuse(int(quotient) != quotient)
+    except OverflowError:  # beyond every float
+        return _refuse((Fraction(instance) / Fraction(step)).denominator != 1)
+
+
+def _pattern(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    return _refuse(isinstance(instance, str) and not matches(pattern, instance))
+
+
+def _pattern_properties(
+    validator: Any, patterns: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if isinstance(instance, dict):
+        for pattern, subschema in patterns.items():
+            for name, member in instance.items():
+                if matches(pattern, name):
+                    yield from validator.descend(member, subschema, path=name, schema_path=pattern)
+
+
+def others(instance: Mapping[str, Any], schema: Any) -> Iterator[str]:
+    """The names to which `additionalProperties` applies."""
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    return (name for name in instance if name not in known and not any(matches(p, name) for p in patterns))
+
+
+def _additional_properties(
+    validator: Any, rule: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    if rule is False:
+        yield from _refuse(next(others(instance, schema), None) is not None)
+    elif rule is not True:
+        for name in others(instance, schema):
+            yield from validator.descend(instance[name], rule, path=name)
+
+
+def _any_of(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    return _refuse(not any(_is_valid(validator, instance, branch) for branch in branches))
+
+
+def _one_of(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    return _refuse(sum(_is_valid(validator, instance, branch) for branch in branches) != 1)
+
+
+def _not(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    return _refuse(_is_valid(validator, instance, rule))
+
+
+def _if(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    branch = "then" if _is_valid(validator, instance, rule) else "else"
+    if branch in schema:
+        yield from validator.descend(instance, schema[branch], schema_path=branch)
+
+
+def _is_valid(validator: Any, instance: Any, schema: Any) -> bool:
+    return current().valid(schema, instance, lambda: next(validator.descend(instance, schema), None) is None)
+
+
+# -- the unevaluated keywords ---------------------------------------------------------------------------
+
+
+def _unevaluated_properties(
+    validator: Any, rule: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return _refuse(False)
+    evaluated = _evaluated(validator, instance, schema, _names)
+    return _refuse(
+        any(name not in evaluated and not _is_valid(validator, instance[name], rule) for name in instance)
+    )
+
+
+def _unevaluated_items(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not isinstance(instance, list):
+        return _refuse(False)
+    evaluated = _evaluated(validator, instance, schema, _indexes)
+    return _refuse(any(at not in evaluated for at in range(len(instance))))
+
+
+Own = Callable[[Any, Any, Any], set[Any]]
+
+
+def _evaluated(validator: Any, instance: Any, schema: Any, own: Own) -> set[Any]:
+    """The names or indexes that `schema` has something to say about (2020-12 core, 11.2 and 11.3)."""
+    if not isinstance(schema, Mapping):
+        return set()
+    current().step()
+    found = own(validator, instance, schema)
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if keyword in schema:
+            resolved = _resolved(validator, keyword, schema[keyword])
+            inner = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
+            found |= _evaluated(inner, instance, resolved.contents, own)
+    for name, subschema in schema.get("dependentSchemas", {}).items():
+        if isinstance(instance, dict) and name in instance:
+            found |= _evaluated(validator, instance, subschema, own)
+    for keyword in ("allOf", "oneOf", "anyOf"):
+        for subschema in schema.get(keyword, ()):
+            if _is_valid(validator, instance, subschema):
+                found |= _evaluated(validator, instance, subschema, own)
+    if "if" in schema:
+        holds = _is_valid(validator, instance, schema["if"])
+        if holds:
+            found |= _evaluated(validator, instance, schema["if"], own)
+        found |= _evaluated(validator, instance, schema.get("then" if holds else "else"), own)
+    return found
+
+
+def _resolved(validator: Any, keyword: str, reference: str) -> Any:
+    if keyword == "$recursiveRef":
+        from referencing.jsonschema import lookup_recursive_ref  # of one dialect
+
+        return lookup_recursive_ref(validator._resolver)
+    return validator._resolver.lookup(reference)
+
+
+def _names(validator: Any, instance: Any, schema: Any) -> set[Any]:
+    found = set(instance) & set(schema.get("properties", {}))
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if keyword in schema:
+            rule = schema[keyword]
+            found |= {name for name in instance if _is_valid(validator, instance[name], rule)}
+    patterns = schema.get("patternProperties", {})
+    return found | {name for name in instance if any(matches(pattern, name) for pattern in patterns)}
+
+
+def _indexes(validator: Any, instance: Any, schema: Any) -> set[Any]:
+    items = schema.get("items")
+    if isinstance(items, list):  # before 2020-12
+        found = set(range(len(instance) if "additionalItems" in schema else len(items)))
+    elif "items" in schema:
+        return set(range(len(instance)))
+    else:
+        found = set(range(len(schema.get("prefixItems", ()))))
+    for keyword in ("contains", "unevaluatedItems"):
+        if keyword in schema:
+            rule = schema[keyword]
+            found |= {at for at, item in enumerate(instance) if _is_valid(validator, item, rule)}
+    return found
+
+
+_KEYWORDS: Final[Mapping[str, Keyword]] = {
+    "const": _const,
+    "uniqueItems": _unique_items,
+    "multipleOf": _multiple_of,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+    "unevaluatedProperties": _unevaluated_properties,
+    "unevaluatedItems": _unevaluated_items,
+}

@@ -1,0 +1,224 @@
+"""An author's JSON Schema takes what jsonschema takes, and steps that grow with the data, not faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from referencing import Registry
+
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema import work
+from mcp_roundtrip.schema.keywords import bounded_dialect
+from mcp_roundtrip.schema.raw import RawArguments
+from mcp_roundtrip.schema.work import Work, counted, quiet
+
+
+def tool(arguments: dict[str, Any]) -> None: ...
+
+
+def raw(**members: Any) -> RawArguments:
+    return RawArguments.of(tool, (), {"type": "object", **members})
+
+
+def refusal(arguments: Any, **members: Any) -> str:
+    with pytest.raises(ArgumentsError) as refused:
+        raw(**members).validate(arguments)
+    return str(refused.value)
+
+
+NAMES = st.sampled_from(["a", "b", "xa"])
+SCALARS = st.sampled_from([None, True, False, 0, 1, 1.0, 2, -0.0, 0.5, 10**400, "", "a", "ab", "1"])
+VALUES = st.recursive(
+    SCALARS, lambda each: st.lists(each, max_size=3) | st.dictionaries(NAMES, each, max_size=3), max_leaves=8
+)
+SCHEMAS: st.SearchStrategy[Any] = st.deferred(
+    lambda: (
+        st.booleans()
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "type": st.sampled_from(["object", "array", "string", "integer", "number", "boolean"]),
+                "enum": st.lists(VALUES, min_size=1, max_size=3),
+                "const": VALUES,
+                "uniqueItems": st.booleans(),
+                "pattern": st.sampled_from(["^a", "b$", "^(a+)+$"]),
+                "multipleOf": st.sampled_from([1, 2, 0.5]),
+                "properties": st.dictionaries(NAMES, SCHEMAS, max_size=2),
+                "patternProperties": st.dictionaries(st.sampled_from(["^x", "a$"]), SCHEMAS, max_size=2),
+                "additionalProperties": SCHEMAS,
+                "items": SCHEMAS,
+                "contains": SCHEMAS,
+                "required": st.lists(NAMES, max_size=2, unique=True),
+                "minItems": st.integers(0, 2),
+                "maxProperties": st.integers(0, 2),
+                "propertyNames": SCHEMAS,
+            },
+        )
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "anyOf": st.lists(SCHEMAS, min_size=1, max_size=2),
+                "oneOf": st.lists(SCHEMAS, min_size=1, max_size=2),
+                "allOf": st.lists(SCHEMAS, min_size=1, max_size=2),
+                "not": SCHEMAS,
+                "if": SCHEMAS,
+                "then": SCHEMAS,
+                "else": SCHEMAS,
+                "$ref": st.just("#/$defs/named"),
+                "dependentSchemas": st.dictionaries(NAMES, SCHEMAS, max_size=1),
+                "unevaluatedProperties": SCHEMAS,
+                "unevaluatedItems": SCHEMAS,
+            },
+        )
+    )
+)
+DIALECTS = [jsonschema.Draft202012Validator, jsonschema.Draft7Validator, jsonschema.Draft4Validator]
+
+
+@settings(max_examples=40)  # each makes a dialect of its own
+@given(st.sampled_from(DIALECTS), SCHEMAS, VALUES)
+def test_a_value_is_accepted_as_jsonschema_accepts_it(dialect: Any, schema: Any, value: Any) -> None:
+    whole = {"allOf": [schema], "$defs": {"named": {"enum": [1, "a", [1]]}}}
+    try:
+        expected = dialect(whole, registry=Registry()).is_valid(value)
+    except OverflowError:  # jsonschema divides by floats
+        return
+    except (AttributeError, TypeError):  # a draft in which a boolean is no schema, or items are others
+        return
+    with counted(remembers=True):
+        assert bounded_dialect(dialect)(whole, registry=Registry()).is_valid(quiet(value)) is expected
+
+
+@given(VALUES, VALUES)
+def test_digests_are_equal_for_equal_values(one: Any, other: Any) -> None:
+    equal = jsonschema.Draft202012Validator({"const": one}).is_valid(other)
+    assert (Work().digest(one) == Work().digest(other)) is equal
+
+
+def test_numbers_beyond_every_float_can_be_multiples() -> None:
+    arguments = raw(properties={"a": {"multipleOf": 0.5}})
+    assert arguments.validate({"a": 10**400})
+    assert refusal({"a": 10**400 + 1}, properties={"a": {"multipleOf": 2.5}})
+
+
+def deep(levels: int, name: str = "child") -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {name: value}
+    return value
+
+
+RECURSIVE = {
+    "anyOf": [
+        {"properties": {"child": {"$ref": "#/$defs/node"}, "a": {"type": "integer"}}},
+        {"properties": {"child": {"$ref": "#/$defs/node"}, "b": {"type": "integer"}}},
+    ],
+    "unevaluatedProperties": False,
+}
+GROWING: dict[str, tuple[dict[str, Any], Callable[[int], Any], int]] = {
+    "unique items": ({"uniqueItems": True}, lambda n: [{"a": [k]} for k in range(n)], 500),
+    "enum": ({"items": {"enum": [{"a": k} for k in range(100)]}}, lambda n: [{"a": 1}] * n, 500),
+    "contains": ({"contains": {"const": 1}}, lambda n: [0] * n, 500),
+    "alternatives": ({"items": {"anyOf": [{"type": "null"}, {"oneOf": [True]}]}}, lambda n: [0] * n, 500),
+    "unevaluated items": (
+        {"contains": {"type": "integer"}, "unevaluatedItems": False},
+        lambda n: [0] * n,
+        500,
+    ),
+    "unevaluated names": (
+        {"patternProperties": {"^a": True}, "unevaluatedProperties": False},
+        lambda n: {f"a{k}": 0 for k in range(n)},
+        500,
+    ),
+    "names": ({"propertyNames": {"pattern": "^(a+)+$"}}, lambda n: {"a" * k: 0 for k in range(n)}, 200),
+    "recursive alternatives": ({"$ref": "#/$defs/node"}, lambda n: deep(n), 15),
+    "unevaluated below unevaluated": (
+        {"$ref": "#/$defs/open"},
+        lambda n: deep(n),
+        15,
+    ),
+    "nested uniqueness": ({"$ref": "#/$defs/unique"}, lambda n: [[k] * 2 for k in range(n)], 200),
+}
+DEFINITIONS = {
+    "node": RECURSIVE,
+    "open": {"allOf": [{"unevaluatedProperties": {"$ref": "#/$defs/open"}}]},
+    "unique": {"items": {"$ref": "#/$defs/unique"}, "uniqueItems": True},
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_twice_the_data_takes_at_most_some_twice_the_steps(name: str) -> None:
+    schema, data, size = GROWING[name]
+    arguments = raw(properties={"value": schema}, **{"$defs": DEFINITIONS})
+    counts = []
+    for times in (1, 2):
+        with counted(remembers=True) as done:
+            list(arguments._validator.iter_errors(quiet({"value": data(times * size)})))
+        counts.append((done.steps, len(done.digests)))
+    (once, digests), (twice, more_digests) = counts
+    assert twice <= 2.3 * once + 20
+    assert more_digests <= 2.3 * digests + 20
+
+
+def test_what_takes_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "MAX_STEPS", 1_000)
+    branches = [*({"required": [str(n)]} for n in range(100)), {"type": "object"}]
+    arguments = {"a": [{}] * 10}
+    schema = {"a": {"items": {"anyOf": branches}}}
+    assert "send fewer" in refusal(arguments, properties=schema)
+
+
+def test_arguments_too_deep_for_a_schema_are_the_clients_mistake() -> None:
+    step: Any = {"properties": {"child": {"$ref": "#/$defs/step"}}}
+    for _ in range(20):
+        step = {"allOf": [step]}
+    assert "fewer levels" in refusal(deep(60), allOf=[{"$ref": "#/$defs/step"}], **{"$defs": {"step": step}})
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"properties": {"a": {"pattern": "(?=a)b"}}}, "input_schema.properties.a"),
+        ({"properties": {"a": {"items": [{"pattern": r"(a)\1"}]}}}, "input_schema.properties.a.items[0]"),
+        ({"patternProperties": {"^(?!x)": True}}, "input_schema"),
+        ({"$defs": {"a": {"not": {"pattern": "("}}}}, "input_schema.$defs.a.not"),
+    ],
+)
+def test_a_pattern_that_cannot_run_in_linear_time_is_refused_by_its_place(members: Any, place: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        raw(**members)
+    assert str(refused.value).startswith(f"tool: {place}: the pattern")
+    assert "in the function" in str(refused.value)
+
+
+# As the JSON Schema documentation and common schemas have them.
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"^(\([0-9]{3}\))?[0-9]{3}-[0-9]{4}$", "(888)555-1212"),
+        (r"^[^\s@]+@[^\s@]+\.[^\s@]+$", "a@b.example"),
+        (r"^\/api\/v\d+\/[\w\-.]+$", "/api/v1/x-y.z"),
+        (r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$", "2026-01-01T00:00:00Z"),
+        (r"^#(?:[0-9a-fA-F]{3}){1,2}$", "#fff"),
+        (r"^arn:aws[a-z-]*:s3:::[a-z0-9.\-]{3,63}(?:/\S*)?$", "arn:aws:s3:::bucket/key"),
+        (r"^\p{L}+ \u00e9$", "où é"),
+        ("b", "abc"),
+    ],
+)
+def test_common_patterns_are_found_anywhere_in_a_text(pattern: str, text: str) -> None:
+    arguments = raw(properties={"a": {"pattern": pattern}})
+    assert arguments.validate({"a": text})
+    assert "pattern" in refusal({"a": "?" * 10}, properties={"a": {"pattern": pattern}})
+
+
+def test_a_pattern_ends_at_the_end_of_a_text_as_in_javascript() -> None:
+    assert "pattern" in refusal({"a": "x\n"}, properties={"a": {"pattern": "^x$"}})
+
+
+def test_half_of_a_surrogate_pair_matches_no_pattern() -> None:
+    assert "pattern" in refusal({"a": "\ud800"}, properties={"a": {"pattern": "."}})
