@@ -119,7 +119,9 @@ def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_
     assert "catalog_drift" not in dict(deployment.observer.events)
     [(owner, event, custom)] = deployment.forwarded
     deployment._forward(owner, event, Forwarded(custom["mcpDeadlineMs"], "another").custom(), 18)
-    assert dict(deployment.observer.events)["catalog_drift"] == {"tool": "get_weather"}
+    drift = dict(deployment.observer.events)["catalog_drift"]
+    assert drift["tool"] == "get_weather"
+    assert "make catalog" in drift["remedy"]
 
 
 def test_a_dialogue_passes_through_round_by_round() -> None:

@@ -29,6 +29,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.server.forwarded import DRIFT_REMEDY
 from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.claims import Binding, OpenState
@@ -150,7 +151,7 @@ class Call:
         """Say so when the front door lists another definition than this function has: one of them is old."""
         listed = self.invocation.forwarded.definition
         if listed is not None and listed != self.facts.digest(self.feature):
-            self.ports.observer.record("catalog_drift", **self.named)
+            self.ports.observer.record("catalog_drift", **self.named, remedy=DRIFT_REMEDY)
 
     def environment(self) -> Environment:
         """What its run is given from outside."""

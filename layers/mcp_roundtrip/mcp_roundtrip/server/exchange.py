@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.meta import Route
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.forwarded import definition_digest
+from mcp_roundtrip.server.forwarded import DRIFT_REMEDY, definition_digest
 from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
 
@@ -144,7 +144,8 @@ def authorize(
     """
     if item is None:
         if exchange.invocation.forwarded.definition is not None:  # the front door lists it
-            exchange.ports.observer.record("catalog_drift", method=exchange.route.method)
+            method = exchange.route.method
+            exchange.ports.observer.record("catalog_drift", method=method, remedy=DRIFT_REMEDY)
         raise unknown
     needed = item.scopes if scopes is None else scopes
     if not facts.permits(needed, exchange):

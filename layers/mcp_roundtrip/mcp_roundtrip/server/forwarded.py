@@ -17,6 +17,9 @@ _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
 _HIDES: Final = "mcpHideUnauthorized"
 
+DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
+"""What the log says where an owner differs from the front door's catalog."""
+
 FORWARD_S: Final = 26
 """How long a front door waits for an owner at most."""
 
