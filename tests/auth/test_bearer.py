@@ -16,10 +16,29 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth import Authenticator, AuthMode, Caller, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.auth.bearer import LEEWAY_S, MAX_TOKEN, bearer_token, canonical_uri
+from mcp_roundtrip.auth.bearer import (
+    LEEWAY_S,
+    MAX_TOKEN,
+    BearerAuthenticator,
+    bearer_token,
+    canonical_uri,
+)
+from mcp_roundtrip.auth.issuer_keys import REFRESH_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.testing.clock import FakeClock
-from support.issuer import AUDIENCE, ISSUER, ONE, RSA, TWO, Key, authenticator, claims
+from support.issuer import (
+    AUDIENCE,
+    ISSUER,
+    JWKS_URI,
+    ONE,
+    RSA,
+    TWO,
+    Documents,
+    Key,
+    authenticator,
+    claims,
+    jwks,
+)
 
 CLOCK = FakeClock()
 NOW = CLOCK.now
@@ -345,6 +364,22 @@ def test_an_issuer_that_does_not_answer_is_nobodys_bad_token() -> None:
     down = type(good)(good.issuer, good.audience, good.algorithms, Down(), CLOCK)
     with pytest.raises(IssuerUnavailable):
         down.caller({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
+
+
+def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_bad_tokens() -> None:
+    clock = FakeClock()
+    documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
+    keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
+    bearer = BearerAuthenticator(ISSUER, AUDIENCE, frozenset({"ES256"}), keys, clock)
+    good, forged = ({"authorization": f"Bearer {key.sign(claims(NOW))}"} for key in (ONE, TWO))
+    assert bearer.caller(good, {}).principal == ALICE
+    documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")
+    clock.advance(REFRESH_S)
+    for _ in range(20):
+        with pytest.raises(Unauthorized, match="token_unknown_key"):
+            bearer.caller(forged, {})
+        assert bearer.caller(good, {}).principal == ALICE
+    assert [failure.reason for failure in failures] == ["issuer_timeout"]
 
 
 @given(st.text(max_size=60))
