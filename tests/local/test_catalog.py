@@ -82,8 +82,9 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
     broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
     functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
     assert main(["--functions", str(functions)]) == 2
-    assert f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': JSON has no form for Server" in (
-        capsys.readouterr().err
+    assert (
+        f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': Server cannot be written as JSON"
+        in (capsys.readouterr().err)
     )
 
 

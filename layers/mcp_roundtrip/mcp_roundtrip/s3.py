@@ -88,10 +88,10 @@ class Bucket:
         """
         if not _is_name(name):
             raise UsageError(
-                f"{name!r:.300} is no name of a file; use 1 to 255 characters without control characters"
+                f"{name!r:.300} is not a file name; use 1 to 255 characters without control characters"
             )
         if not isinstance(mime_type, str) or not _MIME_TYPE.fullmatch(mime_type):
-            raise UsageError(f"{name}: {mime_type!r:.100} is no MIME type; use one such as 'text/csv'")
+            raise UsageError(f"{name}: {mime_type!r:.100} is not a MIME type; use one such as 'text/csv'")
         size = _size_of(data, name)
         if size > MAX_BYTES:
             raise UsageError(
@@ -124,7 +124,7 @@ class Bucket:
         """
         if type(ttl_ms) is not int or not 1_000 <= ttl_ms <= MAX_TTL_MS:
             raise UsageError(
-                f"ttl_ms={ttl_ms!r:.100} is no lifetime of a link; use 1000 to {MAX_TTL_MS} milliseconds"
+                f"ttl_ms={ttl_ms!r:.100} is not a lifetime of a link; use 1000 to {MAX_TTL_MS} milliseconds"
             )
         until = datetime.fromtimestamp(self._clock() + ttl_ms // 1000, UTC)
         available = f"Available until {until:%Y-%m-%dT%H:%M:%SZ}."

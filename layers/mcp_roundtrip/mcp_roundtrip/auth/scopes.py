@@ -22,7 +22,7 @@ def scope_tokens(given: Iterable[str]) -> tuple[str, ...]:
     scopes = () if isinstance(given, str) else tuple(dict.fromkeys(given))
     if isinstance(given, str) or not all(isinstance(s, str) and _SCOPE_TOKEN.fullmatch(s) for s in scopes):
         raise DefinitionError(
-            f"scopes={given!r:.200} are no scopes; use a list of str such as ['orders.read'], without "
+            f"scopes={given!r:.200} are not scopes; use a list of str such as ['orders.read'], without "
             "spaces, quotes and backslashes"
         )
     if OFFLINE_ACCESS in scopes:

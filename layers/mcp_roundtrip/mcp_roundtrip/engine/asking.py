@@ -93,7 +93,7 @@ def _replayed(run: Run, key: str, question: Question[Any], siblings: Collection[
         _take_back(run, key, siblings, "default")
         return None
     if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
-        raise run.drift(key, f"was recorded as {entry.kind.name.lower()} and is a question now")
+        raise run.drift(key, f"is recorded as {entry.kind.name.lower()}, and the code uses it as question")
     changed = entry.fingerprint.changes(question.fingerprint())
     if changed:
         _take_back(run, key, siblings, changed)

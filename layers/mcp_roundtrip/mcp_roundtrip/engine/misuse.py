@@ -86,7 +86,7 @@ def task_in_branch(prefix: str) -> UsageError:
 
 def task_lifetime(ttl_ms: Any) -> UsageError:
     return UsageError(
-        f"run_as_task: ttl_ms={ttl_ms!r:.100} is no lifetime; pass whole milliseconds, at least 1"
+        f"run_as_task: ttl_ms={ttl_ms!r:.100} is not a lifetime; pass whole milliseconds, at least 1"
     )
 
 
@@ -102,7 +102,7 @@ def sleep_outside_task(key: str) -> UsageError:
 
 def sleep_duration(key: str, duration_ms: Any, most: int) -> UsageError:
     return UsageError(
-        f"sleep {key!r}: {duration_ms!r:.100} is no duration; pass milliseconds from 0 to {most}"
+        f"sleep {key!r}: {duration_ms!r:.100} is not a duration; pass milliseconds from 0 to {most}"
     )
 
 
@@ -132,13 +132,17 @@ def requests_off(key: str) -> UsageError:
 
 def request_name(key: str, name: Any) -> DefinitionError:
     return DefinitionError(
-        f"namespaced request {key!r}: {name!r:.200} is no name in a domain of yours; write one such as "
+        f"namespaced request {key!r}: {name!r:.200} is not a name in a domain of yours; write one such as "
         "'com.example/approval'"
     )
 
 
 def message_type(key: str, message: Any) -> DefinitionError:
     return DefinitionError(f"question {key!r}: the message is {_type(message)}; pass a str")
+
+
+def form(key: str, error: DefinitionError) -> DefinitionError:
+    return DefinitionError(f"question {key!r}: {error}")
 
 
 def default_type(key: str, default: Any, model: Any) -> DefinitionError:
@@ -150,7 +154,7 @@ def default_type(key: str, default: Any, model: Any) -> DefinitionError:
 
 def url(key: str, given: Any) -> DefinitionError:
     return DefinitionError(
-        f"question {key!r}: {given!r:.200} is no absolute URL; write one such as 'https://example.com/pay'"
+        f"question {key!r}: {given!r:.200} is not an absolute URL; write one such as 'https://example.com/pay'"
     )
 
 
@@ -179,7 +183,7 @@ def poll_interval(key: str, interval_ms: Any, least: int) -> DefinitionError:
 
 
 def level(given: Any, levels: tuple[str, ...]) -> UsageError:
-    return UsageError(f"log: {given!r:.100} is no level; use one of {', '.join(levels)}")
+    return UsageError(f"log: {given!r:.100} is not a log level; use one of {', '.join(levels)}")
 
 
 def log_data(data: Any) -> UsageError:
@@ -187,4 +191,4 @@ def log_data(data: Any) -> UsageError:
 
 
 def progress_number(value: Any) -> UsageError:
-    return UsageError(f"progress: {value!r:.100} is no finite number; pass an int or a float")
+    return UsageError(f"progress: {value!r:.100} is not a finite number; pass an int or a float")

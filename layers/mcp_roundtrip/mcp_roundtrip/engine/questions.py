@@ -14,6 +14,7 @@ from typing_extensions import is_typeddict  # typing's does not know the one tha
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.errors import (
+    DefinitionError,
     ElicitationCancelled,
     ElicitationDeclined,
     InvalidAnswer,
@@ -134,21 +135,27 @@ class Elicit(_Elicitation[T]):
         if self.default is not UNSET and not _may_stand_for(self.default, self.model):
             raise _misuse().default_type(self.key, self.default, self.model)
 
+    def _form(self) -> Form:
+        try:
+            return Form.of(self.model)
+        except DefinitionError as error:
+            raise _misuse().form(self.key, error) from None
+
     def is_user_only(self) -> bool:
-        return Form.of(self.model).is_confirmation if self.user_only is None else self.user_only
+        return self._form().is_confirmation if self.user_only is None else self.user_only
 
     def params(self) -> dict[str, Any]:
         return {
             "mode": "form",
             "message": self.message,
-            "requestedSchema": Form.of(self.model).requested_schema,
+            "requestedSchema": self._form().requested_schema,
         }
 
     def needs(self) -> Sequence[Path]:
         return (capabilities.ELICITATION_FORM,)
 
     def read(self, raw: Any) -> T:
-        value: T = Form.of(self.model).parse(self._accepted(raw))
+        value: T = self._form().parse(self._accepted(raw))
         return value
 
 

@@ -205,7 +205,7 @@ class Run:
         entry = self._entries.get(key)
         if entry is not None and entry.kind is not kind:
             was, now = entry.kind.name.lower(), kind.name.lower()
-            raise self.drift(key, f"was recorded as {was} and is a {now} now")
+            raise self.drift(key, f"is recorded as {was}, and the code uses it as {now}")
         return entry
 
     def record(self, entry: Entry) -> Entry:

@@ -72,7 +72,7 @@ class UriTemplate:
         if template.match("".join(map(_expanded, pieces))) is None:
             raise _refused(
                 text,
-                "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) has this form: leave out '.' and '..' "
+                "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) has this form; remove '.' and '..' "
                 "segments and, with http and https, a default port, and write '/' for an empty path",
             )
         return template
@@ -169,7 +169,7 @@ def _check_name(text: str, name: str) -> None:
     if colon and _NAME.fullmatch(plain):
         raise _refused(text, f"{name!r} keeps only the beginning of a value; write {plain!r}")
     if not _NAME.fullmatch(name):
-        raise _refused(text, f"{name!r} is no name of a variable; use letters, digits and '_'")
+        raise _refused(text, f"{name!r} is not a variable name; use letters, digits and '_'")
 
 
 def _expressions(pieces: Sequence[_Piece]) -> Iterator[_Expression]:

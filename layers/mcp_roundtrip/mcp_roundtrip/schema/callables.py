@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,10 @@ _POSITIONAL: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
+
+
+_MODULES = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
+"""What stands before the names of types in the text of an annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,8 @@ class Signature:
                 contexts[parameter.name] = context
             elif found := _mentioned(annotation, context_types):
                 raise DefinitionError(
-                    f"{name}: parameter {parameter.name!r} is annotated with {shown(annotation)}; the server "
-                    f"always passes a context, so write `{parameter.name}: {found.__name__}`"
+                    f"{name}: parameter {parameter.name!r} is annotated with {shown(annotation)}, and the "
+                    f"server always passes a context; write `{parameter.name}: {found.__name__}`"
                 )
             else:
                 parameters.append(parameter.replace(annotation=annotation))
@@ -195,7 +200,11 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def shown(annotation: Any) -> str:
     """An annotation as an author writes it, more or less."""
-    return annotation.__name__ if inspect.isclass(annotation) else str(annotation).replace("typing.", "")
+    if get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    if inspect.isclass(annotation):
+        return annotation.__name__
+    return _MODULES.sub("", str(annotation))
 
 
 def _context(annotation: Any, context_types: tuple[type, ...]) -> type | None:

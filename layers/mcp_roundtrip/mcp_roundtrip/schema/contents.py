@@ -54,7 +54,7 @@ def contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dic
     if any(isinstance(each, ResourceContents) for each in several):
         if not all(isinstance(each, ResourceContents) for each in several):
             raise UsageError(
-                f"{name} returned a list of ResourceContents and other items; return ResourceContents alone"
+                f"{name} returned a list of ResourceContents and other items; return only ResourceContents"
             )
         return [each.to_wire(uri, mime_type) for each in several]
     return [_one(name, value, mime_type).to_wire(uri, mime_type)]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.schema.callables import shown
 from mcp_roundtrip.schema.exact import ExactReader, Refused
 
 VALUE = "value"
@@ -65,7 +66,10 @@ def _build(model: Any) -> Form:
     from mcp_roundtrip.schema.restricted import requested_schema  # only a run that asks pays for it
 
     single = not _has_fields(model)
-    name = getattr(model, "__name__", str(model))
+    name = getattr(model, "__name__", None) or shown(model)
+    if isinstance(model, BaseModel) or (is_dataclass(model) and not isclass(model)):
+        kind = type(model).__name__
+        raise DefinitionError(f"the model is an instance of {kind}; pass the class {kind}")
     try:
         types: TypeAdapter[Any] = TypeAdapter(_record(model) if single else model)
         schema, nullable = requested_schema(types)

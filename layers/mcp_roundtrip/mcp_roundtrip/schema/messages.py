@@ -22,9 +22,8 @@ class PromptMessage:
     def __post_init__(self) -> None:
         if self.role not in get_args(Role) or not isinstance(self.content, (str, *BLOCKS)):
             raise UsageError(
-                f"PromptMessage: {self.role!r:.100} with {type(self.content).__name__} is no message; pass a "
-                "str "
-                'or one content block, and role="user" or role="assistant"'
+                f"PromptMessage: {self.role!r:.100} with {type(self.content).__name__} is not a message; "
+                'pass a str or one content block, and role="user" or role="assistant"'
             )
 
     def to_wire(self) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def messages(name: str, value: Any) -> list[dict[str, Any]]:
     ]
     if not items or len(told) != len(items):
         raise UsageError(
-            f"{name} returned {type(value).__name__}, which is no message; return a str, a content block, a "
-            "PromptMessage or a list of them"
+            f"{name} returned {type(value).__name__}, which is not a message; return a str, a content block, "
+            "a PromptMessage or a list of them"
         )
     return [message.to_wire() for message in told]

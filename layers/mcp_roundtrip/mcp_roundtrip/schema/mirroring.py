@@ -201,7 +201,7 @@ def _check_annotation(path: Path, annotation: Any) -> None:
 def _check_name(name: Any) -> None:
     if not (isinstance(name, str) and _TOKEN.fullmatch(name)):
         raise DefinitionError(
-            f"{KEYWORD} {name!r:.200} is no name of a header; use letters, digits and !#$%&'*+-.^_`|~"
+            f"{KEYWORD} {name!r:.200} is not a header name; use letters, digits and !#$%&'*+-.^_`|~"
         )
 
 

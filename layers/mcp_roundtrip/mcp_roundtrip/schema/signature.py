@@ -111,10 +111,8 @@ class Arguments(Described):
         from mcp_roundtrip.schema.unusable import first_unusable, reason  # for the author of a mistake
 
         found = first_unusable({each.name: self._field(each) for each in self.signature.parameters})
-        if found is None:
-            return DefinitionError(f"{self.signature.name}: {reason(self.signature.name, error)}")
-        name, why = found
-        return DefinitionError(f"{self.signature.name}: parameter {name!r}: {why}")
+        where, why = ("", reason(self.signature.name, error)) if found is None else found
+        return DefinitionError(f"{self.signature.name}: {where}{why}")
 
     def _field(self, parameter: Parameter) -> Any:
         metadata: list[Any] = []

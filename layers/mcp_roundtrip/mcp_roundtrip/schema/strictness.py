@@ -135,7 +135,7 @@ def _is_exact_literal(expected: Sequence[Any], path: Path) -> bool:
     if unreadable:
         meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
         raise DefinitionError(
-            f"{_named(path)}: no JSON is {unreadable[0]!r}; write {meant}, or Literal of its value"
+            f"{_named(path)}: JSON has no {unreadable[0]!r}; write {meant}, or Literal of its value"
         )
     return all(isinstance(each, (str, type(None))) for each in expected)
 

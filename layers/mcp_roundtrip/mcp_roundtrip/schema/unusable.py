@@ -21,13 +21,13 @@ _UNKNOWN: Final = re.compile(r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other
 
 
 def first_unusable(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first of these that pydantic cannot use or describe by itself, by its name, and the reason."""
+    """The first parameter that pydantic cannot use or describe by itself, and the reason."""
     for name, annotation in annotations.items():
         inner = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
         try:
             json_schema(bounded(TypeAdapter(inner)))
         except Exception as error:  # an annotation of the author's may raise anything
-            return name, reason(inner, error)
+            return f"parameter {name!r}: ", reason(inner, error)
     return None
 
 
@@ -42,7 +42,7 @@ def reason(annotation: Any, error: Exception) -> str:
         name = (found["name"] or found["other"]).rpartition(".")[2]
         if name.endswith("Context"):
             return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
-        return f"JSON has no form for {name}; {INSTEAD}"
+        return f"{name} cannot be written as JSON; {INSTEAD}"
     if isinstance(error, PydanticUndefinedAnnotation):
         return f"the type {error.name!r} is not defined; define it at module level, before its use"
     if code == "class-not-fully-defined":

@@ -102,9 +102,11 @@ def _dump_untyped(value: Any) -> Any:
         if "\\ufffd" in compact(data):  # pydantic writes it for half of a surrogate pair in a name
             text_of(data, lambda: adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
+        from mcp_roundtrip.schema.places import place  # for the author of a mistake
+
         raise UsageError(
-            f"returned {type(value).__name__}, which JSON cannot hold; return text, numbers, lists or dicts, "
-            "or annotate the function's return type"
+            f"returned a value that JSON cannot hold{place(value, 'result')}; return text, numbers, lists or "
+            "dicts, or annotate the function's return type"
         ) from None
     return data
 

@@ -32,13 +32,16 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
     return given
 
 
-def scopes_of(given: Sequence[str]) -> tuple[str, ...]:
+def scopes_of(name: str, given: Sequence[str]) -> tuple[str, ...]:
     """The scopes of a feature. Raises DefinitionError."""
     if not given:
         return ()
     from mcp_roundtrip.auth.scopes import scope_tokens  # servers without scopes do without it
 
-    return scope_tokens(given)
+    try:
+        return scope_tokens(given)
+    except DefinitionError as error:
+        raise DefinitionError(f"{name}: {error}") from None
 
 
 def required(name: str, given: Sequence[str]) -> tuple[Path, ...]:
@@ -48,11 +51,11 @@ def required(name: str, given: Sequence[str]) -> tuple[Path, ...]:
     return tuple(known_path(name, capability) for capability in given)
 
 
-def known_questions(choice: LegacyQuestions) -> LegacyQuestions:
-    """The setting `legacy_questions`. Raises DefinitionError."""
+def known_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:
+    """The setting `legacy_questions` of a server or a tool. Raises DefinitionError."""
     if choice not in get_args(LegacyQuestions):
         raise DefinitionError(
-            f'legacy_questions={choice!r} does not exist; use "error", "default" or "model"'
+            f'{where}: legacy_questions={choice!r} does not exist; use "error", "default" or "model"'
         )
     return choice
 

@@ -277,8 +277,8 @@ def _hides(chosen: bool | None, catalog: Catalog) -> bool:
     """Whether the front door hides features. Raises DefinitionError where its owners do otherwise."""
     if chosen is not None and chosen is not catalog.hides and catalog.has_scopes:
         raise DefinitionError(
-            f"FrontDoor(hide_unauthorized={chosen}), and by the catalog the owners' servers do otherwise: "
-            f"callers can ask them at their own paths. Write Server(..., hide_unauthorized={chosen}) for "
-            "each owner with scopes and run `make catalog`, or leave it out of the front door"
+            f"FrontDoor(hide_unauthorized={chosen}), and by the catalog the owners' servers do otherwise, "
+            f"whom callers can ask at their own paths; write Server(..., hide_unauthorized={chosen}) for "
+            "each owner with scopes and run `make catalog`, or remove it from the front door"
         )
     return catalog.hides if chosen is None else chosen

@@ -37,7 +37,7 @@ class Registry:
     """
 
     def __init__(self, legacy_questions: LegacyQuestions = "error") -> None:
-        self.legacy_questions = known_questions(legacy_questions)
+        self.legacy_questions = known_questions("Server", legacy_questions)
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -105,7 +105,7 @@ class Registry:
         """
         if isinstance(function, str):
             if name is not None:
-                raise DefinitionError(f"tool {function!r} is named twice; leave out name={name!r}")
+                raise DefinitionError(f"tool {function!r} is named twice; remove name={name!r}")
             function, name = None, function
         texts = {"title": title, "description": description}
         extra = declared_members("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
@@ -114,7 +114,11 @@ class Registry:
             own_name = name_of_feature("@server.tool", name, function)
             check_name("tool", own_name, self.tools)
             parameters = arguments_of(function, input_schema)
-            choice = self.legacy_questions if legacy_questions is None else known_questions(legacy_questions)
+            choice = (
+                self.legacy_questions
+                if legacy_questions is None
+                else known_questions(own_name, legacy_questions)
+            )
             if choice == "model":
                 from mcp_roundtrip.server.input_responses import refuse_own  # few tools choose it
 
@@ -128,7 +132,7 @@ class Registry:
                 known_task_support(own_name, task),
                 extra,
                 choice,
-                scopes_of(scopes),
+                scopes_of(own_name, scopes),
             )
             return function
 
@@ -184,7 +188,7 @@ class Registry:
                 texts_of(function),
                 required(own_name, requires),
                 extra,
-                scopes_of(scopes),
+                scopes_of(own_name, scopes),
             )
             return function
 
@@ -235,7 +239,7 @@ class Registry:
                 ttl_ms,
                 cache_scope,
                 extra,
-                scopes=scopes_of(scopes),
+                scopes=scopes_of(uri, scopes),
             )
             registered = self._spellings.setdefault(reference_key(uri), uri)
             if registered in self.resources:

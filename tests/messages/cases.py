@@ -1,0 +1,47 @@
+"""Mistakes that an author can make, and exactly what the error says: the tables are beside this module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, McpRoundtripError
+from support.async_passes import AsyncPasses
+from support.passes import Passes, error
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A mistake, as a function that makes it."""
+
+    name: str
+    make: Callable[[], object]
+    kind: type[McpRoundtripError]
+    message: str
+
+
+CASES: list[Case] = []
+
+Mistake = Callable[[], object]
+
+
+def says(message: str, kind: type[McpRoundtripError] = DefinitionError) -> Callable[[Mistake], Mistake]:
+    """Put a mistake into the table: it raises a `kind` with exactly this message."""
+
+    def add(make: Mistake) -> Mistake:
+        name = f"{make.__module__.rpartition('.')[2]}: {make.__name__.replace('_', ' ')}"
+        CASES.append(Case(name, make, kind, message))
+        return make
+
+    return add
+
+
+def run(body: Callable[[Context], Any], answers: Mapping[str, Any] | None = None, **given: Any) -> None:
+    """Run a tool's body, and raise what it fails with."""
+    raise error(Passes(body, **given)(**(answers or {})))
+
+
+def run_async(body: Callable[[AsyncContext], Any], **given: Any) -> None:
+    """The same of an async tool's."""
+    raise error(AsyncPasses(body, **given)())

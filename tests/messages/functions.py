@@ -1,0 +1,576 @@
+"""What cannot be registered, and parameters that cannot be arguments."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from unittest.mock import patch
+
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
+
+from mcp_roundtrip import AsyncContext, Context, Server, Text
+from mcp_roundtrip.schema.mirroring import McpHeader
+from messages.cases import says
+
+if TYPE_CHECKING:
+    from collections import OrderedDict
+
+
+class Connection:
+    """No type that JSON has a form for."""
+
+
+class Color(Enum):
+    RED = (1, 2)
+
+
+class Undefined(BaseModel):
+    other: "Elsewhere"  # type: ignore[name-defined]  # noqa: F821, UP037 - the mistake
+
+
+class ForeignContext:
+    """What another library calls a context."""
+
+
+class Service:
+    def find(self, query: str) -> str:
+        return query
+
+    @classmethod
+    def search(cls, query: str) -> str:
+        return query
+
+
+def tool(function: Callable[..., Any], **given: Any) -> None:
+    server = Server("x")
+    server.tool(**given)(function)
+    server.check_definitions()
+
+
+def annotated(annotation: Any) -> Callable[..., Any]:
+    def find(query: Any) -> str:
+        return ""
+
+    find.__annotations__["query"] = annotation
+    return find
+
+
+def returning(annotation: Any) -> Callable[..., Any]:
+    def find() -> Any: ...
+
+    find.__annotations__["return"] = annotation
+    return find
+
+
+def with_context(annotation: Any) -> Callable[..., Any]:
+    def find(ctx: Any) -> str:
+        return ""
+
+    find.__annotations__["ctx"] = annotation
+    return find
+
+
+@says("@server.tool: 42 is not a function; write @server.tool above a `def`")
+def no_function() -> None:
+    tool(42)  # type: ignore[arg-type]
+
+
+@says(
+    "@server.tool: Connection is a class; register a function, or an instance whose class defines "
+    "__call__, as in `@server.tool(Connection())`"
+)
+def a_class() -> None:
+    tool(Connection)
+
+
+@says(
+    "@server.tool: len is built in without annotations; write a `def` with annotated parameters that "
+    "calls len"
+)
+def a_builtin() -> None:
+    tool(len)
+
+
+@says(
+    "@server.tool: search is a classmethod object; register the bound method below the class, as in "
+    "`@server.tool(Service.search)`"
+)
+def a_classmethod_object() -> None:
+    tool(vars(Service)["search"])
+
+
+@says(
+    "find: parameter 'self' has no annotation; register the method of an instance, such as "
+    "`server.tool(service.find)`"
+)
+def a_method_without_its_instance() -> None:
+    tool(Service.find)
+
+
+@says("@server.tool: a lambda has no name; pass name=, or write a `def`")
+def a_lambda_without_a_name() -> None:
+    tool(lambda: "")
+
+
+@says("max: Python does not know its parameters; write a function with annotated parameters that calls max")
+def a_function_without_a_signature() -> None:
+    tool(functools.partial(max), name="max")
+
+
+@says("tool 'one' is named twice; remove name='two'")
+def two_names() -> None:
+    Server("x").tool("one", name="two")
+
+
+@says("tool name 'find orders' is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - .")
+def a_name_of_other_characters() -> None:
+    tool(annotated(str), name="find orders")
+
+
+@says("tool 'find' is registered twice; give one of them another name=")
+def a_name_twice() -> None:
+    server = Server("x")
+    server.tool(annotated(str))
+    server.tool(annotated(str))
+
+
+@says("find: parameter 'query' has no annotation; write its type, such as `query: str`")
+def a_parameter_without_annotation() -> None:
+    def find(query): ...  # type: ignore[no-untyped-def]
+
+    tool(find)
+
+
+@says("find: parameter 'ctx' has no annotation; write `ctx: Context`")
+def a_context_without_annotation() -> None:
+    def find(ctx, query: str): ...  # type: ignore[no-untyped-def]
+
+    tool(find)
+
+
+@says("find: parameter 'ctx' has no annotation; write `ctx: AsyncContext`")
+def a_context_without_annotation_in_an_async_tool() -> None:
+    async def find(ctx, query: str): ...  # type: ignore[no-untyped-def]
+
+    tool(find)
+
+
+@says(
+    "find: parameter 'ctx' is annotated with Context | None, and the server always passes a context; "
+    "write `ctx: Context`"
+)
+def a_context_or_none() -> None:
+    tool(with_context(Context | None))
+
+
+@says("find: parameters 'ctx' and 'other' are both annotated as the context; keep one of them")
+def two_contexts() -> None:
+    def find(ctx: Context, other: Context) -> None: ...
+
+    tool(find)
+
+
+@says("find is an async function and takes an AsyncContext; write `ctx: AsyncContext`")
+def a_context_in_an_async_tool() -> None:
+    async def find(ctx: Context) -> None: ...
+
+    tool(find)
+
+
+@says("find is not async and takes a Context; write `ctx: Context`, or `async def`")
+def an_async_context_in_a_tool_that_is_not_async() -> None:
+    def find(ctx: AsyncContext) -> None: ...
+
+    tool(find)
+
+
+@says(
+    "find: parameter 'ctx': ForeignContext is not this package's; import Context or AsyncContext "
+    "from mcp_roundtrip"
+)
+def the_context_of_another_library() -> None:
+    tool(with_context(ForeignContext))
+
+
+@says("find: parameter 'query' is positional-only; remove the `/` from the signature")
+def a_positional_parameter() -> None:
+    def find(query: str, /) -> None: ...
+
+    tool(find)
+
+
+@says("find: parameter 'queries' collects positional arguments; write one parameter that is a list")
+def any_number_of_arguments() -> None:
+    def find(*queries: str) -> None: ...
+
+    tool(find)
+
+
+@says("find: parameter 'filters' collects keyword arguments; write one parameter for each argument")
+def any_keyword_arguments() -> None:
+    def find(**filters: str) -> None: ...
+
+    tool(find)
+
+
+@says(
+    "find: the annotation 'OrderedDict' does not exist at run time; define it at module level and "
+    "import it outside `if TYPE_CHECKING:`"
+)
+def an_annotation_for_type_checkers_only() -> None:
+    def find(orders: OrderedDict[str, int]) -> None: ...
+
+    tool(find)
+
+
+@says(
+    "find: the annotations cannot be evaluated (ZeroDivisionError: division by zero); write each as "
+    "a type, such as `str` or `list[int]`"
+)
+def an_annotation_that_cannot_be_evaluated() -> None:
+    tool(annotated("1 / 0"))
+
+
+@says(
+    "find: parameter 'query': Connection cannot be written as JSON; use a type such as str, int, "
+    "bool, datetime, list[str], a dataclass or a pydantic model"
+)
+def a_type_without_a_form_in_json() -> None:
+    tool(annotated(list[Connection]))
+
+
+@says(
+    "find: parameter 'query': JSON Schema cannot describe Callable[[int], int]; use a type such as "
+    "str, int, bool, datetime, list[str], a dataclass or a pydantic model"
+)
+def a_type_that_json_schema_cannot_describe() -> None:
+    tool(annotated(Callable[[int], int]))
+
+
+@says(
+    "find: parameter 'query': Undefined refers to a type that is not defined; define that type at "
+    "module level"
+)
+def a_model_with_a_type_that_is_not_defined() -> None:
+    tool(annotated(Undefined))
+
+
+@says(
+    "find: parameter 'query': the pattern of str is not one that can be matched in linear time; "
+    "write it without look-around and back-references, and check the rest in the function"
+)
+def a_pattern_that_is_none() -> None:
+    tool(annotated(Annotated[str, Field(pattern="(")]))
+
+
+@says(
+    "find: the return type: Connection cannot be written as JSON; use a type such as str, int, bool, "
+    "datetime, list[str], a dataclass or a pydantic model"
+)
+def a_return_type_without_a_form_in_json() -> None:
+    tool(returning(Connection))
+
+
+@says(
+    "find: the return type: Undefined refers to a type that is not defined; define that type at module level"
+)
+def a_return_type_that_is_not_defined() -> None:
+    tool(returning(Undefined))
+
+
+@says(
+    "find: the return type Text | int mixes content blocks with structured values; return either "
+    "blocks, str and None, or a model"
+)
+def a_return_type_of_blocks_and_data() -> None:
+    tool(returning(Text | int))
+
+
+@says(
+    "find: parameter 'query': Connection cannot be written as JSON; use a type such as str, int, "
+    "bool, datetime, list[str], a dataclass or a pydantic model\n"
+    "find: the return type: Connection cannot be written as JSON; use a type such as str, int, bool, "
+    "datetime, list[str], a dataclass or a pydantic model"
+)
+def two_mistakes() -> None:
+    server = Server("x")
+    server.tool(name="one")(annotated(Connection))
+    server.tool(name="two")(returning(Connection))
+    server.check_definitions()
+
+
+@says(
+    "find: clients have no capability 'elicitation.ur'; did you mean 'elicitation.url'? There are "
+    "elicitation, elicitation.form, elicitation.url, sampling, sampling.context, sampling.tools, "
+    "roots, extensions.<name> and experimental.<name>"
+)
+def a_capability_that_is_none() -> None:
+    tool(annotated(str), requires=["elicitation.ur"])
+
+
+@says("find: requires is a list; write requires=['sampling']")
+def capabilities_that_are_no_list() -> None:
+    tool(annotated(str), requires="sampling")
+
+
+@says(
+    "find: scopes='orders.read orders.write' are not scopes; use a list of str such as "
+    "['orders.read'], without spaces, quotes and backslashes"
+)
+def scopes_that_are_no_list() -> None:
+    tool(annotated(str), scopes="orders.read orders.write")
+
+
+@says("find: scopes: 'offline_access' is for clients that want refresh tokens; remove it")
+def a_scope_for_clients() -> None:
+    tool(annotated(str), scopes=["offline_access"])
+
+
+@says('find: task=\'always\' does not exist; use "optional" or "required"')
+def task_support_that_does_not_exist() -> None:
+    tool(annotated(str), task="always")
+
+
+@says('find: legacy_questions=\'ask\' does not exist; use "error", "default" or "model"')
+def legacy_questions_that_do_not_exist() -> None:
+    tool(annotated(str), legacy_questions="ask")
+
+
+@says("find: legacy_questions=\"model\" adds an argument 'input_responses'; give the parameter another name")
+def an_argument_that_the_model_needs() -> None:
+    def find(input_responses: str) -> None: ...
+
+    tool(find, legacy_questions="model")
+
+
+@says("tool find: title must be str")
+def a_title_that_is_no_text() -> None:
+    tool(annotated(str), name="find", title=1)
+
+
+@says("tool find: title must be text without half of a surrogate pair")
+def a_title_that_is_no_unicode() -> None:
+    tool(annotated(str), name="find", title="\udc80")
+
+
+@says("tool find: icons must be a list of mappings, each with src")
+def icons_without_src() -> None:
+    tool(annotated(str), name="find", icons=[{"url": "https://example.com/icon.png"}])
+
+
+@says("tool find: annotations must be a mapping")
+def annotations_that_are_no_mapping() -> None:
+    tool(annotated(str), name="find", annotations=["readOnlyHint"])
+
+
+@says("tool find: meta must be JSON, at meta.since[0]: object")
+def meta_that_is_no_json() -> None:
+    tool(annotated(str), name="find", meta={"since": [object()]})
+
+
+@says(
+    "find: parameter 'query': the pattern 'a+' runs on Python's re, which can take exponential time "
+    'for a client\'s text; write Field(pattern="...") without re.compile and without '
+    'regex_engine="python-re", and check what needs look-around or back-references in the function'
+)
+def a_pattern_of_python() -> None:
+    tool(annotated(Annotated[str, Field(pattern=re.compile("a+"))]))
+
+
+@says("find: parameter 'query': re.Pattern would run what a client sends as a pattern; take a str instead")
+def a_pattern_as_an_argument() -> None:
+    tool(annotated(re.Pattern[str]))
+
+
+class Left(BaseModel):
+    inner: Left | Right
+
+
+class Right(BaseModel):
+    inner: Left | Right
+
+
+@says(
+    "find: parameter 'query': Left: several members of a union in it are JSON objects that may hold "
+    "Left again, and checking them takes exponential time; give each a Literal field, and name that "
+    "field in Field(discriminator=...)"
+)
+def a_union_that_takes_exponential_time() -> None:
+    tool(annotated(Left))
+
+
+@says(
+    "find: member 'query': JSON has no <Color.RED: (1, 2)>; write the enumeration itself, or Literal "
+    "of its value"
+)
+def a_literal_that_json_does_not_have() -> None:
+    tool(annotated(Literal[Color.RED]))
+
+
+@says("find: member 'query': an alias is a name here, not a path; write Field(alias=...)")
+def an_alias_that_is_a_path() -> None:
+    tool(annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))]))
+
+
+# -- headers --------------------------------------------------------------------------------------------
+
+
+@says("x-mcp-header 'My Region' is not a header name; use letters, digits and !#$%&'*+-.^_`|~")
+def a_header_with_a_space() -> None:
+    McpHeader("My Region")
+
+
+@says(
+    "find: parameter 'query' has x-mcp-header and is not a string, an integer or a boolean; use str, "
+    "int or bool, and a default of that type instead of None"
+)
+def a_header_for_a_number() -> None:
+    tool(annotated(Annotated[float, McpHeader("Amount")]))
+
+
+@says(
+    "find: parameter 'query': Connection cannot be written as JSON; use a type such as str, int, "
+    "bool, datetime, list[str], a dataclass or a pydantic model"
+)
+def a_header_for_a_type_without_a_form_in_json() -> None:
+    tool(annotated(Annotated[Connection, McpHeader("Amount")]))
+
+
+@says(
+    "find: parameter 'query' has several McpHeaders, or one in an alias, a model or "
+    "json_schema_extra; write one around the whole type, as in `Annotated[str, McpHeader('Region')]`"
+)
+def a_header_inside_a_type() -> None:
+    tool(annotated(list[Annotated[str, McpHeader("Region")]]))
+
+
+@says(
+    "find: parameters 'a' and 'b' have the same x-mcp-header 'region', case aside; give one of them "
+    "another name"
+)
+def one_header_for_two_parameters() -> None:
+    def find(a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("region")]) -> None: ...
+
+    tool(find)
+
+
+@says("find: parameter 'query' has several aliases; write one, as in `Field(validation_alias='name')`")
+def two_aliases_for_a_header() -> None:
+    several = Field(validation_alias=AliasChoices("a", "b"))
+    tool(annotated(Annotated[str, McpHeader("Region"), several]))
+
+
+class Declares(str):
+    """Declares a header in a way that no annotation shows."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return handler(str)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return {**handler(schema), "x-mcp-header": "Region"}
+
+
+@says("find: the schema of a type declares x-mcp-header; write McpHeader on a parameter of the tool instead")
+def a_header_that_only_the_schema_has() -> None:
+    tool(annotated(Declares))
+
+
+@says(
+    "find: x-mcp-header stands where clients must not look for it: behind items, a composition, a "
+    "condition or a $ref, as the fields of a model do; put it on a parameter of the tool itself"
+)
+def a_header_that_only_the_schema_of_an_item_has() -> None:
+    tool(annotated(list[Declares]))
+
+
+# -- schemas of the author's own ------------------------------------------------------------------------
+
+
+def raw(schema: dict[str, Any], **arguments: Any) -> None:
+    server = Server("x")
+
+    @server.tool(input_schema=schema)
+    def find(arguments: dict[str, Any]) -> None: ...
+
+    server.tools["find"].parameters.validate(arguments)
+
+
+@says(
+    "find: with input_schema= the function takes one parameter besides the context, not 2; write "
+    "`arguments: dict[str, Any]` in their place"
+)
+def a_schema_for_two_parameters() -> None:
+    def find(query: str, limit: int) -> None: ...
+
+    tool(find, input_schema={"type": "object"})
+
+
+@says('find: input_schema is not that of an object; write "type": "object" at its root')
+def a_schema_of_no_object() -> None:
+    raw({"type": "string"})
+
+
+@says(
+    "find: $schema 'https://example.com/schema' of input_schema is not supported; use one of "
+    "https://json-schema.org/draft/2020-12/schema, https://json-schema.org/draft/2019-09/schema, "
+    "http://json-schema.org/draft-07/schema, http://json-schema.org/draft-06/schema, "
+    "http://json-schema.org/draft-04/schema"
+)
+def a_schema_in_another_dialect() -> None:
+    raw({"type": "object", "$schema": "https://example.com/schema"})
+
+
+@says("find: $ref 'https://example.com/a.json' of input_schema leaves the document; write '#/$defs/...'")
+def a_schema_that_leaves_the_document() -> None:
+    raw({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}})
+
+
+@says("find: input_schema has no '/$defs/absent', to which a $ref points; define it under $defs")
+def a_schema_with_a_reference_to_nowhere() -> None:
+    raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}}, a=1)
+
+
+@says("find: a $ref of input_schema leads back to itself; remove that $ref")
+def a_schema_with_an_endless_reference() -> None:
+    raw({"type": "object", "$ref": "#"})
+
+
+@says(
+    "find: input_schema.properties.a: the pattern '^(?=a)' is not one that can be matched in linear "
+    "time; write it without look-around and back-references, and check the rest in the function"
+)
+def a_schema_with_a_pattern_that_looks_ahead() -> None:
+    raw({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=a)"}}})
+
+
+@says(
+    "find: input_schema.properties.a.type: 'text' is not valid under any of the given schemas; write "
+    "what https://json-schema.org/draft/2020-12/schema allows"
+)
+def a_schema_that_breaks_its_dialect() -> None:
+    raw({"type": "object", "properties": {"a": {"type": "text"}}})
+
+
+@says("find: input_schema= needs jsonschema; run `pip install mcp-roundtrip[schema]`")
+def a_schema_where_jsonschema_is_not_installed() -> None:
+    with patch.dict(sys.modules, {"jsonschema": None}):
+        tool(annotated(str), input_schema={"type": "object"})
+
+
+@says("find: the schema has more than 2000 subschemas; use a smaller one")
+def a_schema_beyond_the_bounds() -> None:
+    raw({"type": "object", "properties": {f"a{number}": {} for number in range(2_001)}})
+
+
+@says("find: the schema is nested deeper than 64 levels; use a flatter one")
+def a_schema_that_is_too_deep() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(100):
+        schema = {"type": "object", "properties": {"a": schema}}
+    raw(schema)

@@ -1,0 +1,94 @@
+"""Every message to an author names the place and ends with what to write: the tables have each in full."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mcp_roundtrip
+import messages.contexts
+import messages.functions
+import messages.servers  # noqa: F401 - each fills the table
+from mcp_roundtrip import Drift, McpRoundtripError
+from messages.cases import CASES, Case
+
+PACKAGE = Path(mcp_roundtrip.__file__).parent
+
+KINDS = {"DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "Drift", "Unbounded"}
+"""What an author gets to read."""
+
+REMEDY = re.compile(
+    r"[;:] (write|use|pass|return|remove|register|import|define|give|keep|call|put|make|run|set|add|check"
+    r"|did you mean|percent-encode|split|encode|copy|raise|take) |must be "
+)
+"""The last clause says what to write instead, or the only one what the value must be."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_mistake_is_answered_with_exactly_this(case: Case) -> None:
+    with pytest.raises(case.kind) as caught:
+        case.make()
+    assert (type(caught.value), str(caught.value)) == (case.kind, case.message)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_message_ends_with_what_to_write(case: Case) -> None:
+    for line in case.message.splitlines() if case.kind is not Drift else ():  # a note of it says so
+        assert REMEDY.search(line) or line.startswith("result"), line
+    assert not re.search(r"\b(nobody|whoever|anybody|alone|told)\b", case.message)
+
+
+Site = tuple[str, range]
+
+
+def _makers(tree: ast.AST) -> Iterator[str]:
+    """Functions that return such an error."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.unparse(node.returns or node) in KINDS:
+            yield node.name
+
+
+def sites() -> Iterator[Site]:
+    """Where the package makes such an error: the module, and the lines of the call."""
+    trees = {
+        path: ast.parse(path.read_text())
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ("testing", "local")
+    }
+    made = {path: set(_makers(tree)) for path, tree in trees.items()}
+    makers = KINDS.union(*made.values())
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                name = called.rpartition(".")[2]
+                if name in KINDS or called in made[path] or (name in makers and "misuse" in called):
+                    yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def test_every_place_that_makes_such_an_error_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: set[tuple[str, int]] = set()
+    plain = McpRoundtripError.__init__
+
+    def recording(self: McpRoundtripError, *given: object) -> None:
+        frame = sys._getframe(1)
+        while frame is not None:  # type: ignore[redundant-expr]
+            passed.add((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        plain(self, *given)
+
+    monkeypatch.setattr(McpRoundtripError, "__init__", recording)
+    for case in CASES:
+        with pytest.raises(case.kind):
+            case.make()
+    missing = {
+        f"{Path(path).relative_to(PACKAGE)}:{lines[0]}"
+        for path, lines in sites()
+        if not any((path, line) in passed for line in lines)
+    }
+    assert sorted(missing) == [], "put a case into tests/messages for each"
