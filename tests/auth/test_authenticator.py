@@ -63,7 +63,7 @@ def test_each_session_of_a_role_is_a_caller_of_its_own_where_the_deployment_says
 
 @pytest.mark.parametrize("user_id", [":session", "AROAEXAMPLE:", "123456789012:", ":", ""])
 @pytest.mark.parametrize("binds_sessions", [True, False])
-def test_half_a_user_id_names_nobody(user_id: str, binds_sessions: bool) -> None:
+def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) -> None:
     with pytest.raises(Unauthorized):
         iam(user_id, binds_sessions=binds_sessions)
 

@@ -59,7 +59,7 @@ STRANGERS = {
     "no issuer": Principal("jwt", "alice", None, "mcp-client"),
     "another kind": Principal("iam", "alice", ISSUER, "mcp-client"),
     "the client for its user": Principal("jwt", "mcp-client", ISSUER, "alice"),
-    "nobody": None,
+    "an anonymous visitor": None,
 }
 
 

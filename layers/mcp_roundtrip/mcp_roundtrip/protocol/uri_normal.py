@@ -144,7 +144,7 @@ def _without_dot_segments(path: str) -> str:
 
 
 def _server(authority: str, default_port: str) -> str:
-    """An authority whose host is a name in the DNS or an address, without a port that goes without saying."""
+    """An authority whose host is a name in the DNS or an address, without an empty or default port."""
     userinfo, at, server = authority.rpartition("@")
     if (port := _PORT.search(server)) and port[1] in ("", default_port):
         server = server[: port.start()]
