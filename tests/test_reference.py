@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any, get_overloads
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip import AsyncContext, Context, s3
+from mcp_roundtrip import AsyncContext, Context, s3, testing
 from mcp_roundtrip.server.registry import Registry
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,9 @@ REFERENCE = ROOT / "docs/reference"
 INDEX = REFERENCE / "index.md"
 PAGES = sorted(page for page in REFERENCE.glob("*.md") if page != INDEX)
 LINKED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+MODULES = (mcp_roundtrip, s3, testing)
+"""What the pages are about."""
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -85,7 +89,9 @@ def public(owner: type) -> set[str]:
 @every_page
 def test_the_signatures_shown_are_those_of_the_code(page: Path) -> None:
     for shown_class in shown(page):
-        owner = getattr(mcp_roundtrip, shown_class.name, None) or getattr(s3, shown_class.name)
+        owner = next(
+            getattr(module, shown_class.name) for module in MODULES if hasattr(module, shown_class.name)
+        )
         members = list(functions(shown_class))
         if not members:
             assert fields(shown_class) == in_code(owner)
@@ -138,6 +144,23 @@ def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:
     assert found["Server"] >= decorators
     assert found["Context"] == public(Context)
     assert found["AsyncContext"] == public(AsyncContext) - public(Context)
+
+
+def test_the_page_about_testing_names_all_that_it_offers() -> None:
+    page = (REFERENCE / "testing.md").read_text("utf-8")
+    assert {name for name in testing.__all__ if not re.search(rf"\b{name}\b", page)} == set()
+    options = {each.name for each in dataclasses.fields(testing.Player) if each.init and each.name[0] != "_"}
+    assert {name for name in options if f"`{name}`" not in page} == {"source"}
+    shown_members = {
+        shown_class.name: {function.name for function in functions(shown_class)}
+        for shown_class in shown(REFERENCE / "testing.md")
+    }
+    inner = {"followed", "fail", "standing"} | {"send", "send_round"}
+    for name, members in shown_members.items():
+        owner = getattr(testing, name)
+        own = public(owner) - {each.name for each in dataclasses.fields(owner)} - inner
+        shared = public(testing.Round) if name == "PlayedTask" else set()
+        assert own - members - shared == {"detailed"} & own
 
 
 # -- examples -------------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_roundtrip.local.catalog import render
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip.testing import Player, Round
 from mcp_roundtrip.testing.modules import load_module
-from mcp_roundtrip.testing.player import Round
 from support.wire import assert_valid
 
 APP = Path(__file__).with_name("app.py")

@@ -274,8 +274,9 @@ def test_any_other_exception_says_nothing_but_where_to_look() -> None:
     playing = player()
     failed = playing.call("raises", {"kind": "bug"})
     assert failed.failed
-    assert "secret" not in failed.text
-    assert "test" in failed.text  # the correlation id
+    text = failed.result["content"][0]["text"]
+    assert "secret" not in text
+    assert "test" in text  # the correlation id
     ((event, error),) = playing.observer.failures
     assert (event, type(error)) == ("tool_raised", RuntimeError)
 

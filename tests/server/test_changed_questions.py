@@ -5,8 +5,12 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import pytest
+
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.testing import WITH_TASKS, Player
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip.testing.QuestionChanged")  # as is meant
 
 SECRET = "4711 Hidden Lane"
 

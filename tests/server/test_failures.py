@@ -62,7 +62,7 @@ def test_an_error_that_the_specification_forbids_is_not_sent_and_the_log_says_wh
     assert tool.failed
     assert {prompt.error["code"], resource.error["code"]} == {-32603}
     assert {each.status for each in (tool, prompt, resource)} == {200}
-    assert "Quote test" in tool.text
+    assert "Quote test" in tool.result["content"][0]["text"]
     events = [(event, type(logged), instead in str(logged)) for event, logged in play.observer.failures]
     kinds = ("tool_raised", "prompt_raised", "resource_raised")
     assert events == [(kind, UsageError, True) for kind in kinds]
@@ -92,7 +92,7 @@ def test_every_other_error_is_sent_as_it_is(error: ProtocolError) -> None:
 def test_a_task_ends_in_no_forbidden_error_either() -> None:
     task = Player(raising(ProtocolError(-32002, "x")), WITH_TASKS).call("tool").task
     assert task.failed
-    assert "Quote" in task.text
+    assert "Quote" in task.result["content"][0]["text"]
 
 
 # -- capabilities ---------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability
 from mcp_roundtrip.testing import DECLINE, WITH_TASKS, Player
 from support.legacy import LegacyClient
 
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip.testing.QuestionChanged")  # as is meant
+
 
 class Terms(BaseModel):
     agreed: bool

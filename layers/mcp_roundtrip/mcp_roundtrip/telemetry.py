@@ -143,6 +143,9 @@ class LogObserver:
         self._logger.error(event, extra={**extra, **told})
         self._count(event, reason)
 
+    def raised(self, error: BaseException) -> None:
+        """Nothing: the log has the errors that nobody expected."""
+
     def _write(self, event: str, fields: Mapping[str, Any]) -> None:
         log = self._log
         if log.isEnabledFor(INFO):  # by hand: `info` looks for its caller, whom no line names

@@ -26,6 +26,7 @@ def told_of(call: Call, error: BaseException) -> Reply:
         from mcp_roundtrip.server.causes import as_one  # of branches alone
 
         error = as_one(error)
+    call.ports.observer.raised(error)
     if isinstance(error, ToolError):
         return call.told(error, "tool_error")
     if isinstance(error, MissingClientCapability) and error.lost:

@@ -49,6 +49,9 @@ class Observer(Protocol):
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
         """Something has to be looked at; the error's traceback belongs into the log."""
 
+    def raised(self, error: BaseException) -> None:
+        """A feature's code ended with this, expected or not: `failure` follows for what is not."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskPort:

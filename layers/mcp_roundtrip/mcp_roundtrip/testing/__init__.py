@@ -32,9 +32,10 @@ from mcp_roundtrip.testing.clock import FakeClock
 from mcp_roundtrip.testing.crashes import crashes
 from mcp_roundtrip.testing.environment import Sealed, make_ports
 from mcp_roundtrip.testing.modules import load_module
-from mcp_roundtrip.testing.played import NotReplayable
+from mcp_roundtrip.testing.played import CallFailed, NotReplayable, QuestionChanged
 from mcp_roundtrip.testing.played_task import PlayedTask
-from mcp_roundtrip.testing.player import EVERYTHING, WITH_TASKS, Player, Round
+from mcp_roundtrip.testing.player import EVERYTHING, WITH_TASKS, Player
+from mcp_roundtrip.testing.round import Round
 from mcp_roundtrip.testing.workers import Crash
 
 __all__ = [
@@ -42,11 +43,13 @@ __all__ = [
     "DECLINE",
     "EVERYTHING",
     "WITH_TASKS",
+    "CallFailed",
     "Crash",
     "FakeClock",
     "NotReplayable",
     "PlayedTask",
     "Player",
+    "QuestionChanged",
     "Round",
     "Sealed",
     "crashes",

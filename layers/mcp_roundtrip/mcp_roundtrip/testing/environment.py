@@ -58,10 +58,38 @@ class Remembered:
         self.record(event, **fields)
         self.failures.append((event, error))
 
+    def raised(self, error: BaseException) -> None:
+        """A test sees it as the cause of what it ends in."""
+
     def take_over(self, other: Remembered) -> None:
         """Remember what another one was told, too."""
         self.events += other.events
         self.failures += other.failures
+
+
+@dataclass(slots=True)
+class Witness:
+    """Looks over an observer's shoulder during one request."""
+
+    observer: Any
+    errors: list[BaseException] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.observer, name)
+
+    def record(self, event: str, **fields: Any) -> None:
+        if event == "question_changed":
+            self.changed.append(fields["key"])
+        self.observer.record(event, **fields)
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        if event != "step_failed":  # the tool goes on
+            self.errors.append(error)
+        self.observer.failure(event, error, **fields)
+
+    def raised(self, error: BaseException) -> None:
+        self.errors.append(error)
 
 
 @dataclass(frozen=True, slots=True)

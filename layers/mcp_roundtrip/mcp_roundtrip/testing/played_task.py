@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.testing.answers import response
-from mcp_roundtrip.testing.played import Played
+from mcp_roundtrip.testing.played import Played, answered_in_vain, asking, standing_of, warn_of_changes
 from mcp_roundtrip.testing.workers import Workers
 
 PATIENCE: Final = 1_000
@@ -29,8 +29,9 @@ class PlayedTask(Played):
 
     @property
     def detailed(self) -> Mapping[str, Any]:
-        """The DetailedTask; an AssertionError shows the JSON-RPC error if there was one."""
-        assert "result" in self.message, self.message
+        """The DetailedTask. Raises CallFailed with the JSON-RPC error if there was one."""
+        if "result" not in self.message:
+            self.fail(f"the task cannot be had: {self.message['error']}")
         detailed: Mapping[str, Any] = self.message["result"]
         return detailed
 
@@ -46,15 +47,17 @@ class PlayedTask(Played):
 
     @property
     def result(self) -> Mapping[str, Any]:
-        """The result of the call that became the task, once it has completed."""
-        assert self.status == "completed", self.message
+        """The result of the call that became the task. Raises CallFailed unless it has completed."""
+        if self.status != "completed":
+            self.fail(f"the task has no result: {self.standing()}")
         result: Mapping[str, Any] = self.detailed["result"]
         return result
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The JSON-RPC error the task failed with."""
-        assert self.status == "failed", self.message
+        """The JSON-RPC error the task failed with. Raises CallFailed unless it has failed."""
+        if self.status != "failed":
+            self.fail(f"the task has no JSON-RPC error: {self.standing()}")
         error: Mapping[str, Any] = self.detailed["error"]
         return error
 
@@ -65,20 +68,36 @@ class PlayedTask(Played):
         return asked
 
     def question(self, key: str) -> str:
-        """The message of an outstanding elicitation, by its author's key or the one it has on the wire."""
+        """The message of an outstanding elicitation, by its author's key or the one it has on the wire.
+
+        Raises CallFailed.
+        """
         return Played.question(self, self._wire_key(key))
 
     def answer(self, /, **answers: Any) -> PlayedTask:
         """Answer outstanding questions, given as to a round, and have workers go on.
 
         A key is the author's, or the one on the wire: a question that was asked again is "key~2" there.
+        Raises CallFailed for a key that is not asked.
         """
+        if not all(self._wire_keys(key) for key in answers):
+            self.fail(f"{answered_in_vain(self.asked, answers)}; now {self.standing()}")
         given = {self._wire_key(key): answer for key, answer in answers.items()}
         return self.respond({key: response(self.asked[key], answer) for key, answer in given.items()})
 
     def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
-        """`tasks/update` with `inputResponses` as they are, and look at whatever comes."""
-        return self._after(TASKS_UPDATE, inputResponses=responses)
+        """`tasks/update` with `inputResponses` as they are, and look at whatever comes.
+
+        Warns of QuestionChanged.
+        """
+        seen = len(self.workers.changed)
+        after = self._after(TASKS_UPDATE, inputResponses=responses)
+        changed = self.workers.changed[seen:]
+        if changed and after.status == "input_required":
+            before = {key.partition("~")[0]: request for key, request in self.asked.items()}
+            now = {key.partition("~")[0]: request for key, request in after.asked.items()}
+            warn_of_changes(changed, before, now)
+        return after
 
     def cancel(self) -> PlayedTask:
         """`tasks/cancel`."""
@@ -115,6 +134,23 @@ class PlayedTask(Played):
         return self.poll()
 
     def _wire_key(self, key: str) -> str:
-        keys = [asked for asked in self.asked if key in (asked, asked.partition("~")[0])]
-        assert keys, f"{key!r} is not asked: {self.message}"
-        return keys[0]
+        return next(iter(self._wire_keys(key)), key)
+
+    def _wire_keys(self, key: str) -> list[str]:
+        return [asked for asked in self.asked if key in (asked, asked.partition("~")[0])]
+
+    @property
+    def raised(self) -> BaseException | None:
+        """The exception that the tool ended with, if it did: the cause of every CallFailed."""
+        return self.workers.raised.get(self.task_id)
+
+    def standing(self) -> str:
+        """Where the task stands, as an error message says it."""
+        match self.status:
+            case "completed":
+                return standing_of(self.detailed["result"], self.raised)
+            case "failed":
+                return f"it failed with the JSON-RPC error {self.detailed['error']}"
+            case "working":
+                return "it sleeps: `wake()` lets the time pass"
+        return f"it asks {asking(self.asked)}" if self.asked else f"it is {self.status}"

@@ -1,9 +1,9 @@
-"""A client for tests, and the rounds it plays."""
+"""A client for tests."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
@@ -27,12 +27,12 @@ from mcp_roundtrip.protocol.parameter_headers import parameter_headers
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.testing.answers import response
 from mcp_roundtrip.testing.clock import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, Sealed, make_codec, make_ports
+from mcp_roundtrip.testing.environment import Remembered, Sealed, Witness, make_codec, make_ports
 from mcp_roundtrip.testing.modules import Source, load_server
-from mcp_roundtrip.testing.played import NotReplayable, Played
+from mcp_roundtrip.testing.played import NotReplayable, answered_in_vain, difference
 from mcp_roundtrip.testing.played_task import PlayedTask
+from mcp_roundtrip.testing.round import Round
 from mcp_roundtrip.testing.tasks import TaskTable
 from mcp_roundtrip.testing.workers import Workers
 
@@ -45,86 +45,6 @@ EVERYTHING: Final[Mapping[str, Any]] = {
 
 WITH_TASKS: Final[Mapping[str, Any]] = {**EVERYTHING, "extensions": {TASKS_EXTENSION: {}}}
 """Capabilities of a client that can, besides, follow tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Round(Played):
-    """What one request came to."""
-
-    player: Player
-    method: str
-    params: Mapping[str, Any]
-    message: Mapping[str, Any]
-    notifications: tuple[Mapping[str, Any], ...] = ()
-    journal: Journal | None = None
-    status: int = 200
-
-    @property
-    def result(self) -> Mapping[str, Any]:
-        """The result; an AssertionError shows the JSON-RPC error if there was one."""
-        assert "result" in self.message, self.message
-        result: Mapping[str, Any] = self.message["result"]
-        return result
-
-    @property
-    def error(self) -> Mapping[str, Any]:
-        """The JSON-RPC error."""
-        assert "error" in self.message, self.message
-        error: Mapping[str, Any] = self.message["error"]
-        return error
-
-    @property
-    def asked(self) -> Mapping[str, Mapping[str, Any]]:
-        """The questions, by key; empty when the round completed or only gave its state back."""
-        asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
-        return asked
-
-    @property
-    def state(self) -> str | None:
-        """The `requestState`."""
-        return self.result.get("requestState")
-
-    @property
-    def task(self) -> PlayedTask:
-        """The task that the call became, after its workers have run until it rests."""
-        assert self.result["resultType"] == "task", self.message
-        return self.player.task(self.result["taskId"])
-
-    def answer(self, /, **answers: Any) -> Round:
-        """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
-        `CANCEL`, or a whole result for sampling and roots."""
-        assert self.state is not None, f"nothing was asked: {self.message}"
-        responses = {key: response(self.asked.get(key), given) for key, given in answers.items()}
-        return self.respond(responses).followed()
-
-    def followed(self) -> Round:
-        """This round; or, as clients do, the one after all that only gave their state back."""
-        played = self
-        while played.is_checkpoint:
-            played = played.respond()
-        return played
-
-    @property
-    def is_checkpoint(self) -> bool:
-        """Whether the round asked nothing and only gave its state back."""
-        result = self.message.get("result", {})
-        return result.get("resultType") == "input_required" and "inputRequests" not in result
-
-    def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
-        """Retry with `inputResponses` as they are, and look at whatever comes."""
-        return self.player.send_round(self.method, self.params, responses, self.state)
-
-    @property
-    def messages(self) -> Sequence[Mapping[str, Any]]:
-        """The messages of a prompt."""
-        messages: Sequence[Mapping[str, Any]] = self.result["messages"]
-        return messages
-
-    @property
-    def contents(self) -> Sequence[Mapping[str, Any]]:
-        """The contents of a resource."""
-        contents: Sequence[Mapping[str, Any]] = self.result["contents"]
-        return contents
 
 
 @dataclass(slots=True)
@@ -162,7 +82,10 @@ class Player:
         )
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
-        """Call a tool; `answers` by key are given to whatever round asks for them."""
+        """Call a tool; `answers` by key are given to whatever round asks for them.
+
+        Raises CallFailed if a call that does not fail has not asked for all of them.
+        """
         return self._play(TOOLS_CALL, {"name": name, "arguments": arguments or {}}, answers)
 
     def prompt(self, name: str, arguments: Mapping[str, str] | None = None, /, **answers: Any) -> Round:
@@ -173,10 +96,18 @@ class Player:
         """Read a resource, in the same way."""
         return self._play(RESOURCES_READ, {"uri": uri}, answers)
 
-    def _play(self, method: str, params: Mapping[str, Any], answers: dict[str, Any]) -> Round:
+    def _play(self, method: str, params: Mapping[str, Any], answers: Mapping[str, Any]) -> Round:
         played = self.send_round(method, params, None, None).followed()
-        while "error" not in played.message and (ready := answers.keys() & played.asked.keys()):
-            played = played.answer(**{key: answers.pop(key) for key in ready})
+        asked: dict[str, Any] = {}
+        left = dict(answers)
+        while "error" not in played.message:
+            asked |= played.asked
+            ready = left.keys() & played.asked.keys()
+            if not ready:
+                break
+            played = played.answer(**{key: left.pop(key) for key in ready})
+        if left and "error" not in played.message and not played.failed:
+            played.fail(f"{answered_in_vain(asked, answers)}; now {played.standing()}")
         return played
 
     def send(
@@ -218,23 +149,26 @@ class Player:
     def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
         kept = {name: value for name, value in params.items() if name != "inputResponses"}
         again = self._round(played.method, played.params, {**kept, "requestState": played.state})
-        same = "result" in again.message and again.asked.keys() == played.asked.keys()
-        if not same or again.journal is None or played.journal is None:
-            raise NotReplayable(f"{played.method}: a replay ended in {again.message}")
+        if "result" not in again.message or again.journal is None or played.journal is None:
+            text = f"{played.method}: the round asked {', '.join(played.asked)}, and in a replay"
+            raise NotReplayable(f"{text} {again.standing()}") from again.raised
         known = len(played.journal.entries)
         before, further = again.journal.entries[:known], again.journal.entries[known:]
         # A branch that gave its round back before a step begins it in the replay, while others ask.
         went_on = all("/" in entry.key for entry in further)
         same = before == played.journal.entries and again.journal.asked == played.journal.asked
-        if not same or not went_on:
-            raise NotReplayable(f"{played.method}: a replay asked or did something else")
+        if not same or not went_on or again.asked.keys() != played.asked.keys():
+            shown = difference(_seen(played), _seen(again), ("the round", "its replay"))
+            raise NotReplayable(f"{played.method}: a replay asked or did something else:\n{shown}")
 
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
-        message, notifications, journal, status = self._post(method, sent)
-        return Round(self, method, params, message, notifications, journal, status)
+        witness = Witness(self.observer)
+        message, notifications, journal, status = self._post(method, sent, witness)
+        raised, changed = next(reversed(witness.errors), None), tuple(witness.changed)
+        return Round(self, method, params, message, notifications, journal, status, raised, changed)
 
     def _post(
-        self, method: str, params: Mapping[str, Any]
+        self, method: str, params: Mapping[str, Any], witness: Witness | None = None
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
         number = next(self._ids)
         meta: dict[str, Any] = {
@@ -252,13 +186,15 @@ class Player:
         sealed = Sealed(make_codec(self.key, self.clock))
         server = load_server(self.source)
         headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
-        response = self._environment(server, sealed, HttpRequest("POST", headers, body, self.authorizer))
+        ports = replace(self._ports(), states=lambda: sealed)
+        if witness is not None:
+            ports = replace(ports, observer=witness)
+        response = self._environment(server, ports, HttpRequest("POST", headers, body, self.authorizer))
         *notifications, answer = _messages(response)
         journal = sealed.journals[-1] if sealed.journals else None
         return answer, tuple(notifications), journal, response.status
 
-    def _environment(self, server: Server, sealed: Sealed, request: HttpRequest) -> HttpResponse:
-        ports = replace(self._ports(), states=lambda: sealed)
+    def _environment(self, server: Server, ports: Ports, request: HttpRequest) -> HttpResponse:
         # With no time left, every step after the first gives its state back before it runs.
         remaining_ms = 0 if self.always_replay else self.remaining_ms
         invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
@@ -272,6 +208,15 @@ class Player:
             key=self.key,
             **{**given, "tasks": self.table, **self.ports},
         )
+
+
+def _seen(played: Round) -> dict[str, Any]:
+    """What a round asked and recorded, as JSON data."""
+    entries = played.journal.entries if played.journal is not None else ()
+    recorded = [
+        {"key": entry.key, "kind": entry.kind.name.lower(), "value": entry.value} for entry in entries
+    ]
+    return {"asked": dict(played.asked), "recorded": recorded}
 
 
 def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_roundtrip.server.ports import Ports
@@ -13,9 +13,9 @@ from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.testing.clock import FakeClock
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip.testing.environment import Remembered, Witness
 from mcp_roundtrip.testing.modules import Source, load_server
-from mcp_roundtrip.testing.played import NotReplayable
+from mcp_roundtrip.testing.played import NotReplayable, difference
 from mcp_roundtrip.testing.tasks import Dying, Killed, TaskTable
 
 NEVER: Final = 1 << 62
@@ -51,7 +51,8 @@ class Workers:
 
     With `always_replay` a worker's time is over as soon as it has journaled something, and every task that
     is left waiting is replayed once on a copy, which must wait for the same. `crash` is still to come;
-    `calls` counts the workers' calls of the store.
+    `calls` counts the workers' calls of the store. `raised` has the last error of each task's tool, by id,
+    `changed` the keys of questions that were worded differently than before.
     """
 
     source: Source
@@ -62,6 +63,8 @@ class Workers:
     always_replay: bool = False
     crash: Crash | None = None
     calls: int = 0
+    raised: dict[str, BaseException] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
 
     def work(self) -> bool:
         """Run the worker that was sent for first; False if there is none."""
@@ -70,8 +73,9 @@ class Workers:
         _, pk = self.table.kicks.sent.popleft()
         crash = self.crash or Crash(NEVER, is_done=False)
         store, observer = Dying(self.table.store, crash.call - self.calls, crash.is_done), Remembered()
+        witness = Witness(observer)
         with suppress(Killed):
-            self._run(pk, self.table, store, observer)
+            self._run(pk, self.table, store, witness)
         self.calls += store.calls
         if store.is_dead:
             side = "after" if crash.is_done else "before"
@@ -79,11 +83,14 @@ class Workers:
             self.crash = None
             return True
         self.observer.take_over(observer)
+        if witness.errors:
+            self.raised[pk.partition("#")[2]] = witness.errors[-1]
+        self.changed += witness.changed
         if self.always_replay:
             self._replay(pk)
         return True
 
-    def _run(self, pk: str, table: TaskTable, store: Dying, observer: Remembered) -> None:
+    def _run(self, pk: str, table: TaskTable, store: Dying, observer: Witness) -> None:
         clock = self.table.clock
         context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms)
 
@@ -107,10 +114,21 @@ class Workers:
             ready = {"st": Status.WORKING.value, "rn": Running.READY.value} if item["sk"] == TASK else {}
             copy.put_new({**item, **ready})
         immortal = Dying(copy, NEVER, is_done=False)
-        self._run(pk, TaskTable(self.table.clock, copy), immortal, Remembered())
+        witness = Witness(Remembered())
+        self._run(pk, TaskTable(self.table.clock, copy), immortal, witness)
         left, again = _standing(self.table.store, pk), _standing(copy, pk)
         if again != left:
-            raise NotReplayable(f"a replay left the task as {again}, and not as {left}")
+            seen = _shown(self.table.store, pk), _shown(copy, pk)
+            shown = difference(*seen, ("the task", "its replay"))
+            cause = next(reversed(witness.errors), None)
+            raise NotReplayable(f"a replay left the task otherwise:\n{shown}") from cause
+
+
+def _shown(store: TaskStore, pk: str) -> dict[str, Any]:
+    """The same as JSON data, with the questions' texts instead of their fingerprints."""
+    task = Task.from_item({str(item["sk"]): item for item in store.query(pk)}[TASK])
+    asked = {asked.key: asked.request for asked in task.requests.values()}
+    return {**_standing(store, pk), "running": task.running.name.lower(), "asked": asked}
 
 
 def _standing(store: TaskStore, pk: str) -> dict[str, Any]:

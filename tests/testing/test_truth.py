@@ -1,0 +1,249 @@
+"""What the player says when a test expects something else than what happened."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Context, ElicitationDeclined, NotAwaited, Server, ToolError
+from mcp_roundtrip.testing import (
+    DECLINE,
+    WITH_TASKS,
+    CallFailed,
+    NotReplayable,
+    PlayedTask,
+    Player,
+    QuestionChanged,
+    Round,
+)
+
+server = Server("truth")
+
+
+def look_up(price: str) -> int:
+    return int(price)
+
+
+@server.tool
+def raises(ctx: Context) -> int:
+    return look_up("a lot")
+
+
+@server.tool
+def refuses(ctx: Context) -> int:
+    raise ToolError("There is no such item.")
+
+
+@server.tool
+def asks(ctx: Context) -> str:
+    return ctx.elicit("size", "How large?", str) + ctx.elicit("name", "Which name?", str)
+
+
+@server.tool
+def says(ctx: Context) -> str:
+    return "hello"
+
+
+@server.tool
+async def forgets(ctx: AsyncContext) -> str:
+    return "yes" if ctx.elicit("sure", "Sure?", bool) else "no"
+
+
+@server.tool(task="required")
+def becomes_a_task(ctx: Context, error: str = "") -> int:
+    ctx.run_as_task()
+    if error:
+        raise ToolError(error)
+    ctx.elicit("keep", "Keep it?", bool)
+    return look_up("a lot")
+
+
+ANYTHING: dict[str, Callable[[Round], Any]] = {
+    "structured": lambda played: played.structured,
+    "text": lambda played: played.text,
+    "error": lambda played: played.error,
+    "question": lambda played: played.question("size"),
+    "answer": lambda played: played.answer(size=4),
+    "task": lambda played: played.task,
+}
+
+
+def shown(error: BaseException) -> str:
+    """What pytest shows: the chain of exceptions, each with its traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("expected", ANYTHING.values(), ids=ANYTHING.keys())
+def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected: Callable[[Round], Any]) -> None:
+    played = Player(server).call("raises")
+    with pytest.raises(CallFailed, match="ValueError: invalid literal") as failure:
+        expected(played)
+    assert isinstance(failure.value.__cause__, ValueError)
+    text = shown(failure.value)
+    assert 'return look_up("a lot")' in text
+    assert "return int(price)" in text
+    assert text.index("ValueError") < text.index("CallFailed")
+
+
+def test_a_tool_error_is_a_cause_too_and_its_text_can_be_read() -> None:
+    played = Player(server).call("refuses")
+    assert (played.failed, played.text) == (True, "There is no such item.")
+    with pytest.raises(CallFailed, match="There is no such item") as failure:
+        _ = played.structured
+    assert 'raise ToolError("There is no such item.")' in shown(failure.value)
+
+
+def test_a_refusal_is_a_cause_with_its_key() -> None:
+    with pytest.raises(CallFailed) as failure:
+        _ = Player(server).call("asks", size=DECLINE).structured
+    assert isinstance(failure.value.__cause__, ElicitationDeclined)
+
+
+def test_a_forgotten_await_is_a_cause_that_names_its_line() -> None:
+    with pytest.raises(CallFailed, match=r"question 'sure' \(ctx\.elicit, .*test_truth\.py:\d+\)") as failure:
+        _ = Player(server).call("forgets").text
+    assert isinstance(failure.value.__cause__, NotAwaited)
+
+
+def test_an_error_without_an_exception_of_the_tool_has_no_cause() -> None:
+    with pytest.raises(CallFailed, match="-32602") as failure:
+        _ = Player(server).call("unknown").result
+    assert failure.value.__cause__ is None
+
+
+def failing_task() -> PlayedTask:
+    return Player(server, WITH_TASKS).call("becomes_a_task").task.answer(keep=True)
+
+
+@pytest.mark.parametrize(
+    "expected", [lambda task: task.structured, lambda task: task.text, lambda task: task.error]
+)
+def test_the_exception_of_a_task_is_the_cause_of_the_failure(expected: Callable[[PlayedTask], Any]) -> None:
+    with pytest.raises(CallFailed, match="ValueError: invalid literal") as failure:
+        expected(failing_task())
+    assert "return int(price)" in shown(failure.value)
+
+
+def test_a_task_has_the_cause_of_its_own_failure() -> None:
+    play = Player(server, WITH_TASKS)
+    first, second = (play.call("becomes_a_task", {"error": text}).task for text in ("one", "two"))
+    assert [str(task.raised) for task in (first, second)] == ["one", "two"]
+    assert (first.text, second.text) == ("one", "two")
+
+
+# -- answers --------------------------------------------------------------------------------------------
+
+
+def test_a_misspelt_answer_key_fails_with_both_lists() -> None:
+    with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
+        Player(server).call("asks", siez="4")
+    with pytest.raises(CallFailed, match="asked: size, name; you answered: size, nmae"):
+        Player(server).call("asks", size="4", nmae="x")
+    with pytest.raises(CallFailed, match="asked: nothing; you answered: size"):
+        Player(server).call("says", size="4")
+    with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
+        Player(server).call("asks").answer(siez="4")
+
+
+def test_an_answer_to_a_question_of_the_task_is_given_to_the_task() -> None:
+    play = Player(server, WITH_TASKS)
+    with pytest.raises(CallFailed, match="asked: nothing; you answered: keep; now it became the task"):
+        play.call("becomes_a_task", keep=True)
+    with pytest.raises(CallFailed, match="asked: keep; you answered: kep"):
+        play.call("becomes_a_task").task.answer(kep=True)
+
+
+def test_answers_are_not_missed_by_a_call_that_failed() -> None:
+    assert Player(server).call("refuses", size="4").failed
+
+
+# -- what is there, and what is not ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["structured", "text"])
+def test_a_round_that_asks_has_no_result(name: str) -> None:
+    asked = Player(server).call("asks")
+    with pytest.raises(CallFailed, match=re.escape("the call is not over: it asks 'size' ('How large?')")):
+        getattr(asked, name)
+
+
+def test_a_call_that_completed_has_no_error_and_no_question() -> None:
+    done = Player(server).call("says")
+    with pytest.raises(CallFailed, match=r"no JSON-RPC error: it completed with .*hello"):
+        _ = done.error
+    with pytest.raises(CallFailed, match=r"'size' is not asked: it completed with .*hello"):
+        done.question("size")
+    with pytest.raises(CallFailed, match=r"use `\.text`, or annotate"):
+        _ = done.structured
+
+
+def test_a_task_that_waits_has_no_result() -> None:
+    task = Player(server, WITH_TASKS).call("becomes_a_task").task
+    with pytest.raises(CallFailed, match=re.escape("the task has no result: it asks 'keep' ('Keep it?')")):
+        _ = task.structured
+    with pytest.raises(CallFailed, match="the task has no result: it is cancelled"):
+        _ = task.cancel().text
+
+
+# -- questions that change ------------------------------------------------------------------------------
+
+
+def changing() -> Server:
+    fickle, passes = Server("fickle"), count(1)
+
+    @fickle.tool
+    def dial(ctx: Context) -> bool:
+        return ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
+
+    @fickle.tool(task="required")
+    def dial_later(ctx: Context) -> bool:
+        ctx.run_as_task()
+        return ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
+
+    return fickle
+
+
+def test_a_question_that_changes_is_warned_of_with_both_texts() -> None:
+    asked = Player(changing()).call("dial")
+    with pytest.warns(QuestionChanged, match="question 'sure' changed") as heard:
+        asked.answer(sure=True)
+    text = str(heard[0].message)
+    assert '-    "message": "It is 1 o\'clock. Sure?"' in text
+    assert '+    "message": "It is 2 o\'clock. Sure?"' in text
+    assert heard[0].filename == __file__
+
+
+def test_a_question_of_a_task_that_changes_is_warned_of() -> None:
+    task = Player(changing(), WITH_TASKS).call("dial_later").task
+    with pytest.warns(QuestionChanged, match=r"It is \d o'clock"):
+        task.answer(sure=True)
+
+
+def test_a_replay_that_asks_something_else_shows_both_questions() -> None:
+    with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
+        Player(changing(), always_replay=True).call("dial")
+
+
+def test_a_replay_of_a_task_that_asks_something_else_shows_both_questions() -> None:
+    play = Player(changing(), WITH_TASKS, always_replay=True)
+    with pytest.raises(NotReplayable, match=r"(?s)-.*It is 1 o'clock.*\+.*It is 2 o'clock"):
+        _ = play.call("dial_later").task
+
+
+def test_a_replay_that_raises_has_the_exception_as_its_cause() -> None:
+    broken, passes = Server("broken"), count(1)
+
+    @broken.tool
+    def once(ctx: Context) -> bool:
+        if next(passes) > 1:
+            look_up("a lot")
+        return ctx.elicit("sure", "Sure?", bool)
+
+    with pytest.raises(NotReplayable, match="asked sure, and in a replay it raised ValueError") as failure:
+        Player(broken, always_replay=True).call("once")
+    assert isinstance(failure.value.__cause__, ValueError)
