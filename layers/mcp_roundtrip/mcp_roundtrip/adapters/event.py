@@ -82,12 +82,11 @@ def multi_value_headers(event: Event) -> dict[str, str]:
 def _joined(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     # To choose one of several values would let others on the way choose another: joined as RFC 9110 (5.3)
     # has it, they equal no method, name or version, and are no bearer token.
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for name, value in pairs:
         if isinstance(name, str) and isinstance(value, str):
-            key = name.lower()
-            found[key] = f"{found[key]}, {value}" if key in found else value
-    return found
+            found.setdefault(name.lower(), []).append(value)
+    return {name: ", ".join(values) for name, values in found.items()}
 
 
 def body(event: Event) -> str | bytes | None:

@@ -1,0 +1,116 @@
+"""No request up to the limits takes more than 160 MB above an idle process, or 2 s of CPU time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings, target
+from hypothesis import strategies as st
+
+from mcp_roundtrip.http import MAX_JSON_VALUES
+from support.exposed_server import RAW
+from support.measured import Cost, Measure, measuring
+from support.worst_bodies import BODIES, HOLE, ROOM, members, nested, repeated, string, tool
+
+MAX_MB = 160
+MAX_CPU_S = 2.0
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measured with Linux's /proc")
+
+
+@pytest.fixture(scope="module")
+def measure() -> Iterator[Measure]:
+    with measuring() as found:
+        yield found
+
+
+def is_within_bounds(cost: Cost) -> bool:
+    return cost.peak_mb <= MAX_MB and cost.cpu_s <= MAX_CPU_S
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_worst_bodies_stay_within_bounds(measure: Measure, name: str) -> None:
+    cost = measure(BODIES[name]())
+    assert is_within_bounds(cost), cost
+    assert cost.status in (None, 200, 202, 400, 404, 413), cost
+
+
+ARGUMENTS = {
+    "integers": "items",
+    "models": "items",
+    "mapped": "items",
+    "tree": "root",
+    "folder": "root",
+    "wide": "value",
+    "formula": "expression",
+    "animals": "items",
+    "scalars": "either",
+    "anything": "value",
+    "free": "value",
+    "echo": "text",
+    "fails": "value",
+    "asks_about": "value",
+    **dict.fromkeys(RAW, "items"),
+    "raw_recursive": "root",
+    "raw_pattern": "text",
+    "raw_branches": "a",
+}
+PIECES = st.sampled_from(["a", "9", "é", "😀", "\\u0000", "\\ud800", "[{,", "\\\\", "a\\n", "1,", " "])
+ATOMS = st.sampled_from(
+    ["{}", "[]", '""', "0", "1.0", "-0.0", "1e300", "null", "true", '"a"', "9" * 4_300, '{"kind":"cat"}']
+)
+UNITS = st.recursive(
+    ATOMS,
+    lambda unit: (
+        unit.map("[{}]".format)
+        | st.builds('{{"left":{0},"right":{0}}}'.format, unit)
+        | st.builds('{{"kind":"folder","size":1.0,"children":[{0},{0}]}}'.format, unit)
+        | st.builds('{{"op":"add","left":{0},"right":{1}}}'.format, unit, unit)
+        | st.builds('{{"a":{0},"b":{1},"child":{0}}}'.format, unit, unit)
+    ),
+    max_leaves=4,
+)
+AROUND = st.sampled_from(
+    [
+        f"[{HOLE}]",
+        f'{{"a":{HOLE}}}',
+        f'{{"left":{HOLE}}}',
+        f'{{"child":{HOLE}}}',
+        f'{{"kind":"folder","size":1.0,"children":[{HOLE}]}}',
+        f'{{"op":"add","left":{HOLE},"right":1.0}}',
+    ]
+)
+COUNTS = st.sampled_from([MAX_JSON_VALUES // each for each in (1, 2, 3, 4, 6, 10)])
+VALUES = st.one_of(
+    st.builds(lambda unit, most: repeated(unit, most=most), UNITS, COUNTS),
+    st.builds(lambda unit, most: members(unit, most=most), UNITS, COUNTS),
+    PIECES.map(string),
+    st.builds(lambda piece: f'{{"a":{string(piece)}}}', PIECES),
+)
+BODIES_OF_A_KIND = st.builds(
+    lambda name, value, levels, around: tool(name, ARGUMENTS[name], nested(value, levels, around)),
+    st.sampled_from(sorted(ARGUMENTS)),
+    VALUES,
+    st.integers(0, 60),
+    AROUND,
+)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    phases=[Phase.generate, Phase.target],
+    suppress_health_check=list(HealthCheck),
+)
+@given(event=BODIES_OF_A_KIND)
+def test_a_search_finds_no_worse_body(measure: Measure, event: dict[str, Any]) -> None:
+    if len(event["body"].encode("utf-8", "surrogatepass")) > ROOM + 4_096:
+        return
+    cost = measure(event)
+    target(min(cost.peak_mb, 10_000.0), label="peak_mb")
+    target(min(cost.cpu_s, 100.0), label="cpu_s")
+    assert is_within_bounds(cost), (cost, json.dumps(event)[:500], len(event["body"]))

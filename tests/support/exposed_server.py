@@ -1,0 +1,295 @@
+"""A server with one feature for each way in which a client's values reach this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AnyUrl, BaseModel, Field, JsonValue, create_model
+
+from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
+from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.testing.environment import make_ports
+
+
+class Eight(BaseModel):
+    """Eight required members: eight errors for each empty object."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+    f: int
+    g: int
+    h: int
+
+
+class Tree(BaseModel):
+    """Recursion through plain members."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    left: Tree | None = None
+    right: Tree | None = None
+
+
+class Add(BaseModel):
+    op: Literal["add"]
+    left: Formula
+    right: Formula
+
+
+class Multiply(BaseModel):
+    op: Literal["multiply"]
+    left: Formula
+    right: Formula
+
+
+Wide: Any = create_model("Wide", **{f"field_{number}": (int, ...) for number in range(40)})
+
+
+class Folder(BaseModel):
+    kind: Literal["folder"]
+    size: int
+    children: list[Node]
+
+
+class Archive(BaseModel):
+    kind: Literal["archive"]
+    size: int
+    children: list[Node]
+
+
+Node = Annotated[Folder | Archive, Field(discriminator="kind")]
+
+Formula = Annotated[Add | Multiply, Field(discriminator="op")] | int
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    name: str
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+@dataclass
+class Point:
+    x: float
+    y: float
+
+
+class Note(BaseModel):
+    """A form."""
+
+    title: str
+    count: int
+
+
+STRICT_OBJECTS = {
+    "type": "object",
+    "properties": {
+        "items": {
+            "type": "array",
+            "items": {"type": "object", "required": list("abcdefgh"), "additionalProperties": False},
+        }
+    },
+}
+
+# States under keys in memory, and the log of a deployment.
+_ports = replace(make_ports(), observer=LogObserver())
+
+server = Server("exposed", namespaced_requests=True, ports=lambda: _ports)
+
+
+@server.tool
+def integers(items: list[int]) -> int:
+    return len(items)
+
+
+@server.tool
+def models(items: list[Eight]) -> int:
+    return len(items)
+
+
+@server.tool
+def mapped(items: dict[str, Eight]) -> int:
+    return len(items)
+
+
+@server.tool
+def tree(root: Tree) -> int:
+    return root.a
+
+
+@server.tool
+def wide(value: Wide) -> str:
+    return str(value)
+
+
+@server.tool
+def folder(root: Folder) -> int:
+    return root.size
+
+
+@server.tool
+def formula(expression: Formula) -> str:
+    return type(expression).__name__
+
+
+@server.tool
+def animals(items: list[Cat | Dog | Point | Eight]) -> int:
+    return len(items)
+
+
+@server.tool
+def scalars(
+    text: str = "",
+    number: int = 0,
+    amount: Decimal = Decimal(0),
+    link: AnyUrl | None = None,
+    ratio: float = 0.0,
+    code: Annotated[str, Field(pattern="^(a+)+$")] = "a",
+    either: int | float | Decimal | AnyUrl | bool | None = None,
+) -> str:
+    return text
+
+
+@server.tool
+def anything(value: dict[str, Any], other: list[Any] | None = None) -> dict[str, Any]:
+    return value
+
+
+@server.tool
+def free(value: JsonValue) -> int:
+    return len(str(value))
+
+
+@server.tool
+def echo(text: str) -> str:
+    return text
+
+
+@server.tool
+def region(name: Annotated[str, McpHeader("Region")]) -> str:
+    return name
+
+
+@server.tool
+def fails(value: dict[str, Any]) -> str:
+    raise RuntimeError(f"no {value}")
+
+
+@server.tool
+def reports(ctx: Context, count: int = 100) -> str:
+    for number in range(count):
+        ctx.progress(number, count, "half-way")
+        ctx.log("info", {"number": number})
+    return "done"
+
+
+@server.tool
+def asks(ctx: Context, text: str = "") -> str:
+    note = ctx.elicit("note", f"Which one, {text[:20]}?", Note)
+    again = ctx.elicit("again", f"{note.title[:20]}?", Note)
+    return again.title
+
+
+@server.tool
+def asks_about(ctx: Context, value: dict[str, Any]) -> str:
+    return ctx.elicit("note", f"Which of {len(value)}?", Note).title
+
+
+@server.tool
+async def asks_later(ctx: AsyncContext, text: str = "") -> str:
+    note = await ctx.elicit("note", "Which one?", Note)
+    return note.title
+
+
+@server.tool
+def samples(ctx: Context) -> str:
+    roots = ctx.list_roots()
+    return ctx.sample("said", "What?", max_tokens=9).text + str(len(roots))
+
+
+@server.tool
+def approves(ctx: Context) -> str:
+    return str(ctx.request("approval", "com.example/approval", {}))
+
+
+@server.tool(task="optional")
+def works(ctx: Context, value: dict[str, Any]) -> str:
+    ctx.run_as_task()
+    return ctx.elicit("name", "Name?", str)
+
+
+RAW = {
+    "raw_objects": STRICT_OBJECTS,
+    "raw_unique": {"type": "object", "properties": {"items": {"type": "array", "uniqueItems": True}}},
+    "raw_pattern": {
+        "type": "object",
+        "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}},
+        "patternProperties": {"^(x+)+y$": {"type": "integer"}},
+        "additionalProperties": False,
+    },
+    "raw_branches": {
+        "type": "object",
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "array", "items": {"$ref": "#/properties/one"}},
+                {"type": "array", "items": {"type": "object", "required": list("abcdefgh")}},
+                {"type": "array", "contains": {"const": {"a": 1}}},
+            ]
+        },
+        "properties": {"one": {"oneOf": [{"type": "integer", "multipleOf": 0.1}, {"enum": [[], {}, 1]}]}},
+    },
+    "raw_recursive": {
+        "type": "object",
+        "properties": {"root": {"$ref": "#/$defs/node"}},
+        "$defs": {
+            "node": {
+                "anyOf": [
+                    {"properties": {"child": {"$ref": "#/$defs/node"}, "a": {"type": "integer"}}},
+                    {"properties": {"child": {"$ref": "#/$defs/node"}, "b": {"type": "integer"}}},
+                ],
+                "type": "object",
+                "unevaluatedProperties": False,
+            }
+        },
+    },
+    "raw_unevaluated": {
+        "type": "object",
+        "patternProperties": {"^a": True},
+        "unevaluatedProperties": False,
+        "properties": {"items": {"contains": {"type": "integer"}, "unevaluatedItems": False}},
+    },
+}
+
+
+def _raw(value: dict[str, Any]) -> int:
+    return len(value)
+
+
+for _name, _schema in RAW.items():
+    server.tool(name=_name, input_schema=_schema)(_raw)
+
+
+@server.prompt
+def prompt(topic: str = "", tone: Literal["dry", "warm"] = "dry") -> str:
+    return topic
+
+
+@server.resource("note://{name}", name="note")
+def note(name: str) -> str:
+    return name
+
+
+@server.completion("prompt", "topic")
+def topics(typed: str) -> list[str]:
+    return [typed]

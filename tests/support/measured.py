@@ -1,0 +1,117 @@
+"""What an invocation costs in a process that has served one plain call and nothing else.
+
+`python measured.py` imports the server, answers a plain call, and forks a process for each line of stdin:
+the path of a file with an event's JSON. That process reads the event and writes the response as Lambda's
+runtime does, and prints a `Cost` as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+MAX_CPU_S = 20
+"""After so many seconds a process is killed: far beyond every limit."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`peak_mb` is memory above the idle process, `cpu_s` CPU time; infinite if the process was killed."""
+
+    peak_mb: float
+    cpu_s: float
+    status: int | None = None
+    code: int | None = None
+
+
+@contextmanager
+def measuring() -> Iterator[Measure]:
+    """A function that measures events."""
+    environment = {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
+    command = [sys.executable, __file__]
+    paths = str(Path(__file__).parents[1])
+    with (
+        TemporaryDirectory() as folder,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment, "PYTHONPATH": paths},
+        ) as process,
+    ):
+        yield Measure(process, Path(folder) / "event.json")
+
+
+@dataclass(frozen=True)
+class Measure:
+    process: subprocess.Popen[str]
+    file: Path
+
+    def __call__(self, event: Any) -> Cost:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.file.write_text(json.dumps(event))
+        self.process.stdin.write(f"{self.file}\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            found = json.loads(line)
+            if "peak_mb" in found:  # the others are the server's log
+                return Cost(**found)
+        raise AssertionError("the server has ended")
+
+
+def main() -> None:
+    from support.exposed_server import server
+    from support.messages import call, http_event
+
+    server.lambda_handler(http_event(call("integers", {"items": [1]})), None)
+    for line in sys.stdin:
+        sys.stdout.flush()
+        if (child := os.fork()) == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+            _measure(server, Path(line.strip()))
+            sys.stdout.flush()
+            os._exit(0)
+        if os.waitpid(child, 0)[1] != 0:
+            print(json.dumps({"peak_mb": float("inf"), "cpu_s": float("inf")}), flush=True)
+
+
+def _measure(server: Any, file: Path) -> None:
+    idle = _kilobytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    text = file.read_bytes()
+    began = time.process_time()
+    answer = json.dumps(server.lambda_handler(json.loads(text), None))
+    cpu_s = time.process_time() - began
+    peak_mb = (_kilobytes("VmHWM") - idle) / 1_024
+    print(json.dumps({"peak_mb": round(peak_mb, 1), "cpu_s": round(cpu_s, 2), **_summary(answer)}))
+
+
+def _kilobytes(name: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{name}:")[1].split()[0])
+
+
+def _summary(answer: str) -> dict[str, Any]:
+    found = json.loads(answer) or {}
+    body = found.get("body", "{}") if "statusCode" in found else answer
+    try:
+        code = json.loads(body).get("error", {}).get("code")
+    except (ValueError, AttributeError):  # a notification's is empty, a stream is no JSON
+        code = None
+    return {"status": found.get("statusCode"), "code": code}
+
+
+if __name__ == "__main__":
+    main()

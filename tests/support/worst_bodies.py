@@ -1,0 +1,267 @@
+"""The worst requests that we could construct: small or large bodies that cost the server far more."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_roundtrip.http import MAX_BODY
+from mcp_roundtrip.protocol.headers import encode
+from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from support.messages import META, call, headers, http_event, message
+from support.sources import sent_by, with_header
+
+Event = Mapping[str, Any]
+
+HOLE = "@@"
+"""What stands in a request for the JSON that is repeated."""
+
+ROOM = MAX_BODY - 4_096
+"""Bytes of a body that are left for what is repeated."""
+
+
+def filled(request: Mapping[str, Any], json_text: str) -> Event:
+    """The event of a request with this JSON in place of `HOLE`, and the headers that a client would send."""
+    text = json.dumps(request, ensure_ascii=False).replace(f'"{HOLE}"', json_text)
+    try:
+        mirrored = headers(json.loads(text))
+    except (ValueError, RecursionError):
+        mirrored = headers(request)
+    return http_event(text, headers=mirrored)
+
+
+def repeated(
+    unit: str, *, start: str = "[", end: str = "]", room: int = ROOM, most: int | None = None
+) -> str:
+    """An array of as many units as there is room for, or `most`."""
+    count = room // (len(unit.encode()) + 1)
+    return start + ",".join([unit] * min(count, most or count)) + end
+
+
+def members(value: str, *, room: int = ROOM, most: int | None = None, prefix: str = "") -> str:
+    """An object of as many members with this value."""
+    count = min(room // (len(value) + len(prefix) + 11), most or 10**9)
+    return "{" + ",".join(f'"{prefix}{n:07}":{value}' for n in range(count)) + "}"
+
+
+def string(unit: str, room: int = ROOM) -> str:
+    """A string of as many units; `unit` is as it stands in JSON."""
+    return '"' + unit * (room // len(unit.encode())) + '"'
+
+
+def nested(inner: str, levels: int, around: str) -> str:
+    """`inner` within so many levels of `around`, which has a hole."""
+    left, right = around.split(HOLE)
+    return left * levels + inner + right * levels
+
+
+def _tree(levels: int) -> str:
+    if levels == 0:
+        return "{}"
+    below = _tree(levels - 1)
+    return f'{{"left":{below},"right":{below}}}'
+
+
+def _caterpillar() -> str:
+    return nested(_tree(12), 45, f'{{"left":{HOLE}}}')
+
+
+def tool(name: str, member: str, json_text: str, **params: Any) -> Event:
+    """A call with one argument."""
+    return filled(call(name, {member: HOLE}, **params), json_text)
+
+
+def legacy(request: Mapping[str, Any], json_text: str) -> Event:
+    """The request as a client of 2025-11-25 sends it."""
+    body = {**request, "params": {k: v for k, v in request["params"].items() if k != "_meta"}}
+    text = json.dumps(body).replace(f'"{HOLE}"', json_text)
+    return http_event(text, headers={"mcp-protocol-version": "2025-11-25"})
+
+
+def _encoded(event: Event) -> Event:
+    return {**event, "body": b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
+
+
+MANY = 19_000
+"""Values that the default limit lets in."""
+
+BODIES: Mapping[str, Callable[[], Event]] = {
+    # JSON itself
+    "empty arrays": lambda: tool("anything", "value", repeated("[]")),
+    "empty objects": lambda: tool("anything", "value", repeated("{}")),
+    "duplicate names": lambda: tool("anything", "value", repeated('"a":1', start="{", end="}")),
+    "deep arrays": lambda: tool("anything", "value", "[" * ROOM),
+    "long numbers": lambda: tool("anything", "value", '{"a":' + repeated("9" * 4_300) + "}"),
+    "a number with many digits": lambda: tool("anything", "value", '{"a":0.' + "1" * ROOM + "}"),
+    "escapes": lambda: tool("anything", "value", '{"a":' + string("\\u0000") + "}"),
+    "one wide character in a long text": lambda: tool("echo", "text", '"😀' + string("a")[1:]),
+    "a text of wide characters": lambda: tool("echo", "text", string("😀")),
+    "a text of brackets and commas": lambda: tool("echo", "text", string("[{,")),
+    "short texts": lambda: tool("anything", "value", '{"a":' + repeated('""') + "}"),
+    "an unterminated text": lambda: tool("echo", "text", '"' + "\\n" * (ROOM // 2)),
+    "a batch": lambda: http_event(repeated('{"jsonrpc":"2.0","id":1,"method":"ping"}')),
+    "base64": lambda: _encoded(tool("echo", "text", string("é"))),
+    "a direct invocation": lambda: {**call("anything", {"value": {"a": [[]] * 1_400_000}})},
+    # values that do not fit their types
+    "texts for integers": lambda: tool("integers", "items", repeated('""')),
+    "texts for integers, few": lambda: tool("integers", "items", repeated('""', most=MANY)),
+    "empty models": lambda: tool("models", "items", repeated("{}", most=100_000)),
+    "empty models, few": lambda: tool("models", "items", repeated("{}", most=MANY)),
+    "empty models by name": lambda: tool("mapped", "items", members("{}", most=MANY)),
+    "a tree of empty models": lambda: tool("tree", "root", _tree(12)),
+    "a deep tree of empty models": lambda: tool("tree", "root", _caterpillar()),
+    "a union that recurses": lambda: tool(
+        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{HOLE},"right":1}}')
+    ),
+    "a union that recurses, with a number to look at": lambda: tool(
+        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{HOLE},"right":1.0}}')
+    ),
+    "folders in folders, with a number to look at": lambda: tool(
+        "folder", "root", nested('""', 29, f'{{"kind":"folder","size":1.0,"children":[{HOLE}]}}')
+    ),
+    "a long text in a deep tree": lambda: tool(
+        "tree", "root", nested('{"zzz":' + string("a") + "}", 55, f'{{"left":{HOLE}}}')
+    ),
+    "a long text in a model": lambda: tool("mapped", "items", '{"a":{"zzz":' + string("a") + "}}"),
+    "a long text in a wide model": lambda: tool("wide", "value", '{"zzz":' + string("a") + "}"),
+    "a long text in a union": lambda: tool(
+        "animals", "items", '[{"kind":"cat","name":' + string("a") + "}]"
+    ),
+    "free values": lambda: tool("free", "value", repeated('{"a":[]}', most=MANY // 2)),
+    "members of no union": lambda: tool("animals", "items", repeated('{"kind":"cow"}', most=MANY // 2)),
+    "unknown arguments": lambda: filled({**call("echo"), **_with("echo")}, members("1", most=MANY)),
+    "digits for a decimal": lambda: tool("scalars", "amount", string("9")),
+    "digits for an integer": lambda: tool("scalars", "number", string("9")),
+    "a long text for a union": lambda: tool("scalars", "either", string("9")),
+    "a long link": lambda: tool("scalars", "link", '"https://' + string("a/../")[1:]),
+    "a pattern that backtracks": lambda: tool("scalars", "code", string("a", room=ROOM - 1)[:-1] + '!"'),
+    "a failure with many values": lambda: tool("fails", "value", members('"abcdefgh"', most=MANY)),
+    "a failure with many lines": lambda: tool("fails", "value", '{"a":' + string("abcd\\u2028") + "}"),
+    # author's schemas
+    "raw: empty objects": lambda: tool("raw_objects", "items", repeated("{}", most=MANY)),
+    "raw: equal-looking items": lambda: tool(
+        "raw_unique", "items", repeated_different('{"a":[1,{"b":%d}]}', MANY // 4)
+    ),
+    "raw: a pattern that backtracks": lambda: tool("raw_pattern", "text", string("a")[:-1] + '!"'),
+    "raw: names that backtrack": lambda: filled(
+        {**call("raw_pattern"), **_with("raw_pattern")}, members("1", most=MANY, prefix="x" * 100)
+    ),
+    "raw: a long text in the wrong place": lambda: tool("raw_branches", "a", string("😀")),
+    "raw: branches": lambda: tool("raw_branches", "a", repeated("{}", most=MANY)),
+    "raw: recursion": lambda: tool("raw_recursive", "root", nested("[]", 60, f'{{"child":{HOLE}}}')),
+    "raw: unevaluated items": lambda: tool("raw_unevaluated", "items", repeated("1", most=MANY)),
+    "raw: unevaluated names": lambda: filled(
+        {**call("raw_unevaluated"), **_with("raw_unevaluated")}, members("1", most=MANY, prefix="a")
+    ),
+    # arguments that a state or a task is bound to
+    "a long text that a state is bound to": lambda: tool("asks", "text", string("😀")),
+    "long numbers that a state is bound to": lambda: tool(
+        "asks_about", "value", '{"a":' + repeated("9" * 4_300) + "}"
+    ),
+    "many values that a task keeps": lambda: tool(
+        "works", "value", members('"a"', most=MANY), meta={**META, META_CLIENT_CAPABILITIES: TASKS}
+    ),
+    "a long text that a task keeps": lambda: tool(
+        "works", "value", f'{{"a":{string("😀")}}}', meta={**META, META_CLIENT_CAPABILITIES: TASKS}
+    ),
+    "a text in a header": lambda: region(string("é")),
+    "many headers": lambda: many_headers(),
+    # what a client sends besides arguments
+    "a long progress token": lambda: filled(
+        call("reports", meta={**META, "progressToken": HOLE}), string("a")
+    ),
+    "many reports": lambda: filled(
+        call("reports", {"count": 10_000}, meta={**META, "progressToken": HOLE}),
+        string("a", 1_024),
+    ),
+    "answers": lambda: filled(call("asks", inputResponses={"note": HOLE}), _answer(members("1", most=MANY))),
+    "a long answer": lambda: filled(
+        call("asks", inputResponses={"note": HOLE}), _answer(f'{{"count":1,"title":{string("é")}}}')
+    ),
+    "many answers": lambda: filled(
+        call("asks_later", inputResponses=HOLE), members('{"action":"accept"}', most=MANY // 2)
+    ),
+    "sampled blocks": lambda: filled(
+        call("samples", inputResponses={"roots": {"roots": HOLE}}), repeated('{"uri":"a:b"}', most=MANY // 2)
+    ),
+    "a long state": lambda: filled(call("asks", requestState=HOLE), string("a")),
+    "a state of dots": lambda: filled(call("asks", requestState=HOLE), string(".", 200_000)),
+    "a bomb in _meta": lambda: filled(call("echo", {"text": ""}, meta={**META, "x": HOLE}), members("[]")),
+    "a long trace": lambda: filled(
+        call("echo", {"text": ""}, meta={**META, "baggage": HOLE}), string("a=b;c ;d = e ,")
+    ),
+    "many capabilities": lambda: filled(
+        call("asks", meta={**META, META_CLIENT_CAPABILITIES: HOLE}), members("{}", most=MANY)
+    ),
+    "a long name": lambda: filled(call(HOLE), string("a")),
+    "a long method": lambda: filled(message(HOLE), string("a")),
+    "a long id": lambda: filled({**call("echo", {"text": ""}), "id": HOLE}, string("a")),
+    "a long URI": lambda: filled(message("resources/read", uri=HOLE), '"note://' + string("%41")[1:]),
+    "a URI of slashes": lambda: filled(message("resources/read", uri=HOLE), '"note://' + string("/")[1:]),
+    "a long prompt": lambda: filled(
+        message("prompts/get", name="prompt", arguments={"topic": HOLE}), string("é")
+    ),
+    "a long completion": lambda: filled(
+        message(
+            "completion/complete",
+            ref={"type": "ref/prompt", "name": "prompt"},
+            argument={"name": "topic", "value": HOLE},
+        ),
+        string("é"),
+    ),
+    "a long cursor": lambda: filled(message("tools/list", cursor=HOLE), string("a")),
+    "a task id": lambda: filled(
+        message("tasks/get", taskId=HOLE, meta={**META, META_CLIENT_CAPABILITIES: TASKS}), string("a")
+    ),
+    "task answers": lambda: filled(
+        message(
+            "tasks/update",
+            taskId="a",
+            inputResponses=HOLE,
+            meta={**META, META_CLIENT_CAPABILITIES: TASKS},
+        ),
+        members('{"action":"accept"}', most=MANY // 2),
+    ),
+    "an initialize": lambda: legacy(
+        message("initialize", protocolVersion="2025-11-25", capabilities=HOLE, clientInfo={}),
+        members("{}", most=MANY),
+    ),
+    "an older client's models": lambda: legacy(
+        call("models", {"items": HOLE}), repeated("{}", most=MANY)
+    ),
+    "a notification": lambda: filled(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": HOLE}}, repeated("{}")
+    ),
+}  # fmt: skip
+
+
+TASKS: Mapping[str, Any] = {"elicitation": {}, "extensions": {TASKS_EXTENSION: {}}}
+
+
+def region(json_text: str) -> Event:
+    """A call with an argument that a header repeats."""
+    event = tool("region", "name", json_text)
+    value = {"mcp-param-region": encode(json.loads(json_text))}
+    return {**event, "headers": {**event["headers"], **value}}
+
+
+def many_headers() -> Event:
+    """The event of a load balancer with a header that has many values."""
+    event = sent_by("alb_multi_value", call("echo", {"text": ""}))
+    return with_header(event, "x-many", *["a"] * 500_000)
+
+
+def repeated_different(template: str, count: int) -> str:
+    """An array of units that differ in a number."""
+    return "[" + ",".join(template % n for n in range(count)) + "]"
+
+
+def _answer(content: str) -> str:
+    return f'{{"action":"accept","content":{content}}}'
+
+
+def _with(name: str) -> Mapping[str, Any]:
+    """A call whose arguments are the hole."""
+    return {"params": {**call(name)["params"], "arguments": HOLE}}
