@@ -84,9 +84,9 @@ def test_a_change_of_code_layer_or_template_is_picked_up(template: Path) -> None
         assert http(app.url("/two")).json()["name"] == "second"
         template.write_text("Resources: [")
         assert http(app.url("/two")).json()["name"] == "second"
-    assert [line for line in log if "starts again" in line] == [
-        f"{template.parent}/layer/shared.py changed: One starts again",
-        f"{template} changed: One starts again",
+    assert [line for line in log if "restarted" in line] == [
+        f"{template.parent}/layer/shared.py changed: One restarted",
+        f"{template} changed: One restarted",
     ]
     assert any("template cannot be used" in line for line in log)
 
@@ -128,8 +128,8 @@ def test_only_the_functions_that_a_change_affects_start_again(tmp_path: Path) ->
         assert (third[0] == second[0], third[1] != second[1]) == (True, True)
         (tmp_path / "layer/shared.py").write_text("VALUE = 3\n")
         assert pids()[1] == third[1]
-    assert f"{tmp_path}/one/app.py changed: One starts again" in log
-    assert f"{template} changed: no function starts again" in log
+    assert f"{tmp_path}/one/app.py changed: One restarted" in log
+    assert f"{template} changed: no function restarted" in log
 
 
 def test_a_syntax_error_is_shown_when_the_file_is_saved_and_restarts_nothing(template: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_syntax_error_is_shown_when_the_file_is_saved_and_restarts_nothing(tem
         wait_until(lambda: any("SyntaxError" in line and f'"{source}", line 5' in line for line in log))
         assert http(app.url("/one")).json()["pid"] == before
         source.write_text(correct + "# correct\n")
-        wait_until(lambda: f"{source} changed: One starts again" in log)
+        wait_until(lambda: f"{source} changed: One restarted" in log)
         assert http(app.url("/one")).json()["pid"] != before
 
 

@@ -177,7 +177,7 @@ class LocalApp:
         errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
         self._unreadable = changed if errors else set()
         for error in errors.values():
-            self._options.log(f"{error}\nNothing starts again before this file is correct.")
+            self._options.log(f"{error}\nNothing restarts before this file is correct.")
         if errors:
             return
         before = self._application
@@ -192,7 +192,7 @@ class LocalApp:
         if after.sources != before.sources:
             self._watcher = self._watch()
         self._front_doors.build(after)
-        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} starts again")
+        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
 
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())

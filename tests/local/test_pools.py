@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_roundtrip.local.environment import Outcome
+from mcp_roundtrip.local.model import Function
+from mcp_roundtrip.local.pools import Pools, affected
+
+LAYER = Path("/layer")
+ONE = Function("One", "app.handler", Path("/one"), (LAYER,), {}, 3, 128)
+TWO = Function("Two", "app.handler", Path("/two"), (), {}, 3, 128)
+BOTH = {"One": ONE, "Two": TWO}
+
+
+class Launched:
+    """Counts how often it was stopped."""
+
+    def __init__(self, function: Function) -> None:
+        self.code = function.code
+        self.alive = True
+
+    def start(self) -> Outcome | None:
+        return None
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        return Outcome(str(self.code).encode())
+
+    def stop(self) -> None:
+        self.alive = False
+
+
+def test_a_file_affects_the_functions_that_use_it() -> None:
+    for path, names in (
+        ("/one/app.py", ["One"]),
+        ("/layer/x/y.py", ["One"]),
+        ("/oneself/app.py", []),
+        ("/two", ["Two"]),
+    ):
+        assert affected(BOTH, BOTH, [Path(path)]) == names
+
+
+def test_a_new_or_different_definition_affects_its_function() -> None:
+    assert affected({"One": ONE}, BOTH, []) == ["Two"]
+    assert affected(BOTH, {**BOTH, "Two": replace(TWO, timeout_s=4)}, []) == ["Two"]
+
+
+def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code() -> None:
+    launched: list[Launched] = []
+
+    def launch(function: Function) -> Launched:
+        launched.append(Launched(function))
+        return launched[-1]
+
+    pools = Pools(launch, fresh=False)
+    for code in ("/one", "/one", "/copy"):
+        assert pools.of(ONE, Path(code)).invoke(b"", function_arn="").payload == code.encode()
+    assert [each.alive for each in launched] == [False, True]
+    pools.retire(["One", "Unknown"])
+    assert [each.alive for each in launched] == [False, False]
+    pools.of(TWO, TWO.code).invoke(b"", function_arn="")
+    pools.close()
+    assert [each.alive for each in launched] == [False, False, False]
