@@ -13,18 +13,19 @@ import pytest
 import mcp_roundtrip
 import messages.contexts
 import messages.functions
-import messages.servers  # noqa: F401 - each fills the table
+import messages.servers
+import messages.settings  # noqa: F401 - each fills the table
 from mcp_roundtrip import Drift, McpRoundtripError
 from messages.cases import CASES, Case
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
-KINDS = {"DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "Drift", "Unbounded"}
+KINDS = {"DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "Drift", "Unbounded", "SettingsError"}
 """What an author gets to read."""
 
 REMEDY = re.compile(
     r"[;:] (write|use|pass|return|remove|register|import|define|give|keep|call|put|make|run|set|add|check"
-    r"|did you mean|percent-encode|split|encode|copy|raise|take) |must be "
+    r"|did you mean|percent-encode|split|encode|copy|raise|take) |must be |must hold "
 )
 """The last clause says what to write instead, or the only one what the value must be."""
 

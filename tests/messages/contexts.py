@@ -564,7 +564,8 @@ def an_object_of_text() -> None:
 
 
 @says(
-    "orders.csv is list_iterator, which cannot be read twice; pass bytes or an open binary file", UsageError
+    "orders.csv is list_iterator, which cannot be read twice; pass bytes or an open binary file",
+    UsageError,
 )
 def an_object_of_neither_bytes_nor_a_file() -> None:
     BUCKET.put(iter([b"a"]), "orders.csv")  # type: ignore[arg-type]

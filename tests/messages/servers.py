@@ -414,7 +414,10 @@ def contents_without_content() -> None:
     ResourceContents()
 
 
-@says("guide returned a list of ResourceContents and other items; return only ResourceContents", UsageError)
+@says(
+    "guide returned a list of ResourceContents and other items; return only ResourceContents",
+    UsageError,
+)
 def contents_beside_other_items() -> None:
     contents("guide", [ResourceContents("a"), "b"], "docs://guide", None)
 

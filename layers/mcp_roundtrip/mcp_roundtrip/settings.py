@@ -239,7 +239,9 @@ def _choice(
 def _url(environment: Mapping[str, str], name: str, pattern: re.Pattern[str]) -> str | None:
     url = _text(environment, name)
     if url is not None and not pattern.fullmatch(url):
-        raise SettingsError(PREFIX + name, "must be an https URL without a fragment (an issuer: or a query)")
+        raise SettingsError(
+            PREFIX + name, "must be an https URL without a fragment, and an issuer's without a query"
+        )
     return url
 
 
@@ -312,7 +314,9 @@ def _owners(environment: Mapping[str, str]) -> Mapping[str, str] | None:
     try:
         owners = parse(text)
     except ValueError as error:
-        raise SettingsError("MCP_OWNERS", str(error)) from None
+        raise SettingsError(
+            "MCP_OWNERS", f"must be a JSON object from owners to functions ({error})"
+        ) from None
     if not isinstance(owners, dict) or not all(isinstance(name, str) for name in owners.values()):
-        raise SettingsError("MCP_OWNERS", "must be a JSON object from owners to functions")
+        raise SettingsError("MCP_OWNERS", "must be a JSON object of functions by owner")
     return owners

@@ -235,8 +235,8 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
         ) from None
     except ValueError as error:
         raise SettingsError(
-            "MCP_STATE_PUBLIC_KEYS", f"{arn}: {error}; copy the key from aws kms get-public-key"
-        ) from None
+            "MCP_STATE_PUBLIC_KEYS", f"has no P-256 key for {arn}; copy it from `aws kms get-public-key`"
+        ) from error
 
 
 def _tasks(settings: Settings) -> TaskPort:

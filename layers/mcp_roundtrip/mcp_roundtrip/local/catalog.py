@@ -49,7 +49,7 @@ def _server(path: Path) -> Server | None:
     try:
         held = servers_in(load_module(path))
     except DefinitionError as error:
-        raise CatalogError(f"{path}: {error}") from error
+        raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
     if len(held) > 1:
         raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
     return held[0] if held else None

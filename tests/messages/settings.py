@@ -1,0 +1,160 @@
+"""Settings of a deployment: environment variables."""
+
+from __future__ import annotations
+
+from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.settings import load
+from mcp_roundtrip.wiring import _function, _pinned
+from messages.cases import says
+
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
+
+
+def given(**settings: str) -> None:
+    load({"MCP_AUTH_MODE": "none"} | {f"MCP_{name}": value for name, value in settings.items()})
+
+
+@says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
+def no_mode() -> None:
+    load({})
+
+
+@says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
+def another_mode() -> None:
+    given(AUTH_MODE="cognito")
+
+
+@says("MCP_STATE_SIGNING: must be one of direct, delegated", SettingsError)
+def another_choice_where_there_is_a_default() -> None:
+    given(STATE_SIGNING="kms")
+
+
+@says("MCP_ISSUER: is not set; set it in the function's environment", SettingsError)
+def a_setting_that_is_needed_now() -> None:
+    load({"MCP_AUTH_MODE": "none"}).required("issuer")
+
+
+@says("MCP_TOKEN_ISSUER: is not set; set it in the function's environment", SettingsError)
+def an_issuer_that_is_missing() -> None:
+    given(AUTH_MODE="bearer")
+
+
+@says("MCP_TOKEN_JWKS_URI: is set, and MCP_AUTH_MODE is none; remove it, or use bearer", SettingsError)
+def a_setting_of_another_mode() -> None:
+    given(TOKEN_JWKS_URI="https://id.example/keys")
+
+
+@says(
+    "MCP_TOKEN_ISSUER: must be an https URL without a fragment, and an issuer's without a query",
+    SettingsError,
+)
+def an_issuer_without_https() -> None:
+    given(AUTH_MODE="bearer", TOKEN_ISSUER="http://id.example")
+
+
+@says(
+    "MCP_TOKEN_JWKS_URI: must be an https URL without a fragment, and an issuer's without a query",
+    SettingsError,
+)
+def keys_without_https() -> None:
+    given(AUTH_MODE="bearer", TOKEN_JWKS_URI="http://id.example/keys")
+
+
+@says("MCP_AUDIENCE: must be an https URL without a query and a fragment", SettingsError)
+def an_audience_with_a_query() -> None:
+    given(AUTH_MODE="bearer", TOKEN_ISSUER="https://id.example", AUDIENCE="https://mcp.example/mcp?a=1")
+
+
+@says(
+    "MCP_TOKEN_ALGORITHMS: must be among ES256, ES384, ES512, EdDSA, PS256, PS384, PS512, RS256, "
+    "RS384, RS512",
+    SettingsError,
+)
+def an_algorithm_that_does_not_sign() -> None:
+    given(AUTH_MODE="bearer", TOKEN_ALGORITHMS="none")
+
+
+@says("MCP_STATE_KEY_ARN: must be the ARN of a KMS key, and not an alias", SettingsError)
+def an_alias_of_a_key() -> None:
+    load({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}).key_arns("state_key_arn")
+
+
+@says(
+    "MCP_STATE_ENCRYPTION: is disabled, and there are keys to encrypt with; remove one of them",
+    SettingsError,
+)
+def keys_for_encryption_that_is_disabled() -> None:
+    given(STATE_ENCRYPTION="disabled", STATE_ENCRYPTION_KEY_ARN=KEY)
+
+
+@says("MCP_ROUND_TTL_S: must be at most 1200 with MCP_STATE_SIGNING delegated", SettingsError)
+def rounds_longer_than_a_certificate() -> None:
+    given(STATE_SIGNING="delegated", ROUND_TTL_S="999999")
+
+
+@says("MCP_MAX_ROUNDS: must be a whole number of at least 1", SettingsError)
+def no_rounds() -> None:
+    given(MAX_ROUNDS="0")
+
+
+@says("MCP_MAX_BODY_BYTES: must be a whole number from 1 to 6291456", SettingsError)
+def a_body_that_lambda_does_not_take() -> None:
+    given(MAX_BODY_BYTES="99999999")
+
+
+@says("MCP_ALLOWED_ORIGINS: must be origins such as https://app.example", SettingsError)
+def an_origin_with_a_path() -> None:
+    given(ALLOWED_ORIGINS="https://app.example/page")
+
+
+@says("MCP_TASK_WORKER: must be the ARN of a Lambda function or the URL of a queue", SettingsError)
+def a_worker_by_name() -> None:
+    given(TASK_WORKER="worker")
+
+
+@says("MCP_REVOKED_CERTIFICATES: must hold 32 lower-case hexadecimal digits for each", SettingsError)
+def a_certificate_that_is_none() -> None:
+    given(REVOKED_CERTIFICATES="first")
+
+
+@says("MCP_STATE_PUBLIC_KEYS: must hold <key id>:<Base64>, comma-separated", SettingsError)
+def public_keys_without_ids() -> None:
+    given(STATE_PUBLIC_KEYS="MFkw")
+
+
+@says(
+    "MCP_OWNERS: must be a JSON object from owners to functions (not JSON: Expecting value at character 0)",
+    SettingsError,
+)
+def owners_that_are_no_json() -> None:
+    given(OWNERS="find=Find")
+
+
+@says("MCP_OWNERS: must be a JSON object of functions by owner", SettingsError)
+def owners_that_are_a_list() -> None:
+    given(OWNERS='["Find"]')
+
+
+@says(
+    "MCP_STATE_PUBLIC_KEYS: has no public key for "
+    "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab; add it as <key "
+    "id>:<Base64>",
+    SettingsError,
+)
+def a_key_without_its_public_half() -> None:
+    _pinned(KEY, {})
+
+
+@says(
+    "MCP_STATE_PUBLIC_KEYS: has no P-256 key for "
+    "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab; copy it from `aws "
+    "kms get-public-key`",
+    SettingsError,
+)
+def a_public_half_that_is_none() -> None:
+    _pinned(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
+
+
+@says("MCP_OWNERS: names no function for 'find'; add it, or run `make catalog`", SettingsError)
+def an_owner_without_a_function() -> None:
+    _function(load({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")
