@@ -125,7 +125,7 @@ def connect(complete: list[bool]) -> Any:
 
 
 def test_consent_to_a_url_is_not_completion_so_the_question_stands_until_it_is_done() -> None:
-    call = Passes(connect([False, True]), remaining_ms=3_000)  # no time to wait
+    call = Passes(connect([False, True]), remaining_ms=1_000)  # no time to wait
     question = {
         "method": "elicitation/create",
         "params": {"mode": "url", "message": "Sign in", "url": "https://x.test/go"},
