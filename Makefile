@@ -2,7 +2,7 @@
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
-#   ENV="NAME=value OTHER …"         for run: variables for functions; a name alone passes yours on
+#   VARIABLES="NAME=value OTHER …"   for run: variables for functions; a name alone passes yours on
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
 #   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
 #   NAME=…                           for new-tool: what it is called, such as find_orders
@@ -70,8 +70,8 @@ help:  ## this list
 
 .PHONY: run
 run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(DEBUG),--debug) \
-	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(ENV),--env $(variable))
+	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
+	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
 .PHONY: test
 test: $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy and all tests

@@ -60,10 +60,10 @@ class LoadedFunction:
             module, _, name = handler.rpartition(".")
             invalidate_caches()
             self.handler = getattr(import_module(module.replace("/", ".")), name)
-            for limited, (attribute, value) in LIMITS.items():
-                if limited in sys.modules:
-                    getattr(sys.modules[limited], attribute)  # it must still be there
-                    setattr(sys.modules[limited], attribute, value)
+            for limited, (attribute, value) in LIMITS.items() if PACKAGE in sys.modules else ():
+                module_with_limit = import_module(limited)
+                getattr(module_with_limit, attribute)  # it must still be there
+                setattr(module_with_limit, attribute, value)
         return self.handler
 
 

@@ -29,7 +29,7 @@ MAX_CLIENT_CONTEXT = 3583
 NOT_EMULATED = (
     "{service} is not emulated here: Lambda (Invoke), KMS, DynamoDB and SQS (SendMessage) are, as far as the "
     "layer uses them. To reach another endpoint, and with credentials of yours the service itself: "
-    'make run ENV="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
+    'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
 )
 """A name without a value is passed on from the environment of `make`."""
 
