@@ -315,3 +315,14 @@ def test_alternatives_within_alternatives_take_no_exponential_time() -> None:
         )
     with pytest.raises(ArgumentsError):
         arguments(ZOO["discriminated tree"] | set[int]).validate({"x": value})
+
+
+def test_members_whose_names_begin_alike_are_each_named() -> None:
+    class Days(BaseModel):
+        day: set[int]
+        days: date
+
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(Days).validate({"x": {"day": [1, 1], "days": "soon"}})
+    places = [line.partition(":")[0] for line in str(caught.value).splitlines()]
+    assert places == ["arguments.x.day", "arguments.x.days"]

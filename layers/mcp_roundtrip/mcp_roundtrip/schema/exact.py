@@ -97,7 +97,7 @@ class ExactReader:
         try:
             self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
-            places = tuple(line.partition(": ")[0] for line in found)
+            places = tuple(f"{line.partition(': ')[0]}{end}" for line in found for end in ":.[")
             others = _refusal(error, self.root).splitlines()
             found = [*found, *(line for line in others if not line.startswith(places))]
         except Exception:  # an author's validator got what no client should send
