@@ -126,6 +126,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "a long text in a model": lambda: tool("mapped", "items", '{"a":{"zzz":' + string("a") + "}}"),
     "a long text in a wide model": lambda: tool("wide", "value", '{"zzz":' + string("a") + "}"),
+    "many values in a wide model": lambda: tool("wide", "value", f'{{"zzz":{repeated("{}", most=MANY)}}}'),
     "a long text in a union": lambda: tool(
         "animals", "items", '[{"kind":"cat","name":' + string("a") + "}]"
     ),

@@ -28,8 +28,8 @@ UNSUPPORTED: Final = (
 )
 """What is wrong with a pattern that pydantic's engine (Rust's regex) does not know."""
 
-MAX_COPIED: Final = 16_000_000
-"""Characters of copies that pydantic's errors may hold; one may take ten bytes."""
+MAX_COPIED: Final = 2_500_000
+"""Characters of copies that pydantic's errors may hold; small values take up to 40 bytes for each."""
 
 _CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
