@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
+import messages.awaits
 import messages.contexts
 import messages.functions
 import messages.servers
@@ -20,12 +21,15 @@ from messages.cases import CASES, Case
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
-KINDS = {"DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "Drift", "Unbounded", "SettingsError"}
+KINDS = {
+    *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift", "Unbounded"),
+    "SettingsError",
+}
 """What an author gets to read."""
 
 REMEDY = re.compile(
     r"[;:] (write|use|pass|return|remove|register|import|define|give|keep|call|put|make|run|set|add|check"
-    r"|did you mean|percent-encode|split|encode|copy|raise|take) |must be |must hold "
+    r"|did you mean|percent-encode|split|encode|copy|raise|take|await) |must be |must hold "
 )
 """The last clause says what to write instead, or the only one what the value must be."""
 
