@@ -126,6 +126,7 @@ def test_a_call_of_such_a_tool_is_an_error_that_names_the_place_in_the_log(
     ((event, error),) = posted.observer.failures
     assert (event, type(error)) == ("definition_failed", DefinitionError)
     assert str(error).startswith(f"{name}: ")
+    assert ("definition_failed", {"tool": name}) in posted.observer.events
     assert posted(call("first"))["result"]["content"][0]["text"] == "first"
 
 

@@ -17,6 +17,7 @@ from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     ArgumentsError,
+    DefinitionError,
     KeyServiceError,
     MissingClientCapability,
     ProtocolError,
@@ -81,11 +82,13 @@ class Call:
         opened = self._open()
         run = self._run(opened)
         self.ports.observer.tag(flow=run.journal.run_id)
-        self._compare_with_catalog()
         try:
+            self._compare_with_catalog()
             arguments = self.feature.parameters.validate(self.inputs.arguments)
         except ArgumentsError as error:
             return self.told(error, "arguments_refused")
+        except DefinitionError as error:
+            raise self.internal(error, "definition_failed") from error
         outcome = self.replay(arguments, run)
         told = {"round": _round(opened), **self.inputs.declined(), **run.reports.losses()}
         try:
@@ -289,8 +292,8 @@ class Call:
         self.ports.observer.record("state_refused", **self.named, reason=rejected.reason)
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
-    def internal(self, error: Exception) -> ProtocolError:
-        self.ports.observer.failure("state_unavailable", error, **self.named)
+    def internal(self, error: Exception, event: str = "state_unavailable") -> ProtocolError:
+        self.ports.observer.failure(event, error, **self.named)
         return internal_error(self.invocation.correlation_id)
 
 
