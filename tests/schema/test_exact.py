@@ -22,6 +22,7 @@ from pydantic import (
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic_core import core_schema
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
@@ -326,3 +327,16 @@ def test_members_whose_names_begin_alike_are_each_named() -> None:
         arguments(Days).validate({"x": {"day": [1, 1], "days": "soon"}})
     places = [line.partition(":")[0] for line in str(caught.value).splitlines()]
     assert places == ["arguments.x.day", "arguments.x.days"]
+
+
+def test_a_type_that_is_made_by_a_call_is_read() -> None:
+    class Pair:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+            x = core_schema.arguments_parameter("x", core_schema.int_schema(), mode="positional_or_keyword")
+            return core_schema.call_schema(core_schema.arguments_schema([x]), cls)
+
+    assert arguments(Pair).validate({"x": {"x": 1}})["x"].x == 1

@@ -233,7 +233,8 @@ def _refuse_patterns(schema: Mapping[str, Any], *, python: bool) -> None:
             'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
             "what needs look-around or back-references in the function"
         )
-    if getattr(schema.get("function", {}).get("function"), "__name__", "") in _COMPILERS:
+    function = schema.get("function")  # of a call, it is the function itself: older pydantic's NamedTuple
+    if isinstance(function, dict) and getattr(function.get("function"), "__name__", "") in _COMPILERS:
         raise Unbounded("re.Pattern would run what a client sends as a pattern; take a str instead")
     for child in _children(schema):
         _refuse_patterns(child, python=python)
