@@ -105,7 +105,10 @@ class _Bounded:
         if changed == self._schema:
             return self._validator
         # A model's own validator would collect all errors again.
-        return SchemaValidator(changed, _use_prebuilt=False)
+        try:
+            return SchemaValidator(changed, _use_prebuilt=False)
+        except TypeError:  # an older pydantic does not know the argument
+            return SchemaValidator(changed)
 
 
 def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
