@@ -456,6 +456,66 @@ def test_a_task_that_is_cancelled_before_it_began_leaves_nothing_behind() -> Non
     assert AsyncPasses(body)() == Done("done")
 
 
+UNAWAITED_TASKS: dict[str, Callable[[Any], Any]] = {
+    "gather": asyncio.gather,
+    "create_task": asyncio.create_task,
+    "a task of its own": lambda call: asyncio.create_task(asyncio.wait_for(call, 60)),
+}
+
+
+@pytest.mark.parametrize("hand_over", UNAWAITED_TASKS.values(), ids=UNAWAITED_TASKS.keys())
+def test_a_question_in_a_task_that_is_not_awaited_is_an_error(hand_over: Callable[[Any], Any]) -> None:
+    async def body(ctx: AsyncContext) -> str:
+        if hand_over(sure(ctx)):
+            await ctx.step("look", int)
+        return "deleted"
+
+    refused(AsyncPasses(body)(), "question 'sure'", "a task that was never awaited")
+
+
+def test_a_step_that_is_cut_off_in_a_task_that_is_not_awaited_is_an_error() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        task = asyncio.create_task(ctx.step("wait", asyncio.sleep, 3600))
+        return f"{task.get_name()} waits"
+
+    refused(AsyncPasses(body)(), "step 'wait'", "a task that was never awaited")
+
+
+def test_an_error_of_the_tool_is_not_hidden_by_the_tasks_that_it_left() -> None:
+    async def body(ctx: AsyncContext) -> None:
+        asyncio.gather(sure(ctx))
+        await ctx.step("look", int)
+        raise ToolError("no")
+
+    assert str(error(AsyncPasses(body)())) == "no"
+
+
+def test_a_task_that_was_cancelled_need_not_be_awaited() -> None:
+    async def body(ctx: AsyncContext) -> str:
+        task = asyncio.create_task(sure(ctx))
+        await ctx.step("look", int)
+        task.cancel()
+        return "done"
+
+    assert AsyncPasses(body)() == Done("done")
+
+
+def test_a_thread_may_make_calls_for_the_event_loop() -> None:
+    async def body(ctx: AsyncContext) -> int:
+        loop = asyncio.get_running_loop()
+
+        def work() -> int:
+            asyncio.run_coroutine_threadsafe(ctx.progress(1, 2), loop).result(10)
+            return 7
+
+        async def off_the_loop() -> int:
+            return await asyncio.to_thread(work)
+
+        return await ctx.step("work", off_the_loop)
+
+    assert AsyncPasses(body)() == Done(7)
+
+
 @pytest.mark.parametrize("again", [lambda call: call, asyncio.create_task], ids=["await", "create_task"])
 def test_a_call_is_awaited_once(again: Callable[[Any], Any]) -> None:
     async def body(ctx: AsyncContext) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from textwrap import indent
 
 from mcp_roundtrip import AsyncContext, Elicit, NotAwaited
@@ -12,7 +13,7 @@ APP = "/var/task/app.py"
 
 def body(lines: str) -> None:
     """Run these lines as the body of a tool in a file of its own, from line 2 on."""
-    names: dict[str, object] = {"AsyncContext": AsyncContext, "Elicit": Elicit}
+    names: dict[str, object] = {"AsyncContext": AsyncContext, "Elicit": Elicit, "asyncio": asyncio}
     source = "async def tool(ctx: AsyncContext) -> object:\n" + indent(lines, "    ")
     exec(compile(source, APP, "exec"), names)
     run_async(names["tool"])  # type: ignore[arg-type]
@@ -75,3 +76,12 @@ def a_step_over_a_question() -> None:
 )
 def a_call_that_is_awaited_twice() -> None:
     body('made = ctx.step("make", int)\nawait made\nawait made')
+
+
+@says(
+    "question 'sure' (ctx.confirm, /var/task/app.py:2) is left in a task that was never awaited: "
+    "await the task, or what asyncio.gather returns for it",
+    NotAwaited,
+)
+def a_task_that_is_not_awaited() -> None:
+    body('if asyncio.gather(ctx.confirm("sure", "Delete?")): await ctx.step("delete", int)')

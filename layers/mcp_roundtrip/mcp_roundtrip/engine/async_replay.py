@@ -13,11 +13,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.context_call import ContextCall
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, suspended
 from mcp_roundtrip.engine.run import Run, inside_step
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.context_call import Origin
 
 T = TypeVar("T")
 Task = asyncio.Task[Any]
@@ -40,25 +43,42 @@ class Branches:
 
     run: Run
     _children: dict[Task, list[Task]] = field(default_factory=dict)
-    _parked: set[Task] = field(default_factory=set)
+    _calls: dict[Task, Origin] = field(default_factory=dict)
+    _parked: dict[Task, Collection[str]] = field(default_factory=dict)
     _steps: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Task:
         """The event loop's task factory during the pass."""
-        if isinstance(coroutine, ContextCall):
-            coroutine = coroutine.take()
-        task: Task = asyncio.Task(coroutine, loop=loop, **options)
+        call = coroutine if isinstance(coroutine, ContextCall) else None
+        task: Task = asyncio.Task(coroutine if call is None else call.take(), loop=loop, **options)
         if inside_step.get() is not None:  # a step's own affair: a client's reader may outlive the pass
             return task
         self._children[task] = []
+        if call is not None:
+            self._calls[task] = call._origin
         parent = asyncio.current_task(loop)
         if parent in self._children:
             self._children[parent].append(task)
         task.add_done_callback(lambda _: self._news.set())
         return task
 
-    current_task = staticmethod(asyncio.current_task)
+    def current_task(self) -> Task | None:
+        """The task that runs this; None in a thread that runs no event loop."""
+        try:
+            return asyncio.current_task()
+        except RuntimeError:
+            return None
+
+    def left_open(self) -> tuple[list[Origin], list[str]]:
+        """The calls that tasks still carry out, and the keys of what is asked in tasks of other coroutines.
+
+        Not those of a task that was cancelled: its code has given up what it waited for.
+        """
+        left = [task for task in self._children if not task.done() and not task.cancelling()]
+        calls = [self._calls[task] for task in left if task in self._calls]
+        keys = [key for task in left if task not in self._calls for key in self._parked.get(task, ())]
+        return calls, keys
 
     async def refuse_unawaited(self, step: str, given: Sequence[object]) -> None:
         """Raise NotAwaited if a call that this step's caller made before it has to be awaited first."""
@@ -77,12 +97,12 @@ class Branches:
         """Wait for the end of the pass, with the questions of these keys pending."""
         task = asyncio.current_task()
         assert task is not None
-        self._parked.add(task)
+        self._parked[task] = questions
         self._news.set()
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            self._parked.discard(task)
+            del self._parked[task]
             if not self.run.ended:  # a sibling failed and this branch is given up: its questions are moot
                 for key in questions:
                     self.run.pending.pop(key, None)
@@ -156,7 +176,7 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     try:
         task = loop.create_task(_contained(body(branches)))
         await branches.until_over(task)
-        ended = _ended(task, run) if task.done() else None
+        ended = _ended(task, branches) if task.done() else None
         if ended is None:
             run.suspend()
         await branches.unwind()
@@ -177,10 +197,11 @@ async def _contained(body: Coroutine[Any, Any, Any]) -> Done | Failed:
         return Failed(error)
 
 
-def _ended(task: Task, run: Run) -> Done | Failed:
+def _ended(task: Task, branches: Branches) -> Done | Failed:
     outcome: Done | Failed = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
-    if not run.unawaited and run.fault is None:
+    calls, keys = branches.left_open()
+    if not branches.run.unawaited and not calls and not keys and branches.run.fault is None:
         return outcome
     from mcp_roundtrip.engine.not_awaited import conclude  # few leave any
 
-    return conclude(run, outcome)
+    return conclude(branches.run, outcome, calls, keys)

@@ -104,16 +104,22 @@ def refuse_to_act(run: Run, task: Task[Any] | None, step: str, given: Sequence[o
             raise run.fail(NotAwaited(f"{described(origin)} {text}"))
 
 
-def conclude(run: Run, outcome: Done | Failed) -> Done | Failed:
+def conclude(
+    run: Run, outcome: Done | Failed, in_tasks: Sequence[Origin] = (), asked: Sequence[str] = ()
+) -> Done | Failed:
     """The outcome of a body that ended: a failure if it left calls behind that were never awaited.
 
-    An unexpected exception stays the outcome, and so does one that a call of the context raised: they are
-    why the code did not get to its later lines.
+    `in_tasks` are calls of tasks that still run, `asked` the keys of questions that other tasks ask. They
+    fail a body that returned; one that raised could not await its tasks. An unexpected exception stays the
+    outcome, and so does one that a call of the context raised: they are why the code did not get to its
+    later lines.
     """
     left = [origin for origin in run.unawaited if not _is_given_up(origin, is_over=True)]
     run.unawaited = []
     if run.fault is None and left:
         run.fail(_never_awaited(left))
+    if run.fault is None and isinstance(outcome, Done) and (in_tasks or asked):
+        run.fail(_left_in_tasks([*map(described, in_tasks), *(f"question {key!r}" for key in asked)]))
     fault = run.fault
     if not isinstance(fault, NotAwaited) or not isinstance(outcome, Failed):
         return outcome
@@ -131,6 +137,11 @@ def conclude(run: Run, outcome: Done | Failed) -> Done | Failed:
 def _never_awaited(origins: Sequence[Origin]) -> NotAwaited:
     texts = (f"{described(origin)} was never awaited: {_remedy(origin)}" for origin in origins)
     return NotAwaited("\n".join(texts))
+
+
+def _left_in_tasks(calls: Sequence[str]) -> NotAwaited:
+    text = "is left in a task that was never awaited: await the task, or what asyncio.gather returns for it"
+    return NotAwaited("\n".join(f"{call} {text}" for call in calls))
 
 
 def _is_given_up(origin: Origin, *, is_over: bool = False) -> bool:
