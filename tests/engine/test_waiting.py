@@ -161,11 +161,11 @@ def test_a_round_counts_as_waiting_while_nothing_else_is_asked() -> None:
     outcome = call(page=ACCEPT)
     assert asked(outcome).keys() == {"name", "page"}
     assert isinstance(outcome, NeedsInput)
-    assert (outcome.only_waits, call.journal.waits) == (False, 0)
+    assert call.journal.waits == 0
     assert page.looks == [0], "nobody waits for the page while the form is to be filled in"
     outcome = call(name=accept("Ada"), page=ACCEPT)
     assert isinstance(outcome, NeedsInput)
-    assert (outcome.requests.keys(), outcome.only_waits, call.journal.waits) == ({"page"}, True, 1)
+    assert (outcome.requests.keys(), call.journal.waits) == ({"page"}, 1)
 
 
 def test_several_pages_are_waited_for_together() -> None:
@@ -178,6 +178,21 @@ def test_several_pages_are_waited_for_together() -> None:
 
     assert rounds(Passes(body, clock=clock)) == (Done("done"), 1)
     assert early.looks[-1] < 5
+
+
+def test_of_several_pages_none_is_polled_more_often_than_its_author_says() -> None:
+    clock = FakeClock()
+    often, seldom = Page(20, clock=clock), Page(40, clock=clock)
+
+    def body(ctx: Context) -> str:
+        ctx.ask(
+            ElicitUrl("often", "Go", URL, often.done, poll_interval_ms=1_000),
+            ElicitUrl("seldom", "Go", URL, seldom.done, poll_interval_ms=8_000),
+        )
+        return "done"
+
+    assert rounds(Passes(body, clock=clock))[0] == Done("done")
+    assert len(often.looks) < len(seldom.looks) < 12
 
 
 def test_an_error_of_done_reaches_the_tool() -> None:

@@ -194,8 +194,9 @@ def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
     assert "call the tool again with the same arguments" in rounds[-1].text
 
 
-def test_a_wait_gives_a_call_one_round_more_and_not_one_for_each() -> None:
-    asked = player(remaining_ms=0).call("forever")
+@pytest.mark.parametrize("max_rounds", [1, 5, 9])
+def test_waits_may_use_up_the_ten_rounds_of_clients_and_no_more(max_rounds: int) -> None:
+    asked = player(remaining_ms=0, ports={"max_rounds": max_rounds}).call("forever")
     for _ in range(9):
         assert asked.asked
         asked = asked.respond({"never": {"action": "accept"}})

@@ -19,14 +19,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """The client has to answer `requests` (InputRequests, by key).
-
-    `only_waits` says that it has answered all of them, and the pages behind them are not complete.
-    """
+    """The client has to answer `requests` (InputRequests, by key)."""
 
     requests: Mapping[str, Mapping[str, Any]]
     journal: Journal
-    only_waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ def suspended(run: Run) -> NeedsInput | Shed | Escalate | Asleep | Stopped:
         return Shed(journal)  # one branch has work to do: the next worker asks what the others ask
     if run.pending:
         requests = {key: pending.to_wire() for key, pending in run.pending.items()}
-        return NeedsInput(requests, journal, run.only_waits)
+        return NeedsInput(requests, journal)
     if run.wake_at_ms is not None:
         return Asleep(run.wake_at_ms)
     return Shed(journal)

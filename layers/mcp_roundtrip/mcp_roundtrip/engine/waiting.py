@@ -63,8 +63,7 @@ def _in_round(
     """Look until all are complete, something else is to be asked, or the round's time is nearly over."""
     budget, left, finished = run.environment.budget, dict(polled), list[str]()
     end_ms = budget.clock_ms() + min(budget.remaining_ms() - RESERVE_MS, LONGEST_MS)
-    interval_ms = _interval_ms(polled)
-    pause_ms: float = interval_ms if run.journal.waits else min(FIRST_PAUSE_MS, interval_ms)
+    pause_ms: float = _interval_ms(polled) if run.journal.waits else FIRST_PAUSE_MS
     while left and not run.asks_anew:
         began_ms = budget.clock_ms()
         if began_ms + pause_ms + look_ms > end_ms:
@@ -72,7 +71,7 @@ def _in_round(
             break
         finished += yield from _look(left, pause_ms)
         look_ms = max(look_ms, budget.clock_ms() - began_ms - pause_ms)
-        pause_ms = min(2 * pause_ms, interval_ms)
+        pause_ms = min(2 * pause_ms, _interval_ms(left))
     return finished
 
 
@@ -112,4 +111,5 @@ def _look(left: dict[str, ElicitUrl], pause_ms: float) -> Generator[Look, bool |
 
 
 def _interval_ms(pages: Mapping[str, ElicitUrl]) -> int:
-    return min(page.poll_interval_ms for page in pages.values() if page.poll_interval_ms is not None)
+    """The longest of their intervals: the call continues once all are complete."""
+    return max((page.poll_interval_ms or 0 for page in pages.values()), default=0)

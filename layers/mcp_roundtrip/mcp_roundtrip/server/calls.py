@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 INVALID_STATE: Final = "Invalid or expired requestState"
 """The whole answer to every state that is refused: why it was refused is in the log."""
 
+CLIENT_ROUNDS: Final = 10
+"""Most clients give up a call after so many."""
+
 LARGE_STATE: Final = 16_384
 """Characters from which on a state is worth a warning: it travels twice in every round."""
 
@@ -234,8 +237,9 @@ class Call:
         return self.reply(result, "complete")
 
     def _rounds(self, journal: Journal) -> int:
-        """Clients stop after ten. The last of them is for calls that have waited for a page."""
-        return self.ports.policy.max_rounds + bool(journal.waits)
+        """Rounds that only wait for a page are no questions, and may use up those that clients allow."""
+        most = self.ports.policy.max_rounds
+        return min(most + journal.waits, max(most + 1, CLIENT_ROUNDS))
 
     def _another_round(self, outcome: NeedsInput | Shed, opened: OpenState | None) -> Reply:
         if _round(opened) <= self._rounds(outcome.journal):
