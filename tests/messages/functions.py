@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from unittest.mock import patch
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
 from mcp_roundtrip import AsyncContext, Context, Server, Text
 from mcp_roundtrip.schema.mirroring import McpHeader
@@ -384,6 +384,13 @@ def a_pattern_of_python() -> None:
 @says("find: parameter 'query': re.Pattern would run what a client sends as a pattern; take a str instead")
 def a_pattern_as_an_argument() -> None:
     tool(annotated(re.Pattern[str]))
+
+
+@says(
+    "find: parameter 'query': ImportString would import what a client names; take a Literal of names instead"
+)
+def an_import_as_an_argument() -> None:
+    tool(annotated(ImportString))
 
 
 class Left(BaseModel):

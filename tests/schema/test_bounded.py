@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ImportString, TypeAdapter, ValidationError, create_model
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
@@ -134,9 +134,12 @@ class Backtracking(BaseModel):
         (Annotated[str, Field(pattern=r"(a)\1")], "in the function"),
         (re.Pattern, "str"),
         (re.Pattern[str], "str"),
+        (ImportString, "Literal"),
     ],
 )
-def test_a_type_that_takes_exponential_time_is_refused_by_its_parameter(type_: Any, remedy: str) -> None:
+def test_a_type_that_takes_exponential_time_or_imports_is_refused_by_its_parameter(
+    type_: Any, remedy: str
+) -> None:
     def tool(value: Any) -> None: ...
 
     tool.__annotations__["value"] = type_

@@ -114,6 +114,11 @@ def integers(items: list[int]) -> int:
 
 
 @server.tool
+def numbers(items: set[int]) -> int:
+    return len(items)
+
+
+@server.tool
 def models(items: list[Eight]) -> int:
     return len(items)
 

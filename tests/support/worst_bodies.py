@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from sys import hash_info
 from typing import Any
 
 from mcp_roundtrip.http import MAX_BODY
@@ -87,6 +88,9 @@ def _encoded(event: Event) -> Event:
 MANY = 19_000
 """Values that the default limit lets in."""
 
+ALIKE = [*range(0, MANY * hash_info.modulus, hash_info.modulus)]
+"""Integers whose hash in Python is 0."""
+
 BODIES: Mapping[str, Callable[[], Event]] = {
     # JSON itself
     "empty arrays": lambda: tool("anything", "value", repeated("[]")),
@@ -107,6 +111,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     # values that do not fit their types
     "texts for integers": lambda: tool("integers", "items", repeated('""')),
     "texts for integers, few": lambda: tool("integers", "items", repeated('""', most=MANY)),
+    "integers with one hash": lambda: tool("numbers", "items", json.dumps(ALIKE)),
     "empty models": lambda: tool("models", "items", repeated("{}", most=100_000)),
     "empty models, few": lambda: tool("models", "items", repeated("{}", most=MANY)),
     "empty models by name": lambda: tool("mapped", "items", members("{}", most=MANY)),

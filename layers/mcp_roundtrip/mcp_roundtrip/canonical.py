@@ -55,17 +55,21 @@ def parse(text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH, max_valu
 
 
 def _has_more_values(text: str, limit: int) -> bool:
-    """Whether the document has more than `limit` values, in time and memory that its length bounds."""
     # Each value but the first follows one of these characters: three counts settle most documents.
     if len(text) <= limit or sum(map(text.count, ",[{")) < limit:
         return False
+    return count_values(text, limit) > limit
+
+
+def count_values(text: str, limit: int) -> int:
+    """How many values the document has, or `limit` + 1 if there are more; in time that its length bounds."""
     end = 0
-    for _ in range(limit):
+    for count in range(1, limit + 1):
         found = _UP_TO_A_VALUE.match(text, end)
-        if found is None:  # malformed: the decoder finds no more values either
-            return False
+        if found is None:  # or the rest is malformed: the decoder finds no more values either
+            return count
         end = found.end()
-    return True
+    return limit + 1
 
 
 # Possessive quantifiers, so that no text takes more than linear time. A container without members brings no

@@ -96,8 +96,12 @@ class _Bounded:
         return getattr(self._validator, name)
 
     def validate_json(self, data: str | bytes | bytearray, /, **options: Any) -> Any:
-        validator = self._validator if len(data) <= SMALL else self._fail_fast
-        return validator.validate_json(data, **options)
+        if len(data) <= SMALL:
+            return self._validator.validate_json(data, **options)
+        from mcp_roundtrip.schema.limits import counted  # most inputs are small
+
+        with counted():
+            return self._fail_fast.validate_json(data, **options)
 
     @cached_property
     def _fail_fast(self) -> Any:
@@ -112,7 +116,9 @@ class _Bounded:
 
 
 def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
-    """A copy in which containers stop at the first error, and recursion has one error at most."""
+    """A copy with `limits`, in which containers stop at the first error and recursion has one at most."""
+    from mcp_roundtrip.schema.limits import limited  # most inputs are small
+
     if isinstance(schema, (list, tuple)):
         return type(schema)(_fail_fast(each, recursive) for each in schema)
     if not isinstance(schema, dict):
@@ -135,7 +141,7 @@ def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
             "custom_error_type": "too_large_to_explain",
             "custom_error_message": message.replace("{", "{{").replace("}", "}}"),
         }
-    return copy
+    return limited(copy)
 
 
 def _children(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -237,8 +243,11 @@ def _refuse_patterns(schema: Mapping[str, Any], *, python: bool) -> None:
             "what needs look-around or back-references in the function"
         )
     function = schema.get("function")  # of a call, it is the function itself: older pydantic's NamedTuple
-    if isinstance(function, dict) and getattr(function.get("function"), "__name__", "") in _COMPILERS:
+    name = getattr(function.get("function"), "__name__", "") if isinstance(function, dict) else ""
+    if name in _COMPILERS:
         raise Unbounded("re.Pattern would run what a client sends as a pattern; take a str instead")
+    if name == "import_string":
+        raise Unbounded("ImportString would import what a client names; take a Literal of names instead")
     for child in _children(schema):
         _refuse_patterns(child, python=python)
 

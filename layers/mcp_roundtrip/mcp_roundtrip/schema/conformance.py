@@ -221,7 +221,9 @@ _ASSERTIONS: Final[Mapping[str, tuple[str, Rule, str]]] = {
 
 def key_of(value: Any) -> Hashable:
     """Equal for equal JSON values, as JSON Schema compares them: 1 is 1.0, and true is not 1."""
-    return canonical(value) if isinstance(value, (dict, list)) else (isinstance(value, bool), value)
+    # Python's hash of a large integer is its remainder: thousands may share one (see `limits`).
+    by_text = isinstance(value, (dict, list)) or (is_number(value) and abs(value) > 2**53)
+    return canonical(value) if by_text else (isinstance(value, bool), value)
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -1,0 +1,69 @@
+"""What only long inputs can bring: numbers with equal hashes, and JSON within strings."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+from sys import hash_info
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import Json
+
+from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.schema.limits import MAX_ALIKE, MAX_VALUES
+from mcp_roundtrip.schema.signature import Arguments
+
+ALIKE = [number * hash_info.modulus for number in range(1, 1_500)]
+"""Integers whose hash is 0."""
+UUIDS = [str(UUID(int=number)) for number in ALIKE]
+
+
+def read(annotation: Any, value: Any) -> Any:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = annotation
+    return Arguments.of(tool, ()).validate({"value": value})["value"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (set[int], ALIKE),
+        (frozenset[Decimal], [*map(str, ALIKE)]),
+        (set[UUID], UUIDS),
+        (set[tuple[int, str]], [[number, "a"] for number in ALIKE]),
+        (list[set[Any]], [ALIKE]),
+        (dict[int, int], {str(number): 1 for number in ALIKE}),
+        (dict[UUID, int], dict.fromkeys(UUIDS, 1)),
+        (Counter[int], {str(number): 1 for number in ALIKE}),
+    ],
+)
+def test_values_that_were_chosen_for_one_hash_are_refused(type_: Any, value: Any) -> None:
+    with pytest.raises(ArgumentsError, match=rf"{MAX_ALIKE} different values have the same hash; send fewer"):
+        read(type_, value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (set[int], [*range(2**70, 2**70 + 1_500)]),
+        (set[UUID], [str(UUID(int=2**100 + number)) for number in range(1_500)]),
+        (list[set[int]], [[2**70]] * 1_500),
+        (list[dict[int, str]], [{str(2**70): ""}] * 1_500),
+        (set[int] | list[int], ALIKE),
+        (list[int], ALIKE),
+    ],
+)
+def test_other_large_numbers_are_accepted_in_any_number(type_: Any, value: Any) -> None:
+    assert len(read(type_, value)) == 1_500 - (value is ALIKE)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_json_in_strings_has_as_many_values_as_a_body(count: int) -> None:
+    most = [json.dumps(["[,"] * (MAX_VALUES // count - 1))] * count
+    assert len(read(list[Json[list[str]]], most)) == count
+    with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
+        read(list[Json[list[str]]], [*most, "[]"])
