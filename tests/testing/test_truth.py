@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +89,21 @@ def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected: Callabl
     assert 'return look_up("a lot")' in text
     assert "return int(price)" in text
     assert text.index("ValueError") < text.index("CallFailed")
+
+
+def test_pytest_shows_the_line_of_the_test_and_none_of_the_player() -> None:
+    with pytest.raises(CallFailed) as failure:
+        Player(server).call("asks", seize=4)
+    assert failure.traceback.filter(failure)[-1].path == Path(__file__)
+
+
+def test_what_an_assertion_shows_of_a_call_is_where_it_stands() -> None:
+    raised = Player(server).call("raises")
+    assert repr(raised).startswith("<Round: it raised ValueError: invalid literal")
+    assert repr(Player(server).call("asks")) == "<Round: it asks 'size' ('How large?')>"
+    assert repr(failing_task()).startswith("<PlayedTask: it raised ValueError: invalid literal")
+    unknown = Player(server, WITH_TASKS).task("unknown")
+    assert repr(unknown).startswith("<PlayedTask: tasks/get ended in the JSON-RPC error {'code': -32602")
 
 
 def test_a_tool_error_is_a_cause_too_and_its_text_can_be_read() -> None:

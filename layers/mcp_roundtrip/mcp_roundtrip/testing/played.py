@@ -11,6 +11,8 @@ from warnings import warn
 
 from mcp_roundtrip.errors import ToolError
 
+__tracebackhide__ = True  # pytest shows the line of the test
+
 
 class CallFailed(AssertionError):
     """A test asked a call for something that it does not have: its result, a question, an error.
@@ -54,6 +56,9 @@ class Played(ABC):
     def standing(self) -> str:
         """Where the call stands, as an error message says it."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.standing()}>"
+
     def question(self, key: str) -> str:
         """The message of an elicitation that was asked. Raises CallFailed."""
         if key not in self.asked:
@@ -90,11 +95,9 @@ class Played(ABC):
 
     def fail(self, text: str) -> NoReturn:
         """Raise CallFailed because of what the tool raised."""
-        __tracebackhide__ = True
         raise CallFailed(text) from self.raised
 
     def _completed(self) -> Mapping[str, Any]:
-        __tracebackhide__ = True
         if self.result["resultType"] != "complete":
             self.fail(f"the call is not over: {self.standing()}")
         return self.result

@@ -11,11 +11,13 @@ from mcp_roundtrip.testing.answers import response
 from mcp_roundtrip.testing.played import Played, answered_in_vain, asking, standing_of, warn_of_changes
 from mcp_roundtrip.testing.workers import Workers
 
+__tracebackhide__ = True  # pytest shows the line of the test
+
 PATIENCE: Final = 1_000
 """Workers and polls after which a task is taken to go on for ever."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlayedTask(Played):
     """A task at rest, as its client sees it: it waits for answers, sleeps, or has ended.
 
@@ -23,15 +25,15 @@ class PlayedTask(Played):
     """
 
     task_id: str
-    request: Callable[..., Mapping[str, Any]] = field(repr=False)
-    workers: Workers = field(repr=False)
+    request: Callable[..., Mapping[str, Any]]
+    workers: Workers
     message: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def detailed(self) -> Mapping[str, Any]:
         """The DetailedTask. Raises CallFailed with the JSON-RPC error if there was one."""
         if "result" not in self.message:
-            self.fail(f"the task cannot be had: {self.message['error']}")
+            self.fail(f"the task cannot be read: {self.standing()}")
         detailed: Mapping[str, Any] = self.message["result"]
         return detailed
 
@@ -146,6 +148,8 @@ class PlayedTask(Played):
 
     def standing(self) -> str:
         """Where the task stands, as an error message says it."""
+        if "result" not in self.message:
+            return f"tasks/get ended in the JSON-RPC error {self.message.get('error')}"
         match self.status:
             case "completed":
                 return standing_of(self.detailed["result"], self.raised)

@@ -36,6 +36,8 @@ from mcp_roundtrip.testing.round import Round
 from mcp_roundtrip.testing.tasks import TaskTable
 from mcp_roundtrip.testing.workers import Workers
 
+__tracebackhide__ = True  # pytest shows the line of the test
+
 EVERYTHING: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine.journal import Journal
@@ -14,8 +14,10 @@ from mcp_roundtrip.testing.played_task import PlayedTask
 if TYPE_CHECKING:
     from mcp_roundtrip.testing.player import Player
 
+__tracebackhide__ = True  # pytest shows the line of the test
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Round(Played):
     """What one request came to."""
 
@@ -26,7 +28,7 @@ class Round(Played):
     notifications: tuple[Mapping[str, Any], ...] = ()
     journal: Journal | None = None
     status: int = 200
-    cause: BaseException | None = field(default=None, repr=False)
+    cause: BaseException | None = None
     changed: tuple[str, ...] = ()
 
     @property
