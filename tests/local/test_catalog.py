@@ -88,6 +88,21 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
     )
 
 
+def test_a_module_that_cannot_be_imported_is_named_with_its_line_beside_what_else_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
+    functions = write(tmp_path, **sources)
+    assert main(["--functions", str(functions)]) == 2
+    error = capsys.readouterr().err
+    assert f'File "{functions / "one/app.py"}", line 2' in error
+    assert f'File "{functions / "two/app.py"}", line 1' in error
+    assert "AttributeError" in error
+    assert "SyntaxError" in error
+    assert "three/app.py cannot be imported" in error
+    assert "importlib" not in error
+
+
 def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
     functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
     with pytest.raises(CatalogError, match="2 servers"):

@@ -26,6 +26,8 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
     ("parameters", "sentence"),
     [
         ({"AuthMode": "bearer"}, "AuthMode bearer needs TokenIssuer"),
+        ({"AuthMod": "none"}, "no parameter AuthMod; did you mean AuthMode?"),
+        ({"Unlike": "none"}, "no parameter Unlike; it has .*AuthMode, "),
         ({"AuthMode": "jwt", "JwtIssuer": "https://id.example"}, "AuthMode jwt needs JwtAudience"),
         ({"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x"}, "AuthMode lambda needs PrincipalContextKey"),
         ({"AuthMode": "none", "TokenAlgorithms": "ES256"}, "TokenAlgorithms is for AuthMode bearer"),
@@ -42,7 +44,7 @@ def test_what_a_rule_of_the_template_refuses_is_refused(parameters: dict[str, st
     [
         (
             {"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"},
-            "MCP_TOKEN_ISSUER: must be .*--parameter TokenIssuer=…",
+            'MCP_TOKEN_ISSUER: must be .* TokenIssuer=…, or make run PARAMETERS="JwtIssuer=… TokenIssuer=…"',
         ),
         ({"AuthMode": "none", "AllowedOrigins": "*"}, "MCP_ALLOWED_ORIGINS: .*--parameter AllowedOrigins=…"),
         (

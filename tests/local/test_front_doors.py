@@ -81,8 +81,12 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
         assert called["result"]["content"][0]["text"] == "greet"
         source.write_text(source.read_text().replace("server.tool", "server.tol"))
         assert names(app) == ["salute", "part"]
+        (template.parent / "functions/part/app.py").write_text("server = undefined\n")
+        assert names(app) == ["salute", "part"]
     assert any("catalog.json is stale" in line and "make catalog" in line for line in log)
-    assert any("the catalog of before is served" in line and "tol" in line for line in log)
+    refused = [line for line in log if "The previous catalog is served until this is corrected" in line]
+    assert ["tol" in line for line in refused] == [True, True]
+    assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
 
 
 def test_a_stale_catalog_is_fresh_at_the_start_and_stays_as_it_is_written(template: Path) -> None:

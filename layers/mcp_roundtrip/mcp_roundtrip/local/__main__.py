@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from mcp_roundtrip.local.app import LocalApp, serve
+from mcp_roundtrip.local.checks import how_to_set
 from mcp_roundtrip.local.model import Route, TemplateError
 from mcp_roundtrip.local.template import parameters_without_default
 
@@ -45,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        _complain(f"port {options.port} is in use: stop what listens there, or choose another with --port")
+        _complain(
+            f"port {options.port} is in use: stop what listens there, or choose another with --port=…, "
+            "or make run PORT=…"
+        )
     return 2
 
 
@@ -60,7 +64,7 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: boo
     )
     config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
     assumptions = "".join(
-        f"Assumed {name}={value}; --parameter {name}=… changes it.\n" for name, value in assumed.items()
+        f"Assumed {name}={value}. Change it with {how_to_set(name)}\n" for name, value in assumed.items()
     )
     if debug:
         processes = (
@@ -69,7 +73,10 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: boo
     elif fresh:
         processes = "A new process for every request."
     else:
-        processes = "Processes stay warm; --fresh starts one per request, --debug makes breakpoint() work."
+        processes = (
+            "Processes stay warm; --fresh (make run FRESH=1) starts one per request, "
+            "--debug (make run DEBUG=1) makes breakpoint() work."
+        )
     return f"""
 {routes}
 

@@ -184,7 +184,7 @@ class LocalApp:
         try:
             after = self._read(Template(self._template, self._options.parameters))
         except TemplateError as error:
-            self._options.log(f"the template cannot be used, the one before is served: {error}")
+            self._options.log(f"{error}\nNothing restarts before this is corrected.")
             return
         names = affected(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 from mcp_roundtrip.auth.scopes import Scopes
@@ -40,9 +41,22 @@ def servers(functions: Path) -> dict[str, Server]:
 
 
 def held_by(modules: Mapping[str, Path]) -> dict[str, Server]:
-    """The server of every module that holds one, by owner, as `servers` has them. Raises CatalogError."""
-    held = {owner: _server(path) for owner, path in modules.items()}
-    return {owner: server for owner, server in held.items() if server is not None}
+    """The server of every module that holds one, by owner, as `servers` has them.
+
+    Raises one CatalogError for all modules that cannot be used.
+    """
+    held: dict[str, Server] = {}
+    problems: list[str] = []
+    for owner, path in modules.items():
+        try:
+            server = _server(path)
+        except CatalogError as error:
+            problems.append(str(error))
+        else:
+            held |= {} if server is None else {owner: server}
+    if problems:
+        raise CatalogError("\n".join(problems))
+    return held
 
 
 def _server(path: Path) -> Server | None:
@@ -50,9 +64,19 @@ def _server(path: Path) -> Server | None:
         held = servers_in(load_module(path))
     except DefinitionError as error:
         raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
+    except (Exception, SystemExit) as error:  # a module of the project's may raise anything
+        raise CatalogError(f"{path} cannot be imported:\n{_traceback(error, path)}") from error
     if len(held) > 1:
         raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
     return held[0] if held else None
+
+
+def _traceback(error: BaseException, path: Path) -> str:
+    """The traceback from the module at `path` on."""
+    frame = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path.absolute():
+        frame = frame.tb_next
+    return "".join(format_exception(type(error), error, frame)).strip()
 
 
 def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:

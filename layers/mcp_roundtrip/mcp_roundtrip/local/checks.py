@@ -26,7 +26,7 @@ def check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
         for assertion in rule.get("Assertions", ()):
             if not _holds(assertion["Assert"], scope):
                 description = assertion.get("AssertDescription", f"the template's rule {name} does not hold")
-                raise TemplateError(f"{description}. Change parameters with --parameter Name=value")
+                raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
 
 
 def check_settings(function: Function, variables: Mapping[str, Any], parameters: Collection[str]) -> None:
@@ -40,9 +40,14 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
         settings.load(function.environment)
     except SettingsError as error:
         names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
-        hint = "".join(f" --parameter {name}=…" for name in names)
-        change = f"change it with{hint}" if hint else "change it in the template"
+        change = f"change it with {how_to_set(*names)}" if names else "change it in the template"
         raise TemplateError(f"{function.name}: {error}; {change}") from None
+
+
+def how_to_set(*names: str) -> str:
+    """What to write on the command line for parameters of the template, with and without make."""
+    options = " ".join(f"--parameter {name}=…" for name in names)
+    return f'{options}, or make run PARAMETERS="{" ".join(f"{name}=…" for name in names)}"'
 
 
 def _holds(condition: Any, scope: Scope) -> bool:

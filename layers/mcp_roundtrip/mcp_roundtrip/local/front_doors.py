@@ -57,7 +57,10 @@ class FrontDoors:
         try:
             text = self._text(owners)
         except subprocess.CalledProcessError as error:
-            self._log(f"[{function.name}] the catalog of before is served: {_last_line(error.stderr)}")
+            self._log(
+                f"[{function.name}] {error.stderr.strip()}\n"
+                "The previous catalog is served until this is corrected."
+            )
             return function.code if before is None else before.result()
         if written.read_text(encoding="utf-8") == text:
             return function.code
@@ -108,10 +111,6 @@ def _name(function: str) -> str:
 
 def _module(function: Function) -> Path:
     return function.code / (function.handler.rpartition(".")[0].replace(".", "/") + ".py")
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["no reason was given"])[-1]
 
 
 def _digest(text: str) -> str:

@@ -107,9 +107,7 @@ def _catalog(functions: Path, name: str, app: str) -> str:
         try:
             return render(staged)
         except McpRoundtripError as error:
-            raise NewToolError(str(error)) from None
-        except Exception as error:  # whatever a module of the project raises when it is loaded
-            raise NewToolError(f"a function cannot be loaded ({error!r}): see make catalog") from error
+            raise NewToolError(str(error).replace(folder, str(functions))) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -52,7 +52,8 @@ class Requirements:
         shutil.rmtree(unfinished)
         reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise TemplateError(
-            f"{function.name}: {file} cannot be installed: {reason}. Try: {' '.join(command)}"
+            f"{function.name}: {file} cannot be installed: {reason}. Correct it; all that pip says: "
+            f"{self.python} -m pip install --dry-run --requirement {file}"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +269,9 @@ def _merged(base: Any, over: Any) -> Any:
 def _parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     for name in given:
         if name not in declared:
-            raise TemplateError(f"the template has no parameter {name}")
+            nearest = get_close_matches(name, declared, 1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(declared) or 'none'}"
+            raise TemplateError(f"the template has no parameter {name}; {hint}")
     return {name: _parameter(name, parameter, given) for name, parameter in declared.items()}
 
 
