@@ -80,7 +80,7 @@ test: $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy a
 	$(VENV)/bin/mypy
 	@# One function at a time: each has its folder on the path and calls its module `app`.
 	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest --numprocesses auto --dist loadfile
 
 .PHONY: e2e
 e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## the built artefact: in AWS's Lambda emulator, and deployed to ministack

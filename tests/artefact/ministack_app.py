@@ -4,6 +4,8 @@
 - In Conditions it leaves `Fn::Join` as it is, which then equals nothing.
 - It refuses alarms on metric math. Here they are created, on nothing, and never fire.
 - Its policies know no condition keys of KMS, so that what is allowed on a condition is never allowed.
+- It leaves the MaximumConcurrency of an event source mapping as text where that is a parameter's value, and
+  then polls no queue.
 """
 
 import json
@@ -76,6 +78,15 @@ def handler(of: dict[str, Any], translate: Callable[[Properties], Properties]) -
     }
 
 
+def of_numbers(properties: Properties) -> Properties:
+    """The properties of an event source mapping, with its scaling in numbers."""
+    scaling = properties.get("ScalingConfig")
+    if scaling is None:
+        return properties
+    return {**properties, "ScalingConfig": {name: int(value) for name, value in scaling.items()}}
+
+
+HANDLERS["AWS::Lambda::EventSourceMapping"] = handler(HANDLERS["AWS::Lambda::EventSourceMapping"], of_numbers)
 HANDLERS["AWS::IAM::RolePolicy"] = handler(INLINE_POLICY, of_one_role)
 HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
 iam_actions.request_tag_context = condition_keys

@@ -186,7 +186,7 @@ class Adder:
         (vars(Adder)["static_async"], "static_async", "Add to one, later."),
         (functools.partial(vars(Adder)["static_async"]), "static_async", "Add to one, later."),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_tool_may_be_anything_that_is_called_like_a_function(
     function: Callable[..., Any], name: str, description: str
@@ -239,7 +239,7 @@ class Service:
 NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Service.bound, 42, ["a"], object()]
 
 
-@pytest.mark.parametrize("function", NO_FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", NO_FUNCTIONS, ids=lambda value: type(value).__name__)
 def test_what_cannot_be_registered_is_refused_with_what_to_write(function: Any) -> None:
     server = Server("x")
     for register in (server.tool, server.tool(name="a"), server.prompt, server.resource("docs://{a}")):

@@ -334,7 +334,9 @@ def test_arguments_that_no_item_holds_make_no_task() -> None:
     assert failure.size > failure.limit
 
 
-@pytest.mark.parametrize("result", [float("nan"), object(), {1: object()}], ids=repr)
+@pytest.mark.parametrize(
+    "result", [float("nan"), object(), {1: object()}], ids=lambda result: type(result).__name__
+)
 def test_a_step_that_returns_no_json_is_a_failure_of_the_tool_that_the_log_explains(result: Any) -> None:
     other = Server("other")
 
