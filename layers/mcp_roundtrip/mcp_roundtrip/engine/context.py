@@ -199,18 +199,18 @@ class Context(ContextBase):
             inside_step.reset(token)
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
-        """From here on the call is a task, which goes on without its client and lives for `ttl_ms`.
+        """Make the call a task, which continues without its client and lives for `ttl_ms` milliseconds.
 
         Does nothing if it is one already, or if the tool is registered with task="optional" and the client
-        did not declare the extension: the call then goes on as it is.
+        did not declare the extension: the call then continues in rounds.
         """
         if effects.starts_task(self._run, self._prefix, ttl_ms):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
-        """In a task: go on after that time, without a worker waiting.
+        """In a task: resume after that time. No worker waits in between.
 
-        Unless workers are sent for by a queue, somebody has to poll then.
+        Unless a queue triggers the workers, the task resumes when its client polls.
         """
         if effects.sleeps(self._run, self._claim(key), duration_ms):
             raise self._run.suspend()

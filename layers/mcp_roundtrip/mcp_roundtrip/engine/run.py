@@ -41,7 +41,7 @@ class Environment:
     """What a run is given from outside.
 
     `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, run_id, expires_at)` a
-    token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `step_failed` is told
+    token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `step_failed` gets
     the step, its error, and whether it runs again, of errors that the tool's code does not get to see.
     `pause_ms_async` is `pause_ms` for coroutines. `identity` is the same in every call with the same caller,
     tool and arguments; None for callers who cannot be told apart. It raises SettingsError.

@@ -1,4 +1,4 @@
-"""What a client is told of what a feature raised, and what the log is."""
+"""Maps what a feature raised to a reply for its client and a record for the log."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@
 Every round is an environment of its own: a request goes in, JSON comes back,
 and nothing but `requestState` passes from one to the next.
 
-A call that becomes a task goes on with its workers, which share a table with
+A call that becomes a task continues in its workers, which share a table with
 the requests, and nothing else. They can be killed at every call of it::
 
     def test_a_database_is_made_once_whenever_a_worker_is_lost():

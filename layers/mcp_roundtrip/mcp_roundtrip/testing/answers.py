@@ -10,7 +10,7 @@ CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
 
 
 def response(request: Mapping[str, Any] | None, given: Any) -> Any:
-    """The entry of `inputResponses` for a request, or for a key that nobody asked for.
+    """The entry of `inputResponses` for a request, or for a key that is not asked.
 
     `given` has the values of a form (a dict, or the value of a single field), or is `DECLINE`, `CANCEL`, or a
     whole result for sampling and roots. What is given to a URL is consent.

@@ -11,9 +11,9 @@ from mcp_roundtrip.testing.workers import Crash
 def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
     """Players for the same test, each with another accident.
 
-    The first one is left in peace, and what its workers do is counted. For each call of the store that they
-    made there are two more: the worker that makes it is killed before the store has done it, or after. Then
-    one for each worker that was sent for: nobody comes. The log says which accident it was. A test that has
+    The first one has no accident, and the calls of its workers are counted. For each call of the store there
+    are two more: the worker that makes it is killed before the store has done it, or after. Then one for
+    each dispatch of a worker, which is lost. The log says which accident it was. A test that has
     no tasks, or does something else the next time, raises AssertionError.
     """
     calm = make_player()
@@ -29,4 +29,4 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
         player = make_player()
         player.table.kicks.loses = number
         yield player
-        assert player.table.kicks.count > number, f"this time, nobody was sent for the {number + 1}. time"
+        assert player.table.kicks.count > number, f"this time, dispatch {number} of a worker was not made"

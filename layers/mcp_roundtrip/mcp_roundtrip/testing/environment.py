@@ -31,7 +31,7 @@ _TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
 
 @dataclass(slots=True)
 class Remembered:
-    """An observer that keeps what it is told: (event, fields)."""
+    """An observer that keeps each event with its fields, and each failure."""
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
@@ -62,14 +62,14 @@ class Remembered:
         """A test sees it as the cause of what it ends in."""
 
     def take_over(self, other: Remembered) -> None:
-        """Remember what another one was told, too."""
+        """Add what another one remembers."""
         self.events += other.events
         self.failures += other.failures
 
 
 @dataclass(slots=True)
-class Witness:
-    """Looks over an observer's shoulder during one request."""
+class RequestObserver:
+    """Keeps the errors and the changed questions of one request; `observer` gets everything."""
 
     observer: Any
     errors: list[BaseException] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Witness:
         self.observer.record(event, **fields)
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        if event != "step_failed":  # the tool goes on
+        if event != "step_failed":  # the tool continues
             self.errors.append(error)
         self.observer.failure(event, error, **fields)
 

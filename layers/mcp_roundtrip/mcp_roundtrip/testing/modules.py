@@ -17,7 +17,7 @@ Source = Server | Path | Callable[[], Server]
 def load_server(source: Source) -> Server:
     """The server of a new environment: a module is executed anew.
 
-    Raises DefinitionError for a tool, prompt or resource that clients could not be told of.
+    Raises DefinitionError for a tool, prompt or resource that cannot be listed.
     """
     if not isinstance(source, Path):
         server = source if isinstance(source, Server) else source()

@@ -28,7 +28,7 @@ from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.testing.clock import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, Sealed, Witness, make_codec, make_ports
+from mcp_roundtrip.testing.environment import Remembered, RequestObserver, Sealed, make_codec, make_ports
 from mcp_roundtrip.testing.modules import Source, load_server
 from mcp_roundtrip.testing.played import NotReplayable, answered_in_vain, difference
 from mcp_roundtrip.testing.played_task import PlayedTask
@@ -164,13 +164,13 @@ class Player:
             raise NotReplayable(f"{played.method}: a replay asked or did something else:\n{shown}")
 
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
-        witness = Witness(self.observer)
-        message, notifications, journal, status = self._post(method, sent, witness)
-        raised, changed = next(reversed(witness.errors), None), tuple(witness.changed)
+        observer = RequestObserver(self.observer)
+        message, notifications, journal, status = self._post(method, sent, observer)
+        raised, changed = next(reversed(observer.errors), None), tuple(observer.changed)
         return Round(self, method, params, message, notifications, journal, status, raised, changed)
 
     def _post(
-        self, method: str, params: Mapping[str, Any], witness: Witness | None = None
+        self, method: str, params: Mapping[str, Any], observer: RequestObserver | None = None
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
         number = next(self._ids)
         meta: dict[str, Any] = {
@@ -189,8 +189,8 @@ class Player:
         server = load_server(self.source)
         headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
         ports = replace(self._ports(), states=lambda: sealed)
-        if witness is not None:
-            ports = replace(ports, observer=witness)
+        if observer is not None:
+            ports = replace(ports, observer=observer)
         response = self._environment(server, ports, HttpRequest("POST", headers, body, self.authorizer))
         *notifications, answer = _messages(response)
         journal = sealed.journals[-1] if sealed.journals else None

@@ -18,16 +18,16 @@ from mcp_roundtrip.testing.clock import FakeClock
 T = TypeVar("T")
 
 POLL_S: Final = 5.0
-"""How often a client of these tests asks for a task for which nobody works."""
+"""How often a client of these tests polls a task without a worker."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Kicks:
-    """A dispatcher that remembers who was sent for: (worker, partition key). It cannot wait, as Lambda.
+    """A dispatcher that remembers each dispatch: (worker, partition key). It cannot delay, like Lambda.
 
-    Kick number `loses` (from 0) is lost: nobody comes. `pks` has the partition key of each task, by its id.
+    Dispatch number `loses` (from 0) is lost: no worker runs. `pks` has partition keys by task id.
     """
 
     sent: deque[tuple[str, str]] = field(default_factory=deque)
@@ -109,7 +109,7 @@ class TaskTable:
         return TaskPort(tasks, store, self.kicks, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:
-        """A task as it is stored; None if nobody was ever sent for it."""
+        """A task as it is stored; None if no worker was ever dispatched for it."""
         pk = self.kicks.pks.get(task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         return None if item is None else Task.from_item(item)

@@ -13,7 +13,7 @@ from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.testing.clock import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, Witness
+from mcp_roundtrip.testing.environment import Remembered, RequestObserver
 from mcp_roundtrip.testing.modules import Source, load_server
 from mcp_roundtrip.testing.played import NotReplayable, difference
 from mcp_roundtrip.testing.tasks import Dying, Killed, TaskTable
@@ -67,30 +67,30 @@ class Workers:
     changed: list[str] = field(default_factory=list)
 
     def work(self) -> bool:
-        """Run the worker that was sent for first; False if there is none."""
+        """Run the worker that was dispatched first; False if there is none."""
         if not self.table.kicks.sent:
             return False
         _, pk = self.table.kicks.sent.popleft()
         crash = self.crash or Crash(NEVER, is_done=False)
-        store, observer = Dying(self.table.store, crash.call - self.calls, crash.is_done), Remembered()
-        witness = Witness(observer)
+        store, remembered = Dying(self.table.store, crash.call - self.calls, crash.is_done), Remembered()
+        observer = RequestObserver(remembered)
         with suppress(Killed):
-            self._run(pk, self.table, store, witness)
+            self._run(pk, self.table, store, observer)
         self.calls += store.calls
         if store.is_dead:
             side = "after" if crash.is_done else "before"
             _log.warning("a worker was killed %s call %d of the store, %s", side, crash.call, store.killed_at)
             self.crash = None
             return True
-        self.observer.take_over(observer)
-        if witness.errors:
-            self.raised[pk.partition("#")[2]] = witness.errors[-1]
-        self.changed += witness.changed
+        self.observer.take_over(remembered)
+        if observer.errors:
+            self.raised[pk.partition("#")[2]] = observer.errors[-1]
+        self.changed += observer.changed
         if self.always_replay:
             self._replay(pk)
         return True
 
-    def _run(self, pk: str, table: TaskTable, store: Dying, observer: Witness) -> None:
+    def _run(self, pk: str, table: TaskTable, store: Dying, observer: RequestObserver) -> None:
         clock = self.table.clock
         context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms)
 
@@ -114,13 +114,13 @@ class Workers:
             ready = {"st": Status.WORKING.value, "rn": Running.READY.value} if item["sk"] == TASK else {}
             copy.put_new({**item, **ready})
         immortal = Dying(copy, NEVER, is_done=False)
-        witness = Witness(Remembered())
-        self._run(pk, TaskTable(self.table.clock, copy), immortal, witness)
+        observer = RequestObserver(Remembered())
+        self._run(pk, TaskTable(self.table.clock, copy), immortal, observer)
         left, again = _standing(self.table.store, pk), _standing(copy, pk)
         if again != left:
             seen = _shown(self.table.store, pk), _shown(copy, pk)
             shown = difference(*seen, ("the task", "its replay"))
-            cause = next(reversed(witness.errors), None)
+            cause = next(reversed(observer.errors), None)
             raise NotReplayable(f"a replay left the task otherwise:\n{shown}") from cause
 
 
