@@ -58,7 +58,7 @@ ifeq ($(MAKECMDGOALS),test)
 MAKEFLAGS += --jobs=4
 endif
 
-# sam runs make, and the variables and flags of this one are none of its business.
+# sam runs make, which must not get the variables and flags of this one.
 unexport MAKEFLAGS
 export SAM_CLI_TELEMETRY := 0
 
@@ -103,7 +103,7 @@ events: $(VENV)/.local  ## regenerate the sample events that carry a live reques
 	$(VENV)/bin/python -m mcp_roundtrip.local.sample_events
 
 .PHONY: catalog
-catalog: $(VENV)/.dev  ## write the front door's catalog anew, after a tool's signature or docstring changed
+catalog: $(VENV)/.dev  ## write the front door's catalog, after a tool's signature or docstring changed
 	$(VENV)/bin/python -m mcp_roundtrip.local.catalog
 	$(VENV)/bin/python -m mcp_roundtrip.local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 

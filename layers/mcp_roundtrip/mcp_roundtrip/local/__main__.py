@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip.local``: serve template.yaml until it is told to stop."""
+"""``python -m mcp_roundtrip.local``: serve template.yaml until a signal stops it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mcp_roundtrip.local.model import Route, TemplateError
 from mcp_roundtrip.local.template import parameters_without_default
 
 ASSUMED = {"AuthMode": "none"}
-"""Parameters that only a deployment must choose: on this computer there is nobody to keep out."""
+"""Parameters that only a deployment must choose: on this computer there are no callers to keep out."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status: 2 for what the caller can mend."""
+    """Run the command line; returns the exit status: 2 for an error that the caller can correct."""
     options = _parser().parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)

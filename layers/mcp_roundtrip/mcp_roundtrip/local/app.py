@@ -273,7 +273,7 @@ def serve(
         }
         app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, dynamodb, options)
         stack.callback(app.close)
-        atexit.register(app.close)  # for whoever leaves the block open
+        atexit.register(app.close)  # where the block is left open
         stack.callback(atexit.unregister, app.close)
         lambda_server.start()
         sqs_server.start()

@@ -31,7 +31,7 @@ class Credentials:
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Credentials | None:
-        """Those that whoever runs this passes on to functions, which sign with them everywhere."""
+        """The credentials in `variables`, with which functions then sign every request; None without any."""
         access_key_id = variables.get("AWS_ACCESS_KEY_ID")
         if access_key_id is None:
             return None

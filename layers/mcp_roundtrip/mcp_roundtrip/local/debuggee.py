@@ -36,7 +36,7 @@ LIMITS: dict[str, tuple[str, Any]] = {
 
 
 class LoadedFunction:
-    """A function with what belongs to it alone."""
+    """A function with its own modules, variables and import path."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         self.definition = definition(message)
@@ -106,7 +106,7 @@ class Process:
                 traceback.print_exc()
                 failed = True
                 payload = json.dumps({"errorType": type(error).__name__, "errorMessage": str(error)})
-        # Only now: whoever waits for this answer goes on with its own modules.
+        # Only now: the function that waits for this answer resumes with its own modules.
         answer = {"id": message["id"], "payload": payload, "failed": failed}
         with self._sending:
             self._connection.sendall(json.dumps(answer).encode() + b"\n")
@@ -156,7 +156,7 @@ def main() -> None:
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         Process(connection).serve()
-    os._exit(0)  # a handler that still runs has nobody to answer
+    os._exit(0)  # does not wait for handlers that still run: their answers have no reader
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Environment:
         self._api.reports.put(Exited(status))
 
     def _kill_group(self) -> None:
-        with suppress(OSError):  # nobody is left in it
+        with suppress(OSError):  # the group is empty
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _copy_output(self) -> None:
@@ -154,10 +154,9 @@ def process_variables(
 ) -> dict[str, str]:
     """The environment of a function's process.
 
-    It starts from nothing, as on Lambda: credentials, profiles and endpoints of whoever runs this must not
+    It starts from nothing, as on Lambda: credentials, profiles and endpoints of the developer must not
     reach a function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as
-    ``3.13``, `credentials` are those of the stand-ins. `given` come before all
-    others.
+    ``3.13``, `credentials` are those of the stand-ins. `given` come before all others.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},

@@ -51,7 +51,7 @@ class ApiError(Exception):
 class LambdaApi:
     """Answers Invoke; `functions` is asked at every request, for a template may change.
 
-    `invoke_later` runs what nobody waits for. `log` takes the names of services that are not emulated.
+    `invoke_later` runs asynchronous invocations. `log` takes the names of services that are not emulated.
     """
 
     def __init__(

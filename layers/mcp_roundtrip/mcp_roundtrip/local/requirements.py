@@ -40,7 +40,7 @@ class Requirements:
 
     def _install(self, function: Function, file: Path, folder: Path) -> None:
         self.cache.mkdir(parents=True, exist_ok=True)
-        # Under its name it is complete: whoever interrupts pip begins again.
+        # A folder under its final name is complete: an interrupted installation starts again.
         unfinished = Path(tempfile.mkdtemp(dir=self.cache, prefix=".unfinished-"))
         command = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command += ["--target", str(unfinished), "--requirement", str(file)]

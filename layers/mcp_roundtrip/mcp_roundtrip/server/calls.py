@@ -91,7 +91,8 @@ class Call:
         except ArgumentsError as error:
             return self.told(error, "arguments_refused")
         except DefinitionError as error:
-            raise self.internal(error, "definition_failed") from error
+            self.ports.observer.failure("definition_failed", error, **self.named)
+            raise internal_error(self.invocation.correlation_id) from error
         outcome = self.replay(arguments, run)
         told = {"round": _round(opened), **self.inputs.declined(), **run.reports.losses()}
         try:
@@ -296,8 +297,8 @@ class Call:
         self.ports.observer.record("state_refused", **self.named, reason=rejected.reason)
         return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
-    def internal(self, error: Exception, event: str = "state_unavailable") -> ProtocolError:
-        self.ports.observer.failure(event, error, **self.named)
+    def internal(self, error: Exception) -> ProtocolError:
+        self.ports.observer.failure("state_unavailable", error, **self.named)
         return internal_error(self.invocation.correlation_id)
 
 

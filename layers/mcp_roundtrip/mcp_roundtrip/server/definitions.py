@@ -1,4 +1,4 @@
-"""Definitions of features: all of them checked before deployment, and those of a list at run time."""
+"""Checks the definitions of all features before deployment."""
 
 from __future__ import annotations
 

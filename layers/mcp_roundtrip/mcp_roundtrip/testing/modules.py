@@ -15,7 +15,7 @@ Source = Server | Path | Callable[[], Server]
 
 
 def load_server(source: Source) -> Server:
-    """The server of a new environment: a module is executed anew.
+    """The server of a new environment: a module is executed again.
 
     Raises DefinitionError for a tool, prompt or resource that cannot be listed.
     """
