@@ -148,6 +148,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def _read(self, head: h11.Request) -> Request:
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
+        if head.method == b"CONNECT":  # h11 would leave HTTP with the reply
+            raise BadRequest("CONNECT is for proxies: send the request itself")
         names = [name for name, _ in headers]
         if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
             # h11 goes by the encoding, as RFC 9112 §6.3 allows; a proxy may go by the length.
