@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -235,6 +236,16 @@ def test_an_async_tool_waits_with_a_done_of_either_kind() -> None:
 
     for body, page in zip((plain, coroutine), pages, strict=True):
         assert rounds(AsyncPasses(body, clock=page.clock)) == (Done(None), 1)
+
+
+@pytest.mark.parametrize("ask", [lambda ctx: ctx.confirm("sure", "?"), lambda ctx: ctx.step("look", bool)])
+def test_a_done_that_uses_the_context_is_refused(ask: Callable[[AsyncContext], Any]) -> None:
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.elicit_url("page", "Go", URL, done=lambda: ask(ctx))
+
+    call = AsyncPasses(body)
+    asked(call())
+    assert re.search("'page'.*done= uses the context", str(error(call(page=ACCEPT))))
 
 
 def test_a_page_is_waited_for_while_other_branches_work() -> None:

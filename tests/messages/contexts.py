@@ -358,6 +358,17 @@ def a_step_that_returns_a_coroutine() -> None:
 
 
 @says(
+    "question 'pay': done= uses the context; call the context before the question, and let done use "
+    "the result",
+    UsageError,
+)
+def a_done_that_uses_the_context() -> None:
+    url = "https://example.com/pay"
+    accepted = {"pay": {"action": "accept"}}
+    run(lambda ctx: ctx.elicit_url("pay", "Pay.", url, done=lambda: ctx.step("look", bool)), accepted)
+
+
+@says(
     "step 'outer' uses the context inside its function; call the context before or after the step, "
     "and pass what the function needs as arguments",
     UsageError,

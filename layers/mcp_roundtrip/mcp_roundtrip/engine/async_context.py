@@ -26,7 +26,7 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
-from mcp_roundtrip.engine.run import Run, inside_step
+from mcp_roundtrip.engine.run import Run, inside_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
@@ -175,9 +175,13 @@ class AsyncContext(ContextBase):
         await self._branches.pause(after_ms, ends_pass=False)
         if question is None:
             return False
-        with self._branches.step_in_flight():
-            done = question.done()
-            return bool(await done if isinstance(done, Awaitable) else done)
+        token = inside_function.set(("question", self._prefix + question.key))
+        try:
+            with self._branches.step_in_flight():
+                done = question.done()
+                return bool(await done if isinstance(done, Awaitable) else done)
+        finally:
+            inside_function.reset(token)
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -220,12 +224,12 @@ class AsyncContext(ContextBase):
                     return step.settle(self._run, value)
 
     async def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = inside_step.set(step.key)
+        token = inside_function.set(("step", step.key))
         try:
             value = step.function(*args, **kwargs)
             return await value if isinstance(value, Awaitable) else value
         finally:
-            inside_step.reset(token)
+            inside_function.reset(token)
 
     @awaited()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:

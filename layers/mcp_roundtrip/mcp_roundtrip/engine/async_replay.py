@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.context_call import ContextCall
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, suspended
-from mcp_roundtrip.engine.run import Run, inside_step
+from mcp_roundtrip.engine.run import Run, inside_function
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.context_call import Origin
@@ -52,7 +52,7 @@ class Branches:
         """The event loop's task factory during the pass."""
         call = coroutine if isinstance(coroutine, ContextCall) else None
         task: Task = asyncio.Task(coroutine if call is None else call.take(), loop=loop, **options)
-        if inside_step.get() is not None:  # a step's own affair: a client's reader may outlive the pass
+        if inside_function.get() is not None:  # a step's own affair: a client's reader may outlive the pass
             return task
         self._children[task] = []
         if call is not None:

@@ -25,7 +25,7 @@ from mcp_roundtrip.engine.questions import (
     Sampled,
     Unset,
 )
-from mcp_roundtrip.engine.run import inside_step
+from mcp_roundtrip.engine.run import inside_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
@@ -144,7 +144,13 @@ class Context(ContextBase):
 
     def _is_done(self, question: ElicitUrl | None, after_ms: float) -> bool:
         self._pause(after_ms, ends_pass=False)
-        return question is not None and question.is_done()
+        if question is None:
+            return False
+        token = inside_function.set(("question", self._prefix + question.key))
+        try:
+            return question.is_done()
+        finally:
+            inside_function.reset(token)
 
     @overload
     def step(
@@ -190,13 +196,13 @@ class Context(ContextBase):
             raise self._run.suspend()
 
     def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = inside_step.set(step.key)
+        token = inside_function.set(("step", step.key))
         try:
             value = step.function(*args, **kwargs)
             step.refuse_awaitable(value)
             return value
         finally:
-            inside_step.reset(token)
+            inside_function.reset(token)
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """Make the call a task, which continues without its client and lives for `ttl_ms` milliseconds.

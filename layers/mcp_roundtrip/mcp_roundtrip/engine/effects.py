@@ -177,7 +177,7 @@ def unit_interval(seven_bytes: bytes) -> float:
 
 def starts_task(run: Run, prefix: str, ttl_ms: int) -> bool:
     """Whether the call becomes a task here; not if it is one, or if its client cannot follow one."""
-    run.refuse_inside_step()
+    run.refuse_inside_function()
     if prefix:
         raise run.fail(misuse().task_in_branch(prefix))
     if type(ttl_ms) is not int or ttl_ms < 1:

@@ -67,7 +67,12 @@ def unreadable_result(key: str, annotation: Any, error: Exception) -> UsageError
     )
 
 
-def inside_step(key: str) -> UsageError:
+def inside_function(kind: str, key: str) -> UsageError:
+    if kind == "question":
+        return UsageError(
+            f"question {key!r}: done= uses the context; call the context before the question, and let done "
+            "use the result"
+        )
     return step(
         key,
         "uses the context inside its function; call the context before or after the step, and pass what the "

@@ -32,8 +32,9 @@ RESERVED: Final = frozenset("~/")
 MAX_KEY: Final = 900
 """Bytes of a key with the prefixes of its branches: DynamoDB finds items by sort keys of at most 1,024."""
 
-inside_step: ContextVar[str | None] = ContextVar("mcp_roundtrip_inside_step", default=None)
-"""The step whose function is running: it may not use the context, or a replay could not tell what ran."""
+inside_function: ContextVar[tuple[str, str] | None] = ContextVar("mcp_roundtrip_inside", default=None)
+"""Kind and key of the step, or the question with `done`, whose function is running. It may not use the
+context: a replay could not tell what ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class Run:
         """
         if self.ended:
             raise Suspend
-        self.refuse_inside_step()
+        self.refuse_inside_function()
         if self.fault is not None:
             raise self.fault
         full = prefix + self.valid(key)
@@ -167,13 +168,13 @@ class Run:
             raise self.fail(InvalidKey(key))
         return key
 
-    def refuse_inside_step(self) -> None:
-        """Raise UsageError while a step's function is running."""
-        step = inside_step.get()
-        if step is not None:
+    def refuse_inside_function(self) -> None:
+        """Raise UsageError while a step's function, or the `done` of a question, is running."""
+        inside = inside_function.get()
+        if inside is not None:
             from mcp_roundtrip.engine import misuse
 
-            raise self.fail(misuse.inside_step(step))
+            raise self.fail(misuse.inside_function(*inside))
 
     def fail(self, error: Exception) -> Exception:
         """Remember an error that decides the run's outcome even if the tool's own code swallows it."""
@@ -260,7 +261,7 @@ class Run:
 
         Without that second condition a step longer than the budget would be put off for ever.
         """
-        self.refuse_inside_step()
+        self.refuse_inside_function()
         if self.tasks.recorder is not None and not self._may_go_on(self.tasks.recorder):
             self.is_stopped = True
         self.is_short = self._progressed and self.environment.budget.is_short_of(needs_ms)
