@@ -196,8 +196,8 @@ def a_form_for_a_secret() -> None:
 
 
 @says(
-    "question 'order': form Anything: field 'value' is a nested object, and a form is flat; put its "
-    "fields into the model itself"
+    "question 'order': form Anything: field 'value' is a dict, and a form has fixed fields; write a "
+    "field of the model for each entry"
 )
 def a_form_with_anything() -> None:
     ask(Anything)

@@ -151,6 +151,8 @@ def _why_not(schema: dict[str, Any]) -> str:
         return "is a union, and a field of a form has one type; use one type, or a field for each"
     if "enum" in schema or "const" in schema:
         return "has choices that are not strings; use Literal['1', '2'] or an Enum of strings"
+    if schema.get("type") == "object" and not schema.get("properties"):
+        return "is a dict, and a form has fixed fields; write a field of the model for each entry"
     if schema.get("type") == "object":
         return "is a nested object, and a form is flat; put its fields into the model itself"
     return "has a type that a form cannot show; use str, int, float, bool, date, datetime, Literal or an Enum"
