@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -64,6 +65,11 @@ def validated(card: Annotated[str, BeforeValidator(strict)]) -> str:
 
 @server.prompt
 def validated_prompt(card: Annotated[str, BeforeValidator(strict)]) -> str:
+    return card
+
+
+@server.resource("cards://{card}/limit")
+def validated_resource(card: Annotated[str, BeforeValidator(strict)]) -> str:
     return card
 
 
@@ -133,6 +139,7 @@ SECRET = {"card": SECRETS["argument"]}
     [
         ("tools/call", {"name": "validated", "arguments": SECRET}),
         ("prompts/get", {"name": "validated_prompt", "arguments": SECRET}),
+        ("resources/read", {"uri": f"cards://{quote(SECRETS['argument'], safe='')}/limit"}),
         (
             "completion/complete",
             {

@@ -151,6 +151,7 @@ class ResourceServer:
         uri = uri_of(params)
         resource, variables = find_authorized(self.facts, self._index, uri, exchange)
         inputs = replace(inputs, arguments=variables)
+        exchange.ports.observer.hide(variables.values)  # parts of the URI, decoded
         return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
 
 
