@@ -143,8 +143,8 @@ def test_an_author_who_cannot_be_polled_is_asked_once_in_each_round() -> None:
     assert call(page=ACCEPT) == Done("done")
 
 
-@pytest.mark.parametrize("interval_ms", [0, 999, -1])
-def test_an_interval_that_would_be_a_burden_is_refused_with_what_to_write(interval_ms: int) -> None:
+@pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])
+def test_an_interval_that_is_too_short_or_no_number_is_refused_with_what_to_write(interval_ms: Any) -> None:
     with pytest.raises(DefinitionError, match=r"'page'.*poll_interval_ms.*1000.*None"):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 

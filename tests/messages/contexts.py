@@ -230,7 +230,7 @@ def a_page_that_is_done_already() -> None:
 
 
 @says(
-    "question 'pay': poll_interval_ms=1 is too short; pass at least 1000, or None to call done() "
+    "question 'pay': poll_interval_ms=1 is no int of at least 1000; pass one, or None to call done() "
     "once in each round"
 )
 def a_page_that_is_looked_at_too_often() -> None:

@@ -179,8 +179,8 @@ def done_is_async(key: str) -> UsageError:
 
 def poll_interval(key: str, interval_ms: Any, least: int) -> DefinitionError:
     return DefinitionError(
-        f"question {key!r}: poll_interval_ms={interval_ms!r:.100} is too short; pass at least {least}, or "
-        "None to call done() once in each round"
+        f"question {key!r}: poll_interval_ms={interval_ms!r:.100} is no int of at least {least}; pass one, "
+        "or None to call done() once in each round"
     )
 
 

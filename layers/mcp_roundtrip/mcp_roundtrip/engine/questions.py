@@ -198,7 +198,7 @@ class ElicitUrl(_Elicitation[None]):
         if not callable(self.done):
             raise _misuse().done_type(self.key, self.done)
         interval_ms = self.poll_interval_ms
-        if interval_ms is not None and not interval_ms >= MIN_POLL_INTERVAL_MS:
+        if interval_ms is not None and (type(interval_ms) is not int or interval_ms < MIN_POLL_INTERVAL_MS):
             raise _misuse().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
 
     def params(self) -> dict[str, Any]:
