@@ -59,7 +59,7 @@ def raises(kind: str) -> str:
 
 @server.tool
 def forever(ctx: Context) -> None:
-    ctx.elicit_url("never", "Sign in", "https://x.test", done=lambda: False)
+    ctx.elicit_url("never", "Sign in", "https://x.test/page?mcp_link=token#top", done=lambda: False)
 
 
 PAGES: set[Any] = set()
@@ -190,7 +190,9 @@ def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
     assert len(rounds) == 11, "clients go through ten rounds, and stop at the next question"
     assert rounds[-1].result["resultType"] == "complete"
     assert rounds[0].player.clock() - began > 240
-    assert "https://x.test" in rounds[-1].text
+    assert "has not finished at https://x.test/page. Once" in rounds[-1].text, (
+        "a link's token is not for models"
+    )
     assert "call the tool again with the same arguments" in rounds[-1].text
 
 

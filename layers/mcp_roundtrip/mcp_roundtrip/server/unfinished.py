@@ -39,9 +39,10 @@ def not_sealed(
 
 def _ended(call: Call, requests: Requests, text: str, outcome: str) -> Reply:
     urls = [params["url"] for each in requests.values() if (params := each["params"]).get("mode") == "url"]
-    if urls:
+    pages = [url.partition("#")[0].partition("?")[0] for url in urls]  # models need no token of a link
+    if pages:
         text += (
-            f" It waits for the user, who has not finished at {' and at '.join(urls)}. Once that is done, "
+            f" It waits for the user, who has not finished at {' and at '.join(pages)}. Once that is done, "
             f"call the {call.feature.kind} again with the same arguments: it continues from there."
         )
     return call.told(CallAborted(text), outcome)
