@@ -371,7 +371,9 @@ SECRET = "hunter2-hunter2"
 
 
 def test_a_refusal_never_quotes_what_was_sent():
+    from ipaddress import IPv4Address, IPv6Network
     from uuid import UUID
+    from zoneinfo import ZoneInfo
 
     def tool(
         pet: Annotated[Cat | Dog, Field(discriminator="kind")],
@@ -382,11 +384,15 @@ def test_a_refusal_never_quotes_what_was_sent():
         size: Size,
         short: Annotated[str, Field(max_length=3)],
         digits: Annotated[str, Field(pattern="^[0-9]+$")],
+        address: IPv4Address,
+        network: IPv6Network,
+        zone: ZoneInfo,
     ): ...
 
     names = ["identity", "count", "color", "when", "size", "short", "digits", "unknown"]
+    names += ["address", "network", "zone"]
     lines = refusal(tool, dict.fromkeys(names, SECRET) | {"pet": {"kind": SECRET}})
-    assert len(lines) == 9
+    assert len(lines) == 12
     assert "hunter" not in "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ MAX_PROBLEMS = 20
 _WITHOUT_INPUT = {
     "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
     "uuid_parsing": "Input should be a valid UUID",
+    "zoneinfo_str": "Input should be the name of a time zone",
     "timezone_offset": "Input has another timezone offset than {tz_expected} seconds",
 }
 
@@ -114,4 +115,14 @@ def _reason(item: Any, root: str) -> str:
         return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
     if kind in _WITHOUT_INPUT:
         return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
+    if _raised_in(item.get("ctx", {}).get("error")) == "ipaddress":  # it quotes the input
+        return "Input should be a valid IP address or network"
     return str(item["msg"]).removeprefix("Value error, ")
+
+
+def _raised_in(error: object) -> str | None:
+    """The name of the module that raised an exception; None for what is none."""
+    trace = getattr(error, "__traceback__", None)
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame.f_globals.get("__name__")
