@@ -86,20 +86,20 @@ class Client:
     workers_done: int = 0
 
     def __post_init__(self) -> None:
-        run = self.app.run
+        run_within = self.app.run_within
 
         def counting(function: str, *how: Any) -> Outcome:
             kind = _kind(function)
             with self.changed:
                 self.used[kind] += 1
             try:
-                return run(function, *how)
+                return run_within(function, *how)
             finally:
                 with self.changed:
                     self.workers_done += kind == WORKER
                     self.changed.notify_all()
 
-        self.app.run = counting  # both ways to a function, the gateway and Invoke, look it up here
+        self.app.run_within = counting  # both ways to a function, the gateway and Invoke, look it up here
 
     def total(self) -> Usage:
         with self.changed:
