@@ -101,6 +101,24 @@ def test_a_closed_resource_is_closed_in_every_spelling_and_has_one_value(
     assert read(HIDING.endpoint, spelling, scope="") == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("file:///secret%2Fkey", "file:///{+path} path=secret/key"),
+        ("file:///%2e%2e%2Fsecret%2fkey", "file:///{+path} path=../secret/key"),
+        ("file:///secret%2Fkey%3Fversion=1", "file:///{+path} path=secret/key?version=1"),
+    ],
+)
+def test_an_open_template_is_not_given_the_path_of_a_closed_resource(uri: str, text: str) -> None:
+    assert read(SERVER.endpoint, uri) == text
+    assert read(SERVER.endpoint, uri, scope="") == "refused"
+    assert read(HIDING.endpoint, uri, scope="") == "unknown"
+
+
+def test_a_uri_that_means_nothing_means_nothing_decoded() -> None:
+    assert read(SERVER.endpoint, "docs:%2F%2Fplan") == "unknown"
+
+
 OPEN = {
     "docs://other/page": "docs://{name}/{page} name=other page=page",
     "file:///public/x~y": "file:///{+path} path=public/x~y",

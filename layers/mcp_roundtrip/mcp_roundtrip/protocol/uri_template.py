@@ -37,6 +37,8 @@ _OPENING: Final = "#./"
 _DELIMITERS: Final = ";?&#"
 _RESERVED_OPERATORS: Final = "=,!@|"  # §2.2
 
+_RESERVED_BYTE: Final = re.compile("|".join(f"%{ord(character):02X}" for character in ":/?#[]@!$&'()*+,;="))
+
 _UNRESERVED: Final = UNRESERVED | {"%"}
 _ANY: Final = _UNRESERVED | frozenset(":/?#[]@!$&'()*+,;=")
 
@@ -113,12 +115,21 @@ class UriIndex(Generic[T]):
         """What stands for this URI, with the values of its variables; nothing for a URI of none.
 
         A URI of its own goes before templates, and of these the most specific ones count. Several are equally
-        specific if each has as much literal text: then the first one that was declared comes first.
+        specific if each has as much literal text: then the first one that was declared comes first. Behind
+        these comes what the URI means with reserved characters decoded: the values are, so `{+path}` has the
+        same value for `a/b` and for `a%2Fb`.
         """
         try:
             normal = normal_uri(uri)
         except ValueError:  # as above
             return []
+        found = self._find(normal)
+        if found and (decoded := _RESERVED_BYTE.sub(_decoded, normal.key)) != normal.key:
+            known = [id(item) for item, _ in found]
+            found += [each for each in self._find(normal_uri(decoded)) if id(each[0]) not in known]
+        return found
+
+    def _find(self, normal: NormalUri) -> list[tuple[T, dict[str, str]]]:
         if (item := self._static.get(normal.key)) is not None:
             return [(item, {})]
         fits = [
@@ -126,6 +137,10 @@ class UriIndex(Generic[T]):
         ]
         highest = max((fit.rank for fit, _ in fits), default=(0, 0))
         return [(item, fit.values) for fit, item in fits if fit.rank == highest]
+
+
+def _decoded(found: re.Match[str]) -> str:
+    return chr(int(found[0][1:], 16))
 
 
 def _refused(text: str, problem: str) -> DefinitionError:
