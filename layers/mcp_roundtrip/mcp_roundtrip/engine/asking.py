@@ -43,7 +43,7 @@ def ask(
 ) -> Generator[Look, bool | None, list[Any] | None]:
     """The answers, in order; None when at least one is pending and the caller has to suspend.
 
-    Whoever drives it answers each `Look`. Raises MissingClientCapability (naming all that is missing),
+    The caller sends the answer to each `Look`. Raises MissingClientCapability (naming all that is missing),
     ElicitationDeclined and ElicitationCancelled.
     """
     keyed = {run.claim(question.key, prefix): question for question in questions}

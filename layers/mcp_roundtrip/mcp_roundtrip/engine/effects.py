@@ -24,7 +24,7 @@ LINK_PARAMETER = "mcp_link"
 MAX_SLEEP_MS: Final = 10 * 365 * 86_400_000
 
 _PLAIN: Final = (dict, list, tuple, str, int, float, type(None))
-"""What JSON gives back as it was, but for what is in it."""
+"""Types that are the same after a round trip through JSON; their items may not be."""
 
 
 @dataclass(frozen=True, slots=True)

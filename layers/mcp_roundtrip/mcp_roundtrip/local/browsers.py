@@ -28,7 +28,7 @@ def misdirected(request: Request, port: int) -> Reply | None:
 
 
 def from_a_page(request: Request) -> Reply | None:
-    """403 for every request that a web page causes, whatever its origin: for what only programs call."""
+    """403 for every request that a web page causes, from any origin: only programs call these servers."""
     if request.header("origin") is None and request.header("sec-fetch-site") is None:
         return None
     return _refusal(403, "web pages may not call this; send no Origin and no Sec-Fetch-Site")

@@ -2,7 +2,7 @@
 
 Tables come to be at their first write, live in memory, and have the keys `pk` and `sk`. Of expressions it
 reads what `aws.expressions` writes: comparisons joined by AND and OR, and SET, ADD and REMOVE of attributes.
-Whatever else is asked for is refused, never ignored. AWS JSON 1.0.
+Any other operation or expression is refused, never ignored. AWS JSON 1.0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""pydantic's JSON Schema without titles that nobody wrote, and true where pydantic's own says too little.
+"""pydantic's JSON Schema without generated titles, and complete where pydantic's own says too little.
 
 Imported when a schema is first asked for.
 """
