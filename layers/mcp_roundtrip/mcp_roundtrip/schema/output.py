@@ -112,8 +112,6 @@ class Output:
         return _instances_in(adapter(self.annotation).core_schema)
 
     def _typed(self, value: Any) -> tuple[Any, str]:
-        mismatch = f"{self.name} returned a value that does not fit its return type {shown(self.annotation)}"
-        remedy = "; return what the annotation says, or change it"
         try:
             types = adapter(self.annotation)
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
@@ -126,13 +124,17 @@ class Output:
         except UNUSABLE as error:
             raise self._unusable(error) from None
         except ValidationError as error:
-            raise UsageError(f"{mismatch}{remedy}\n{problems(error, 'result')}") from None
+            raise UsageError(f"{self._mismatch()}\n{problems(error, 'result')}") from None
         except (PydanticSerializationError, UnicodeError):
-            raise UsageError(mismatch + _place(value) + remedy) from None
+            raise UsageError(self._mismatch(_place(value))) from None
         try:
             return data, text_of(data, lambda: types.dump_python(fitting, warnings=False))
         except ValueError:
             raise _not_json(self.name, value) from None
+
+    def _mismatch(self, place: str = "") -> str:
+        what = f"{self.name} returned a value that does not fit its return type {shown(self.annotation)}"
+        return f"{what}{place}; return what the annotation says, or change it"
 
 
 def _instances_in(schema: Any) -> bool:

@@ -257,8 +257,10 @@ def _within_limit(
 
     None if it is too large by itself.
     """
+    if not reply.notifications:
+        return _if_fits(HttpResponse(200, message, JSON_HEADERS), request), reply.fields
     events = list[str]()
-    room = request.max_response - event_size(message) if reply.notifications else 0
+    room = request.max_response - event_size(message)
     for notification in reply.notifications:
         event = compact(notification)
         room -= event_size(event)
@@ -269,7 +271,11 @@ def _within_limit(
     if dropped := len(reply.notifications) - len(events):
         dropped += fields.get("notifications_dropped", 0)
         fields = {**fields, "notifications_dropped": dropped}
-    return (answer if payload_size(answer.body) <= request.max_response else None), fields
+    return _if_fits(answer, request), fields
+
+
+def _if_fits(answer: HttpResponse, request: HttpRequest) -> HttpResponse | None:
+    return answer if payload_size(answer.body) <= request.max_response else None
 
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
