@@ -70,7 +70,7 @@ help:  ## this list
 
 .PHONY: run
 run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	$(VENV)/bin/python -m mcp_roundtrip.local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
+	$(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
 .PHONY: test
@@ -100,17 +100,17 @@ cost: $(VENV)/.local  ## dollars per million calls, rounds and tasks, as docs/co
 
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState
-	$(VENV)/bin/python -m mcp_roundtrip.local.sample_events
+	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events
 
 .PHONY: catalog
 catalog: $(VENV)/.dev  ## write the front door's catalog, after a tool's signature or docstring changed
-	$(VENV)/bin/python -m mcp_roundtrip.local.catalog
-	$(VENV)/bin/python -m mcp_roundtrip.local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
+	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: new-tool
 new-tool: $(VENV)/.local  ## write a tool to begin with: function, test, events, template entry (NAME=…)
 	@# In the environment, where make puts it: a name in the command would be the shell's to read.
-	@$(VENV)/bin/python -m mcp_roundtrip.local.new_tool "$$NAME"
+	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool "$$NAME"
 
 .PHONY: build
 build: $(SAM)  ## sam build, bytecode included

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from mcp_roundtrip.local import LocalApp, samples, serve
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.yaml_tags import load
 from mcp_roundtrip.protocol.methods import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.model import partition_key
 from mcp_roundtrip.tasks.store import size_of
+from mcp_roundtrip_local import LocalApp, samples, serve
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.yaml_tags import load
 from measure import DidNotRun
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import boto3
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip_local.kms import FakeKms, serve
 from states import BINDING, CONFIGURATIONS
 
 if TYPE_CHECKING:

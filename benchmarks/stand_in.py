@@ -1,6 +1,6 @@
 """HTTP before a stand-in for an AWS service, as cheap as Python has it: what is measured calls it and waits.
 
-`mcp_roundtrip.local` parses more strictly, and takes twice as long for a request.
+`mcp_roundtrip_local` parses more strictly, and takes twice as long for a request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from mcp_roundtrip.local.model import Reply, Request
+from mcp_roundtrip_local.model import Reply, Request
 
 
 @contextmanager

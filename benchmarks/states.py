@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import measure
-from mcp_roundtrip.local.kms import FakeKms, respond
-from mcp_roundtrip.local.model import Reply, Request
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
+from mcp_roundtrip_local.kms import FakeKms, respond
+from mcp_roundtrip_local.model import Reply, Request
 from stand_in import served
 
 SIZES = {"200 B": 200, "2 KB": 2_000, "20 KB": 20_000}

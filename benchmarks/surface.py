@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 import payloads
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.local.catalog import contents
+from mcp_roundtrip_local.catalog import contents
 from probe import Context as LambdaContext
 
 SETTLED, CALLS = 20, 200

@@ -14,9 +14,9 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.errors import KeyServiceError
-from mcp_roundtrip.local.yaml_tags import load
 from mcp_roundtrip.settings import PREFIX, Settings
 from mcp_roundtrip.telemetry import NAMESPACE, REQUESTS, WARNINGS, LogObserver
+from mcp_roundtrip_local.yaml_tags import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/deploying.md").read_text("utf-8")

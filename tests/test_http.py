@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.http import HttpResponse, accepts, answered
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 
 HALF = "x\udc80y"
 

@@ -16,14 +16,14 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip import http
 from mcp_roundtrip.adapters import alb
-from mcp_roundtrip.local import samples, serve
-from mcp_roundtrip.local.yaml_tags import load
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.calls import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS, counts_of
+from mcp_roundtrip_local import samples, serve
+from mcp_roundtrip_local.yaml_tags import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/operating.md").read_text("utf-8")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.testing import WITH_TASKS, Player, crashes
+from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -13,7 +13,8 @@ from typing import Any, get_overloads
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip import AsyncContext, Context, s3, testing
+import mcp_roundtrip_testing as testing
+from mcp_roundtrip import AsyncContext, Context, s3
 from mcp_roundtrip.server.registry import Registry
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.settings import load
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip_local.kms import FakeKms, serve
+from mcp_roundtrip_testing.environment import Remembered
 from support.messages import call, http_event
 from support.transformed import variables
 

@@ -12,9 +12,9 @@ import pytest
 
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.errors import SettingsError, StateRejected
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.settings import load
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip_local.kms import FakeKms, serve
+from mcp_roundtrip_testing.environment import Remembered
 from support.messages import call, http_event
 
 AUTHORIZER = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice"}}}

@@ -16,11 +16,11 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth import Authenticator, AuthMode, Unauthorized
 from mcp_roundtrip.auth.bearer import bearer_token
-from mcp_roundtrip.local.catalog import contents
-from mcp_roundtrip.local.samples import Event
 from mcp_roundtrip.server.handler import MARGIN_MS
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.samples import Event
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import make_ports
 from support.messages import call, message
 from support.sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.local.lambda_api import MAX_PAYLOAD
-from mcp_roundtrip.local.runtime_api import MAX_RESPONSE
-from mcp_roundtrip.local.sample_events import DEVELOPMENT_ENVIRONMENT, live
-from mcp_roundtrip.local.samples import stable
 from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD
+from mcp_roundtrip_local.runtime_api import MAX_RESPONSE
+from mcp_roundtrip_local.sample_events import DEVELOPMENT_ENVIRONMENT, live
+from mcp_roundtrip_local.samples import stable
 from support import kms, rie, stores
 from support.cloud import CREDENTIALS, REGION, Cloud
 from support.lambda_runtime import runtime

@@ -25,7 +25,7 @@ from mcp_roundtrip.auth.bearer import (
 )
 from mcp_roundtrip.auth.issuer_keys import REFRESH_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip_testing.clock import FakeClock
 from support.issuer import (
     AUDIENCE,
     ISSUER,

@@ -11,7 +11,7 @@ from timeit import repeat
 import jwt
 import pytest
 
-from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip_testing.clock import FakeClock
 from support.issuer import AUDIENCE, ISSUER, ONE, RSA, Key, authenticator, claims
 
 ROUNDS, CALLS = 7, 200

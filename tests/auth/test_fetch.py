@@ -12,8 +12,8 @@ import pytest
 
 from mcp_roundtrip.auth import IssuerUnavailable
 from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.model import Reply, Request
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.model import Reply, Request
 
 
 @contextmanager

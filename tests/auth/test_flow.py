@@ -15,11 +15,11 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.local.events import to_event, to_reply
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.model import Reply, Request, Route
 from mcp_roundtrip.settings import load
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip_local.events import to_event, to_reply
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.model import Reply, Request, Route
+from mcp_roundtrip_testing.environment import Remembered
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.issuer import ONE, RSA, TWO, jwks
 from support.messages import call, headers

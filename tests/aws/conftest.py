@@ -1,7 +1,7 @@
 import pytest
 
-from mcp_roundtrip.local.kms import FakeKms
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_local.kms import FakeKms
+from mcp_roundtrip_testing import FakeClock
 from support.kms import running
 from support.tokens import NOW
 

@@ -22,10 +22,10 @@ from mcp_roundtrip.aws.kms import (
     kms_client,
 )
 from mcp_roundtrip.errors import KeyServiceError
-from mcp_roundtrip.local.kms import FakeKms, KmsFault
 from mcp_roundtrip.state.keys import is_valid, kid_of
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_local.kms import FakeKms, KmsFault
+from mcp_roundtrip_testing import FakeClock
 from support.kms import REGION, client, mac_key, running, signing_key
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from mcp_roundtrip.aws.kms import MAX_AGE_S, MAX_UNCONFIRMED_S
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_local.kms import FakeKms, serve
+from mcp_roundtrip_testing import FakeClock
 from support.kms import Deployment, client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 

@@ -24,7 +24,7 @@ from inventory import NOT_RUN, ROOT, TARGETS, Target, unaccounted
 from suite import Suite, install
 from verdict import Row, judge
 
-from mcp_roundtrip.local import serve
+from mcp_roundtrip_local import serve
 
 CACHE: Final = ROOT / ".cache" / "conformance"
 EXPECTED: Final = Path(__file__).with_name("expected.json")

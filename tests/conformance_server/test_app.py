@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mcp_roundtrip.local.catalog import render
-from mcp_roundtrip.testing import Player, Round
-from mcp_roundtrip.testing.modules import load_module
+from mcp_roundtrip_local.catalog import render
+from mcp_roundtrip_testing import Player, Round
+from mcp_roundtrip_testing.modules import load_module
 from support.wire import assert_valid
 
 APP = Path(__file__).with_name("app.py")
@@ -105,7 +105,7 @@ def test_a_schema_of_its_authors_own_reaches_the_client_as_it_is() -> None:
 
 def test_the_front_doors_catalog_is_fresh() -> None:
     fresh = render(APP.parents[1])
-    command = f"python -m mcp_roundtrip.local.catalog --functions tests --output {CATALOG}"
+    command = f"python -m mcp_roundtrip_local.catalog --functions tests --output {CATALOG}"
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 
 

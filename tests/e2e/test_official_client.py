@@ -14,8 +14,8 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip.local import LocalApp, serve
-from mcp_roundtrip.local.catalog import servers
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.catalog import servers
 from support.functions import FUNCTIONS
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"

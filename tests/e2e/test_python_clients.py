@@ -13,9 +13,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from mcp_roundtrip.local.catalog import contents, servers
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.samples import (
+from mcp_roundtrip_local.catalog import contents, servers
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.samples import (
     DOCUMENT,
     EXPENSE,
     HYDERABAD,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.testing import DECLINE, Player
+from mcp_roundtrip_testing import DECLINE, Player
 from support.functions import FUNCTIONS
 from support.wire import assert_valid
 

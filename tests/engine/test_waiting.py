@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.outcome import Asleep, Done, Escalate, Failed, NeedsInput, Outcome
-from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip_testing.clock import FakeClock
 from support.async_passes import AsyncPasses
 from support.passes import Passes, accept, asked, error
 

@@ -7,10 +7,10 @@ import pytest
 
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.model import Reply
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.model import Reply
+from mcp_roundtrip_testing import CANCEL, DECLINE, Player
+from mcp_roundtrip_testing.environment import make_ports
 from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.errors import OwnerFailed
-from mcp_roundtrip.local.catalog import servers
-from mcp_roundtrip.local.samples import (
+from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
+from mcp_roundtrip.server.handler import handle
+from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.samples import (
     DUPLICATE,
     HYDERABAD,
     HYDERABAD_IN_JULY,
@@ -22,11 +25,8 @@ from mcp_roundtrip.local.samples import (
     prompt,
     read,
 )
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
-from mcp_roundtrip.server.handler import handle
-from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.testing import FakeClock, load_module, make_ports
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip_testing import FakeClock, load_module, make_ports
+from mcp_roundtrip_testing.environment import Remembered
 from support.functions import FUNCTIONS
 
 Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]

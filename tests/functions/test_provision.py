@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Player, crashes, load_module
+from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Player, crashes, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"

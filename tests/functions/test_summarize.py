@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Root
-from mcp_roundtrip.testing import Player, load_module
+from mcp_roundtrip_testing import Player, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "summarize/app.py"

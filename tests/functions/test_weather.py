@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player, load_module
+from mcp_roundtrip_testing import CANCEL, DECLINE, Player, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"

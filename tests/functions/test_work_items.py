@@ -1,6 +1,6 @@
 import pytest
 
-from mcp_roundtrip.testing import CANCEL, DECLINE, Player, Round, load_module
+from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round, load_module
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "work_items/app.py"

@@ -307,7 +307,7 @@ def test_nothing_legacy_is_imported_before_the_first_legacy_request() -> None:
     code = """
 import sys
 from mcp_roundtrip import Server
-from mcp_roundtrip.testing import make_ports
+from mcp_roundtrip_testing import make_ports
 server = Server("plain", ports=make_ports)
 @server.tool
 def add(a: int, b: int) -> int:

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mcp_roundtrip.local.http_server import HttpServer
 from mcp_roundtrip.principal import bound_to
-from mcp_roundtrip.testing import load_module
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_testing import load_module
 from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS
 from support.legacy import LegacyClient

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.results import Kept
 from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.exchange import Exchange
 from mcp_roundtrip.server.ports import Invocation
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_testing.environment import make_ports
 from support.legacy import assert_valid, text
 from support.messages import http_event
 

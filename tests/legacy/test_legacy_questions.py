@@ -24,8 +24,8 @@ from mcp_roundtrip import (
     Sampled,
     Server,
 )
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.legacy import LegacyClient, text
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

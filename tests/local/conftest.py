@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip.local import serve
+from mcp_roundtrip_local import serve
 from support.throwaway import Running, write_application
 
 TEMPLATE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip.local import FunctionFailed, TemplateError, serve
+from mcp_roundtrip_local import FunctionFailed, TemplateError, serve
 from support.throwaway import Running, http, write_application
 
 ONE = """

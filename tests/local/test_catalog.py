@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from mcp_roundtrip.local.catalog import CatalogError, main, render
+from mcp_roundtrip_local.catalog import CatalogError, main, render
 from support.functions import FUNCTIONS
 
 TOOL = """
@@ -33,7 +33,7 @@ def test_the_shipped_catalog_is_fresh() -> None:
 
 def test_every_process_renders_the_same_text() -> None:
     program = (
-        "import sys; from pathlib import Path; from mcp_roundtrip.local.catalog import render;"
+        "import sys; from pathlib import Path; from mcp_roundtrip_local.catalog import render;"
         f"sys.stdout.write(render(Path({str(FUNCTIONS)!r})))"
     )
     rendered = {

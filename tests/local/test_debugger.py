@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip_local import LocalApp, serve
 from support.throwaway import http, write_application
 
 TEMPLATE = """
@@ -118,7 +118,7 @@ def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
     command = [
         sys.executable,
         "-m",
-        "mcp_roundtrip.local",
+        "mcp_roundtrip_local",
         "--template",
         str(template),
         "--port",

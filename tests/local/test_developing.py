@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from mcp_roundtrip.local import LocalApp, serve
+from mcp_roundtrip_local import LocalApp, serve
 from support.throwaway import write_application
 
 TEMPLATE = """

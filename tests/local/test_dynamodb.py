@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.local.dynamodb import FakeDynamoDb, serve
 from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_local.dynamodb import FakeDynamoDb, serve
 from support.stores import client
 
 

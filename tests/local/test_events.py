@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.local.events import MalformedResponse, to_event, to_reply
-from mcp_roundtrip.local.model import Request, Route
+from mcp_roundtrip_local.events import MalformedResponse, to_event, to_reply
+from mcp_roundtrip_local.model import Request, Route
 
 ROUTE = Route("ANY", "/a/{id}", "f")
 

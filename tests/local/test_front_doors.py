@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.local import LocalApp, serve
-from mcp_roundtrip.local.catalog import main
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.catalog import main
 from support.throwaway import http, write_application
 
 TEMPLATE = """

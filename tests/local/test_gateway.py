@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip.local import serve
-from mcp_roundtrip.local.cors import Cors
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.gateway import Gateway
-from mcp_roundtrip.local.model import Request, Route
+from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.cors import Cors
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.gateway import Gateway
+from mcp_roundtrip_local.model import Request, Route
 from support.served import TEMPLATE
 from support.throwaway import Running
 from support.throwaway import http as request

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from moto import mock_aws
 
-from mcp_roundtrip.local.kms import FakeKms, KmsFault, serve
+from mcp_roundtrip_local.kms import FakeKms, KmsFault, serve
 from support.kms import client, mac_key, running, signing_key
 
 pytest_plugins = ["support.ministack"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.lambda_api import LambdaApi
-from mcp_roundtrip.local.model import Function, Reply, Request
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.lambda_api import LambdaApi
+from mcp_roundtrip_local.model import Function, Reply, Request
 from support.throwaway import Running
 
 FUNCTIONS = {"F": Function("F", "a.b", Path("/"), (), {}, 3, 128, alias="live")}

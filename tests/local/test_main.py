@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip.local.__main__ import banner
+from mcp_roundtrip_local.__main__ import banner
 from support.throwaway import Running, http, write_application
 
 TEMPLATE = """
@@ -33,7 +33,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "mcp_roundtrip.local",
+        "mcp_roundtrip_local",
         "--template",
         os.fspath(folder / "template.yaml"),
         *arguments,

@@ -13,9 +13,9 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from mcp_roundtrip.local.catalog import main as catalog
-from mcp_roundtrip.local.new_tool import MAX_NAME, NewToolError, main, planned, write
-from mcp_roundtrip.local.new_tool_files import files
+from mcp_roundtrip_local.catalog import main as catalog
+from mcp_roundtrip_local.new_tool import MAX_NAME, NewToolError, main, planned, write
+from mcp_roundtrip_local.new_tool_files import files
 from support.project import ROOT, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
@@ -111,7 +111,7 @@ async def test_it_is_served_and_asks_its_question(written: Path, anyio_backend: 
     async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"value": "words"})
 
-    command = [sys.executable, "-m", "mcp_roundtrip.local", "--port", "0"]
+    command = [sys.executable, "-m", "mcp_roundtrip_local", "--port", "0"]
     with subprocess.Popen(command, cwd=written, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip.local.credentials import Credentials
-from mcp_roundtrip.local.environment import Environment, process_variables
-from mcp_roundtrip.local.model import Function
-from mcp_roundtrip.local.pool import Pool
+from mcp_roundtrip_local.credentials import Credentials
+from mcp_roundtrip_local.environment import Environment, process_variables
+from mcp_roundtrip_local.model import Function
+from mcp_roundtrip_local.pool import Pool
 from support.throwaway import write_application
 
 SOURCE = """

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from mcp_roundtrip.local import TemplateError, serve
+from mcp_roundtrip_local import TemplateError, serve
 from support.throwaway import http, write_application
 
 TEMPLATE = """

@@ -15,12 +15,12 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_sqs import SQSClient
 
-from mcp_roundtrip.local import TemplateError, serve
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.model import Queue
-from mcp_roundtrip.local.sqs import MAX_BODY, Queues
-from mcp_roundtrip.local.template import Template
+from mcp_roundtrip_local import TemplateError, serve
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.model import Queue
+from mcp_roundtrip_local.sqs import MAX_BODY, Queues
+from mcp_roundtrip_local.template import Template
 from support.throwaway import write_application
 
 WITHIN_S = 5

@@ -13,10 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip.local import LocalApp, serve
-from mcp_roundtrip.local.fake_kms import FakeKms
-from mcp_roundtrip.local.model import ACCOUNT, REGION
-from mcp_roundtrip.local.template import KmsKey, Template
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.fake_kms import FakeKms
+from mcp_roundtrip_local.model import ACCOUNT, REGION
+from mcp_roundtrip_local.template import KmsKey, Template
 from support.messages import call, headers
 from support.template import ROOT
 from support.throwaway import http

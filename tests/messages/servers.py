@@ -27,7 +27,7 @@ from mcp_roundtrip.schema.contents import contents
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.mirroring import McpHeader
 from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 from messages.cases import says
 
 

@@ -104,12 +104,12 @@ def test_tracebacks_name_the_paths_on_lambda(built: Built) -> None:
     assert code.co_filename == "/opt/python/mcp_roundtrip/errors.py"
 
 
-def test_what_is_for_the_authors_computer_stays_there(built: Built) -> None:
+def test_the_layer_has_the_package_and_nothing_for_development(built: Built) -> None:
     package = built.layer / "python/mcp_roundtrip"
-    left_out = {"local", "testing"}
     shipped = {path.name for path in package.iterdir()} - {"__pycache__"}
     source = {path.name for path in (LAYER / "mcp_roundtrip").iterdir()} - {"__pycache__"}
-    assert shipped == source - left_out
+    assert shipped == source
+    assert not list((built.layer / "python").glob("mcp_roundtrip_*"))
     assert not (built.layer / "python/bin").exists()
     assert not list((built.layer / "python").rglob("boto3"))
 

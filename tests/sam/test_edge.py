@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.local.yaml_tags import load
 from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
+from mcp_roundtrip_local.yaml_tags import load
 from support import cloudformation
 from support.sam_build import ROOT
 from support.transformed import lint, transformed

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from mcp.client import Client
 
-from mcp_roundtrip.local.yaml_tags import load
+from mcp_roundtrip_local.yaml_tags import load
 from support import cloudformation
 from support.pages import blocks
 from support.project import ROOT, copy_project
@@ -30,7 +30,11 @@ APP, TEST = blocks(PAGE, "python")
 TEMPLATE, LAYER_OF_ANOTHER_STACK = blocks(PAGE, "yaml")
 BUILD, INSTALL, RUN_TESTS, SERVE = blocks(PAGE, "sh")
 
-PACKAGE = ROOT / "layers/mcp_roundtrip/mcp_roundtrip"
+PACKAGES = [
+    ROOT / "layers/mcp_roundtrip/mcp_roundtrip",
+    ROOT / "development/mcp_roundtrip_local",
+    ROOT / "development/mcp_roundtrip_testing",
+]
 
 pytestmark = pytest.mark.slow
 
@@ -188,14 +192,15 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         [top_level] = [name for name in archive.namelist() if name.endswith("top_level.txt")]
-        assert archive.read(top_level).split() == [b"mcp_roundtrip"]
-    package = {
-        path.relative_to(PACKAGE.parent).as_posix()
-        for path in PACKAGE.rglob("*")
+        assert archive.read(top_level).split() == [package.name.encode() for package in PACKAGES]
+    expected = {
+        path.relative_to(package.parent).as_posix()
+        for package in PACKAGES
+        for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert names == package
-    assert {"mcp_roundtrip/py.typed", "mcp_roundtrip/testing/player.py"} <= names
+    assert names == expected
+    assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
 
 
 def test_its_metadata_are_those_of_the_project(wheel: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Elicit, Server
-from mcp_roundtrip.local.samples import WORK_ITEMS, message, post
-from mcp_roundtrip.testing import FakeClock, Player, Round
+from mcp_roundtrip_local.samples import WORK_ITEMS, message, post
+from mcp_roundtrip_testing import FakeClock, Player, Round
 from support.functions import FUNCTIONS
 from support.sample_events import environment
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
@@ -26,9 +25,10 @@ from mcp_roundtrip.protocol.methods import (
 )
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import make_ports
-from mcp_roundtrip.testing.tasks import TaskTable
+from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.tasks import TaskTable
 from support.messages import http_event
 from support.task_world import World, accepted
 

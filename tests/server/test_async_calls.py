@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, NotAwaited, Server
-from mcp_roundtrip.testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 
 NEUTRAL = "The tool failed. Quote {} to its operator."
 DELETED: list[str] = []

@@ -14,8 +14,8 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.testing import DECLINE, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
+from mcp_roundtrip_testing.environment import make_ports
 from support.messages import META, headers, http_event, message
 
 server = Server("test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mcp_roundtrip import AsyncContext, Server, ToolError
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 
 
 def branches(*kinds: type[Exception] | None) -> Server:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip.testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 
-pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip.testing.QuestionChanged")  # as is meant
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # as is meant
 
 SECRET = "4711 Hidden Lane"
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from mcp_roundtrip import Completion, DefinitionError, Server
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 from support.wire import assert_valid
 
 server = Server("completions")

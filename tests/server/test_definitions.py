@@ -14,8 +14,8 @@ import pytest
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.server.ports import Invocation
-from mcp_roundtrip.testing import Player, load_module
-from mcp_roundtrip.testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing import Player, load_module
+from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.legacy import LegacyClient
 from support.messages import call, headers, message
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import MAX_BODY
-from mcp_roundtrip.testing import Player
-from mcp_roundtrip.testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.messages import META, call, headers, http_event, message
 
 OBSERVER = Remembered()

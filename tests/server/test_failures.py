@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, ProtocolError, Server
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.legacy import LegacyClient, text
 
 

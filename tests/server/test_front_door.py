@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.local.catalog import contents
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerFacts
@@ -24,9 +23,10 @@ from mcp_roundtrip.server.front_door import Catalog
 from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.server.tools import ToolServer
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import make_ports
-from mcp_roundtrip.testing.tasks import TaskTable
+from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.tasks import TaskTable
 from support.messages import META, call, headers, message
 
 TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}

@@ -16,8 +16,8 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import make_ports
 from support.messages import call, headers, http_event, message
 
 

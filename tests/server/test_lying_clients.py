@@ -18,10 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, Server
-from mcp_roundtrip.testing import DECLINE, WITH_TASKS, Player
+from mcp_roundtrip_testing import DECLINE, WITH_TASKS, Player
 from support.legacy import LegacyClient
 
-pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip.testing.QuestionChanged")  # as is meant
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # as is meant
 
 
 class Terms(BaseModel):

@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, Principal, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.testing import Player, make_ports
+from mcp_roundtrip_testing import Player, make_ports
 
 ISSUER = "https://id.example"
 ALICE = {"iss": ISSUER, "sub": "alice"}

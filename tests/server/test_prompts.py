@@ -22,7 +22,7 @@ from mcp_roundtrip import (
     Server,
     ToolError,
 )
-from mcp_roundtrip.testing import DECLINE, Player
+from mcp_roundtrip_testing import DECLINE, Player
 from support.wire import assert_valid
 
 server = Server("prompts")

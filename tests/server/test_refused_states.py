@@ -18,8 +18,8 @@ from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.server.ports import Invocation
 from mcp_roundtrip.state.claims import Binding
-from mcp_roundtrip.testing import FakeClock, Player
-from mcp_roundtrip.testing.environment import AUDIENCE, ISSUER, Remembered, make_codec, make_ports
+from mcp_roundtrip_testing import FakeClock, Player
+from mcp_roundtrip_testing.environment import AUDIENCE, ISSUER, Remembered, make_codec, make_ports
 from support.attacks import CASES
 from support.forge import FORGES, Attack
 from support.messages import call, headers

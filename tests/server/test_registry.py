@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
 from mcp_roundtrip.schema.mirroring import McpHeader
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 
 
 def test_the_decorator_returns_the_function_unchanged() -> None:

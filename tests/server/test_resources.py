@@ -17,7 +17,7 @@ from mcp_roundtrip import (
     Server,
     ToolError,
 )
-from mcp_roundtrip.testing import Player
+from mcp_roundtrip_testing import Player
 from support.wire import assert_valid
 
 server = Server("resources")

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from mcp_roundtrip import DefinitionError, FrontDoor, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.local.catalog import CatalogError, contents
 from mcp_roundtrip.protocol.uri_template import UriTemplate
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.ports import Invocation
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_local.catalog import CatalogError, contents
+from mcp_roundtrip_testing.environment import make_ports
 from support.messages import headers, message
 from support.uris import spelled, spellings
 

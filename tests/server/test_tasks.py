@@ -14,8 +14,8 @@ from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolErro
 from mcp_roundtrip.errors import StepInterrupted, StoreError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 from mcp_roundtrip.server.task_worker import work
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.tasks import Dying, Killed
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.tasks import Dying, Killed
 from support.task_world import UNDECLARED, OfALambda, World, accepted
 
 server = Server("jobs")

@@ -17,7 +17,7 @@ from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip.testing.tasks import Dying, Kicks, Killed
+from mcp_roundtrip_testing.tasks import Dying, Kicks, Killed
 from support.task_world import OfALambda, World, accepted
 
 HOUR_MS = 3_600_000

@@ -13,11 +13,11 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import Drift, ItemTooLarge, StoreError, UsageError
-from mcp_roundtrip.local.model import Reply, Request
 from mcp_roundtrip.tasks.items import Past
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip_local.model import Reply, Request
 from support.stores import Wire, behind, new_table
 from support.task_world import World, accepted
 

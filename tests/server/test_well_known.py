@@ -12,7 +12,7 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.auth.metadata import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_testing.environment import make_ports
 
 ROOT = "/.well-known/oauth-protected-resource"
 SUFFIXED = f"{ROOT}/mcp"

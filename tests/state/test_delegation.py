@@ -11,7 +11,7 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, Renewals
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_testing import FakeClock
 from support.tokens import BINDING, NOW, claims_of
 
 LIMITS = Limits()

@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, generation_of
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, Renewals
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_testing import FakeClock
 
 EPOCH = 500_000
 START = EPOCH * EPOCH_S

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, Renewals, early
-from mcp_roundtrip.testing import FakeClock
+from mcp_roundtrip_testing import FakeClock
 
 
 @given(st.integers(0, 2**40), st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))

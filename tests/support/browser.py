@@ -20,6 +20,16 @@ FOLDER = Path(__file__).parents[2] / ".cache/browser"
 PROGRAM = Path(__file__).with_name("browser.mjs")
 UNPACKED = FOLDER / "unpacked"
 
+FONTS = f"""\
+<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>{UNPACKED}/fonts</dir>
+  <cachedir>{UNPACKED}/fonts-cache</cachedir>
+</fontconfig>
+"""
+"""The package's own configuration names /tmp/fonts, and Chromium stops when it finds no font."""
+
 TIMEOUT_S = 90
 """The longest a visit may take: 2 s, but for unpacking the browser once, and for a busy computer."""
 
@@ -35,8 +45,14 @@ def visit() -> Visit:
     if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
         pytest.skip("Chromium is not installed: `make test` does it where there are npm and Node.js 20")
     UNPACKED.mkdir(exist_ok=True)
-    # The package unpacks into the folder for temporary files, and on Lambda the libraries it needs, too.
-    variables = {**os.environ, "TMPDIR": str(UNPACKED), "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x"}
+    fonts = FOLDER / "fonts.conf"
+    fonts.write_text(FONTS)
+    variables = {
+        **os.environ,
+        "TMPDIR": str(UNPACKED),  # the package unpacks there
+        "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # it also unpacks the libraries that Chromium needs
+        "FONTCONFIG_FILE": str(fonts),
+    }
 
     def run(url: str, html: str, given: Mapping[str, Any]) -> list[tuple[str, str, int]]:
         command = [node, "--input-type=module", "--eval", PROGRAM.read_text()]

@@ -10,13 +10,13 @@ from botocore.config import Config
 from mypy_boto3_kms import KMSClient
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
-from mcp_roundtrip.local.kms import FakeKms, serve
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip_local.kms import FakeKms, serve
 from support.tokens import BINDING, Configuration
 
 REGION = "us-east-1"

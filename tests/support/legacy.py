@@ -15,7 +15,7 @@ from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION
 from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.testing.environment import make_ports
+from mcp_roundtrip_testing.environment import make_ports
 
 RESULTS: Mapping[str, type[BaseModel]] = {
     "initialize": models.InitializeResult,

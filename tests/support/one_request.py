@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from mcp_roundtrip.testing import load_module
+from mcp_roundtrip_testing import load_module
 
 
 def main(path: str) -> None:

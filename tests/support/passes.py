@@ -16,7 +16,7 @@ from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome, Shed
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Recorder, Run, TaskOptions
-from mcp_roundtrip.testing.clock import FakeClock
+from mcp_roundtrip_testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 

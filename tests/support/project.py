@@ -10,7 +10,7 @@ TOOL = "scratch_tool"
 """What tests call a new tool: these tests are for projects that have got new tools already, too."""
 
 COPIED = (
-    *("edge", "events", "functions", "layers", "tests"),
+    *("development", "edge", "events", "functions", "layers", "tests"),
     *("Makefile", "README.md", "pyproject.toml", "samconfig.toml", "template.yaml"),
 )
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.local.dynamodb import FakeDynamoDb
-from mcp_roundtrip.local.dynamodb import serve as serve_dynamodb
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.kms import FakeKms, serve
-from mcp_roundtrip.local.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip.local.sample_events import (
+from mcp_roundtrip_local.dynamodb import FakeDynamoDb
+from mcp_roundtrip_local.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.kms import FakeKms, serve
+from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.sample_events import (
     DEVELOPMENT_ENVIRONMENT,
     DEVELOPMENT_KEY_ID,
     DEVELOPMENT_MAC_KEY_ID,
@@ -113,7 +113,7 @@ LIVE: Mapping[str, Outcome] = {
     "live/work_items/prompt_retry.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
-"""Events that `mcp_roundtrip.local.sample_events.live` makes; each is good for ten minutes."""
+"""Events that `mcp_roundtrip_local.sample_events.live` makes; each is good for ten minutes."""
 
 
 def function_of(file: str) -> str:

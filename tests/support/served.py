@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_roundtrip.local import LocalApp, serve
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.gateway import MAX_BODY, Gateway
-from mcp_roundtrip.local.http_server import HttpServer
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.gateway import MAX_BODY, Gateway
+from mcp_roundtrip_local.http_server import HttpServer
 from support.functions import FUNCTIONS
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"

@@ -28,8 +28,8 @@ from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Worker
-from mcp_roundtrip.testing.environment import make_ports
-from mcp_roundtrip.testing.tasks import Kicks
+from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.tasks import Kicks
 from support.stores import client
 
 LEASE_MS = 1_000

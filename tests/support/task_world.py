@@ -16,9 +16,9 @@ from mcp_roundtrip.server.ports import Invocation, Ports
 from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.environment import Remembered, make_ports
-from mcp_roundtrip.testing.tasks import TaskTable
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.tasks import TaskTable
 from support.messages import META, headers, message
 from support.task_models import assert_valid
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from mcp_roundtrip.local import LocalApp
+from mcp_roundtrip_local import LocalApp
 
 
 @dataclass(frozen=True)

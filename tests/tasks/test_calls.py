@@ -16,8 +16,8 @@ from mcp_roundtrip.tasks.items import PIECE, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
-from mcp_roundtrip.testing.environment import make_ports
-from mcp_roundtrip.testing.tasks import Kicks
+from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.tasks import Kicks
 from support.stores import new_table
 
 pytest_plugins = ["support.ministack"]

@@ -20,18 +20,18 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dispatcher import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StoreError
-from mcp_roundtrip.local.environment import Outcome
-from mcp_roundtrip.local.http_server import HttpServer
-from mcp_roundtrip.local.lambda_api import LambdaApi
-from mcp_roundtrip.local.model import REGION, Function, function_arn
 from mcp_roundtrip.server.ports import TaskPort
 from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip.testing import FakeClock, make_ports
-from mcp_roundtrip.testing.environment import Remembered
+from mcp_roundtrip_local.environment import Outcome
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.lambda_api import LambdaApi
+from mcp_roundtrip_local.model import REGION, Function, function_arn
+from mcp_roundtrip_testing import FakeClock, make_ports
+from mcp_roundtrip_testing.environment import Remembered
 
 pytest_plugins = ["support.ministack"]
 

@@ -12,8 +12,8 @@ from mcp_roundtrip.tasks.items import TaskCall, result_items
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip.testing import FakeClock
-from mcp_roundtrip.testing.tasks import Kicks
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.tasks import Kicks
 
 TTL_MS = 60_000
 LEASE_MS = 120_000

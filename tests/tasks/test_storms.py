@@ -11,7 +11,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip.testing.tasks import Kicks
+from mcp_roundtrip_testing.tasks import Kicks
 from support.stores import new_table
 from support.task_process import ANSWER, create, lines, make_worker, now_ms
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
-from mcp_roundtrip.testing import WITH_TASKS, Crash, Player, crashes
+from mcp_roundtrip_testing import WITH_TASKS, Crash, Player, crashes
 
 server = Server("shop")
 SENT: Counter[str] = Counter()

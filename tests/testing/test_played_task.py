@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
-from mcp_roundtrip.testing import CANCEL, DECLINE, WITH_TASKS, NotReplayable, PlayedTask, Player
-from mcp_roundtrip.testing import played_task as driver
+from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, NotReplayable, PlayedTask, Player
+from mcp_roundtrip_testing import played_task as driver
 
 server = Server("jobs")
 RAN: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.testing import CANCEL, DECLINE, NotReplayable, Player
+from mcp_roundtrip_testing import CANCEL, DECLINE, NotReplayable, Player
 
 server = Server("x")
 RAN: list[str] = []

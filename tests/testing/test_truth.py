@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ElicitationDeclined, NotAwaited, Server, ToolError
-from mcp_roundtrip.testing import (
+from mcp_roundtrip_testing import (
     DECLINE,
     WITH_TASKS,
     CallFailed,

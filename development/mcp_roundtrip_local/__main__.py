@@ -1,0 +1,174 @@
+"""``python -m mcp_roundtrip_local``: serve template.yaml until a signal stops it."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from mcp_roundtrip_local.app import LocalApp, serve
+from mcp_roundtrip_local.checks import how_to_set
+from mcp_roundtrip_local.model import Route, TemplateError
+from mcp_roundtrip_local.template import parameters_without_default
+
+ASSUMED = {"AuthMode": "none"}
+"""Parameters that only a deployment must choose: on this computer there are no callers to keep out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status: 2 for an error that the caller can correct."""
+    options = _parser().parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _leave)
+    given = dict(options.parameter)
+    try:
+        assumed = _assumed(options.template, given)
+        with serve(
+            options.template,
+            port=options.port,
+            fresh=options.fresh,
+            parameters={**assumed, **given},
+            variables=_variables(options.env),
+            debug=options.debug,
+            log=_print,
+        ) as app:
+            _print(banner(app, assumed, fresh=options.fresh, debug=options.debug))
+            threading.Event().wait()
+    except TemplateError as error:
+        _complain(str(error))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        _complain(
+            f"port {options.port} is in use: stop what listens there, or choose another with --port=…, "
+            "or make run PORT=…"
+        )
+    return 2
+
+
+def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: bool = False) -> str:
+    """What is served where, and how a client gets there."""
+    routes = "\n".join(
+        f"  {route.method:7} {app.url(_path(route))}  {route.function}" for route in app.routes()
+    )
+    # The shortest path is the way to everything, where there is one.
+    url = app.url(
+        min((_path(route) for route in app.routes() if "{" not in route.path), key=len, default="/")
+    )
+    config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
+    assumptions = "".join(
+        f"Assumed {name}={value}. Change it with {how_to_set(name)}\n" for name, value in assumed.items()
+    )
+    if debug:
+        processes = (
+            "One process for all functions, one request at a time: breakpoint() stops at this terminal."
+        )
+    elif fresh:
+        processes = "A new process for every request."
+    else:
+        processes = (
+            "Processes stay warm; --fresh (make run FRESH=1) starts one per request, "
+            "--debug (make run DEBUG=1) makes breakpoint() work."
+        )
+    return f"""
+{routes}
+
+{assumptions}{processes} Changes to the sources are picked up.
+
+An MCP client's configuration:
+
+  {config}
+
+The official client (pip install mcp):
+
+  python - <<'EOF'
+  import asyncio
+  from mcp import Client
+
+  async def main():
+      async with Client("{url}") as client:
+          for tool in (await client.list_tools()).tools:
+              print(tool.name, "-", tool.description)
+
+  asyncio.run(main())
+  EOF
+"""
+
+
+def _path(route: Route) -> str:
+    return "/" if route.path == "$default" else route.path
+
+
+def _assumed(template: Path, given: Mapping[str, str]) -> dict[str, str]:
+    missing = parameters_without_default(template) - given.keys()
+    return {name: value for name, value in ASSUMED.items() if name in missing}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local", description=__doc__)
+    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="a SAM template")
+    parser.add_argument("--port", type=int, default=3000, help="port on 127.0.0.1 (0: any free one)")
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="all functions in one process at this terminal, for breakpoint(); one event at a time",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a variable for every function; without a value, the one that it has here",
+    )
+    parser.add_argument("--fresh", action="store_true", help="a new execution environment for every request")
+    parser.add_argument(
+        "--parameter",
+        type=_parameter,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the template",
+    )
+    return parser
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator and name not in os.environ:
+            raise TemplateError(f"--env {name}: there is no such variable here; write {name}=value")
+        found[name] = value if separator else os.environ[name]
+    return found
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError("must be NAME=VALUE")
+    return name, value
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # the clean-up is under way
+    raise SystemExit(0)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")  # in one piece: several threads do this
+    sys.stdout.flush()
+
+
+def _complain(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

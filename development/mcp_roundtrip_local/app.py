@@ -1,0 +1,297 @@
+"""A template, running: gateway, functions, Lambda's Invoke API, KMS, DynamoDB and SQS, all on 127.0.0.1."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_local.cors import Cors
+from mcp_roundtrip_local.credentials import Credentials
+from mcp_roundtrip_local.debugger import TIMEOUT_S, Debugger
+from mcp_roundtrip_local.dynamodb import FakeDynamoDb
+from mcp_roundtrip_local.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.environment import Environment, Outcome, process_variables
+from mcp_roundtrip_local.front_doors import FrontDoors
+from mcp_roundtrip_local.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
+from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.keys import LocalKeys
+from mcp_roundtrip_local.kms import FakeKms
+from mcp_roundtrip_local.kms import serve as serve_kms
+from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.model import (
+    Application,
+    Function,
+    FunctionFailed,
+    Queue,
+    Route,
+    TemplateError,
+    function_arn,
+)
+from mcp_roundtrip_local.pool import Launched
+from mcp_roundtrip_local.pools import Pools, affected
+from mcp_roundtrip_local.requirements import Requirements
+from mcp_roundtrip_local.sqs import MAX_BODY as MAX_MESSAGE
+from mcp_roundtrip_local.sqs import Queues
+from mcp_roundtrip_local.template import Template
+from mcp_roundtrip_local.watch import Watcher, syntax_error, watching
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run a template: see `serve`."""
+
+    parameters: Mapping[str, str]
+    fresh: bool
+    python: str
+    log: Log
+    watch_interval_s: float
+    variables: Mapping[str, str]
+    debug: bool
+
+
+class LocalApp:
+    """What `serve` yields; `kms` and `dynamodb` are those that the functions call."""
+
+    def __init__(
+        self,
+        template: Path,
+        url: str,
+        endpoints: Mapping[str, str],
+        credentials: Credentials,
+        kms: FakeKms,
+        dynamodb: FakeDynamoDb,
+        options: Options,
+    ) -> None:
+        self.kms = kms
+        self.dynamodb = dynamodb
+        self._template = template
+        self._url = url
+        self._endpoints = endpoints
+        self._credentials = credentials
+        self._options = options
+        self._python_version = _version(options.python)
+        self._keys = LocalKeys(kms)
+        self._lock = threading.Lock()
+        self._serial = threading.Lock() if options.debug else nullcontext()
+        self._started: list[str] = []
+        cache = template.parent / ".cache/requirements"
+        self._requirements = Requirements(options.python, self._python_version, cache, options.log)
+        self._application = self._read(Template(template, options.parameters))
+        self._watcher = self._watch()
+        self._unreadable: set[Path] = set()
+        self._front_doors = FrontDoors(options.log)
+        self._front_doors.build(self._application)
+        self._debugger = Debugger(options.python, options.log) if options.debug else None
+        self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The addresses of the stand-ins, as the environment variables that AWS SDKs read."""
+        return self._endpoints
+
+    @property
+    def processes_started(self) -> int:
+        return len(self._started)
+
+    def url(self, path: str = "/mcp") -> str:
+        """The URL of a path of the HTTP API."""
+        return self._url + path
+
+    def routes(self) -> tuple[Route, ...]:
+        return self.current().routes
+
+    def cors(self) -> Cors | None:
+        """What its HTTP API allows pages of other origins to do."""
+        return Cors.of(self.current().cors_configuration)
+
+    def functions(self) -> Mapping[str, Function]:
+        return self.current().functions
+
+    def queues(self) -> Mapping[str, Queue]:
+        return self.current().queues
+
+    def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
+        """Run a function with an event and return its response.
+
+        Raises FunctionFailed, or KeyError where there is no such function.
+        """
+        if function not in self.functions():
+            raise KeyError(function)
+        context = None if client_context is None else json.dumps(client_context)
+        outcome = self.run(function, json.dumps(event).encode(), client_context=context)
+        if outcome.failed:
+            raise FunctionFailed(json.loads(outcome.payload))
+        return json.loads(outcome.payload)
+
+    def run(
+        self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
+    ) -> Outcome:
+        """Run a function with an event in JSON. While a debugger is used, one at a time."""
+        with self._serial:
+            return self.run_within(function, payload, qualifier, client_context)
+
+    def run_within(
+        self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
+    ) -> Outcome:
+        """Run a function that another one waits for."""
+        found = self.current().functions.get(function)
+        if found is None:  # a change of the template has just removed it
+            return _failed("there is no such function any more")
+        try:
+            code = self._front_doors.code(found)
+            with self._lock:
+                pool = self._pools.of(found, code)
+            arn = function_arn(function, qualifier)
+            return pool.invoke(payload, function_arn=arn, client_context=client_context)
+        except OSError as error:  # the folder of the code is gone, or the computer has no room for a process
+            self._options.log(f"[{function}] no process could be started: {error}")
+            return _failed("no process could be started")
+
+    def close(self) -> None:
+        """Stop every process."""
+        with self._lock:
+            if self._debugger is not None:
+                self._debugger.close()
+            self._pools.close()
+            self._front_doors.close()
+
+    def current(self) -> Application:
+        """The application as its sources are now, if they can be used; looks at them first."""
+        with self._lock:
+            if changed := {*self._watcher.changed()}:
+                self._reload(changed | self._unreadable)
+            return self._application
+
+    def _reload(self, changed: set[Path]) -> None:
+        errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
+        self._unreadable = changed if errors else set()
+        for error in errors.values():
+            self._options.log(f"{error}\nNothing restarts before this file is correct.")
+        if errors:
+            return
+        before = self._application
+        try:
+            after = self._read(Template(self._template, self._options.parameters))
+        except TemplateError as error:
+            self._options.log(f"{error}\nNothing restarts before this is corrected.")
+            return
+        names = affected(before.functions, after.functions, changed)
+        self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
+        self._application = after
+        if after.sources != before.sources:
+            self._watcher = self._watch()
+        self._front_doors.build(after)
+        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+
+    def _read(self, template: Template) -> Application:
+        self._keys.create(template.keys())
+        found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
+        functions = {name: self._requirements.added_to(each) for name, each in found.functions.items()}
+        return replace(found, functions=functions)
+
+    def _watch(self) -> Watcher:
+        interval_s = self._options.watch_interval_s
+        return Watcher(self._application.sources, time.monotonic, interval_s=interval_s)
+
+    def _launch(self, function: Function) -> Launched:
+        self._started.append(function.name)  # appending is atomic, counting up is not
+        variables = process_variables(
+            function, self._endpoints, self._python_version, self._credentials, self._options.variables
+        )
+        if self._debugger is not None:
+            return self._debugger.environment(function, variables)
+        return Environment(function, variables, python=self._options.python, log=self._options.log)
+
+
+@contextmanager
+def serve(
+    template: Path,
+    *,
+    port: int = 0,
+    fresh: bool = False,
+    parameters: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+    log: Log = print,
+    watch_interval_s: float = 1.0,
+    integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
+    variables: Mapping[str, str] | None = None,
+    debug: bool = False,
+) -> Iterator[LocalApp]:
+    """Run a SAM template until the block ends.
+
+    `port` 0 takes a free one. With `fresh`, every invocation gets a process of its own. `parameters` are the
+    template's. `python` is the interpreter the functions run on; it needs awslambdaric. `log` takes the lines
+    that the functions print, one line per request, and what goes wrong. Sources are looked at every
+    `watch_interval_s`, and before an invocation; with 0 only then. `variables` are added to the environment
+    of every function. With `debug`, all functions run in one process with this one's terminal, one event at a
+    time and without time limits. Raises TemplateError, and OSError if the port is taken.
+    """
+    options = Options(parameters or {}, fresh, python, log, watch_interval_s, variables or {}, debug)
+    credentials = Credentials.from_variables(options.variables) or Credentials.random()
+    app: LocalApp
+    with ExitStack() as stack:
+        gateway = Gateway(
+            lambda: app.routes(),
+            lambda *call: app.run(*call),
+            log,
+            cors=lambda: app.cors(),
+            timeout_s=TIMEOUT_S if debug else integration_timeout_s,
+        )
+        stack.callback(gateway.close)
+        lambda_api = LambdaApi(
+            lambda: app.functions(), lambda *call: app.run_within(*call), lambda *call: app.run(*call), log
+        )
+        lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
+        stack.callback(lambda_server.close)
+        front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
+        stack.callback(front.close)
+        queues = Queues(lambda: app.queues(), lambda *call: app.run(*call), log)
+        stack.callback(queues.close)
+        sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
+        stack.callback(sqs_server.close)
+        kms, dynamodb = FakeKms(), FakeDynamoDb()
+        endpoints = {
+            # Whatever is not here ends at a refusal, not at AWS.
+            "AWS_ENDPOINT_URL": lambda_server.url,
+            "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
+            "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(
+                serve_dynamodb(dynamodb, credentials=credentials)
+            ),
+            "AWS_ENDPOINT_URL_SQS": sqs_server.url,
+        }
+        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, dynamodb, options)
+        stack.callback(app.close)
+        atexit.register(app.close)  # where the block is left open
+        stack.callback(atexit.unregister, app.close)
+        lambda_server.start()
+        sqs_server.start()
+        front.start()
+        if watch_interval_s > 0:
+            stack.enter_context(watching(app.current, watch_interval_s))
+        yield app
+
+
+def _failed(message: str) -> Outcome:
+    return Outcome(
+        json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
+    )
+
+
+def _version(python: str) -> str:
+    if python == sys.executable:
+        return f"{sys.version_info.major}.{sys.version_info.minor}"
+    command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    # The interpreter is whatever the caller of `serve` chose to run the functions on.
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603

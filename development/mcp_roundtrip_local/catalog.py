@@ -1,0 +1,202 @@
+"""Writes the front door's catalog: what every function offers, as its module registers it.
+
+``python -m mcp_roundtrip_local.catalog`` writes it, ``--check`` only says whether it is up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from traceback import format_exception
+from typing import Any
+
+from mcp_roundtrip.auth.scopes import Scopes
+from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
+from mcp_roundtrip.protocol.uri_normal import reference_key
+from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.server.feature import Feature
+from mcp_roundtrip.server.resources import Resource, of_kind
+from mcp_roundtrip.server.tools import Tool
+from mcp_roundtrip_testing.modules import load_module, servers_in
+
+FUNCTIONS = Path("functions")
+FRONT_DOOR = "front_door"
+"""The folder that holds the catalog. Its module is not looked at: it reads what is written here."""
+
+
+class CatalogError(McpRoundtripError):
+    """The functions cannot stand behind one front door; the message says which and why."""
+
+
+def servers(functions: Path) -> dict[str, Server]:
+    """The server of every `<owner>/app.py` that holds one, by owner in alphabetical order; no front door's.
+
+    Raises CatalogError for a module that holds several, or one with a feature that cannot be described.
+    """
+    paths = {path.parent.name: path for path in sorted(functions.glob("*/app.py"))}
+    return held_by({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
+
+
+def held_by(modules: Mapping[str, Path]) -> dict[str, Server]:
+    """The server of every module that holds one, by owner, as `servers` has them.
+
+    Raises one CatalogError for all modules that cannot be used.
+    """
+    held: dict[str, Server] = {}
+    problems: list[str] = []
+    for owner, path in modules.items():
+        try:
+            server = _server(path)
+        except CatalogError as error:
+            problems.append(str(error))
+        else:
+            held |= {} if server is None else {owner: server}
+    if problems:
+        raise CatalogError("\n".join(problems))
+    return held
+
+
+def _server(path: Path) -> Server | None:
+    try:
+        held = servers_in(load_module(path))
+    except DefinitionError as error:
+        raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
+    except (Exception, SystemExit) as error:  # a module of the project's may raise anything
+        raise CatalogError(f"{path} cannot be imported:\n{_traceback(error, path)}") from error
+    if len(held) > 1:
+        raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
+    return held[0] if held else None
+
+
+def _traceback(error: BaseException, path: Path) -> str:
+    """The traceback from the module at `path` on."""
+    frame = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path.absolute():
+        frame = frame.tb_next
+    return "".join(format_exception(type(error), error, frame)).strip()
+
+
+def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
+    """The catalog's lists. Raises CatalogError when two owners have a feature of the same name."""
+    return {
+        "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
+        "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
+        "resources": list(_rows(_resources(servers, is_static=True))),
+        "templates": list(_rows(_resources(servers, is_static=False))),
+    }
+
+
+def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Resource]]:
+    return {owner: of_kind(server.resources, is_static=is_static) for owner, server in servers.items()}
+
+
+def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:
+    owners: dict[str, str] = {}
+    for owner, owned in features.items():
+        for name, feature in owned.items():
+            key = reference_key(name) if feature.kind == "resource" else name
+            if key in owners:
+                raise CatalogError(
+                    f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "
+                    "behind one front door a name belongs to one function"
+                )
+            owners[key] = owner
+            task = {"task": feature.task} if feature.task else {}
+            scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
+            yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}
+
+
+def _legacy(feature: Feature) -> dict[str, str]:
+    """What lists for clients of the `initialize` era depend on."""
+    through_model = isinstance(feature, Tool) and feature.legacy_questions == "model"
+    return {"legacyQuestions": "model"} if through_model else {}
+
+
+def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
+    """Which scopes imply others, for any of the owners. Raises CatalogError where they contradict."""
+    implied: dict[str, set[str]] = {}
+    for server in servers.values():
+        for scope, narrower in server.scopes.items():
+            implied.setdefault(scope, set()).update(narrower)
+    try:
+        Scopes.of({scope: tuple(narrower) for scope, narrower in implied.items()})
+    except DefinitionError as error:
+        raise CatalogError(f"the servers' scopes, taken together: {error}") from None
+    return {scope: sorted(implied[scope]) for scope in sorted(implied)}
+
+
+def owners_hide(servers: Mapping[str, Server]) -> bool:
+    """Whether owners hide features from callers without their scopes. Raises CatalogError if only some do."""
+    by_choice: dict[bool, list[str]] = {True: [], False: []}
+    for owner, server in servers.items():
+        kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
+        if any(feature.scopes for kind in kinds for feature in kind.values()):
+            by_choice[server.hide_unauthorized].append(owner)
+    if by_choice[True] and by_choice[False]:
+        raise CatalogError(
+            f"hide_unauthorized is set for {by_choice[True]} and not for {by_choice[False]}: "
+            "write it for all servers with scopes, or for none"
+        )
+    return bool(by_choice[True])
+
+
+def render(functions: Path) -> str:
+    """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
+    return text_of(servers(functions))
+
+
+def text_of(found: Mapping[str, Server]) -> str:
+    """The text of the catalog of these servers. Raises CatalogError."""
+    catalog: dict[str, Any] = {
+        member: rows for member, rows in contents(found).items() if rows or member == "tools"
+    }
+    if implied := hierarchy(found):
+        catalog["scopes"] = implied
+    if owners_hide(found):
+        catalog["hideUnauthorized"] = True
+    return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local.catalog", description=__doc__)
+    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when the catalog is stale")
+    parser.add_argument(
+        "--owner",
+        type=_owner,
+        action="append",
+        metavar="NAME=MODULE",
+        help="a function and the path of its module, instead of --functions",
+    )
+    parser.add_argument(
+        "--path", action="append", default=[], help="a folder to import from, after all others"
+    )
+    given = parser.parse_args(arguments)
+    output = given.output or given.functions / FRONT_DOOR / "catalog.json"
+    try:
+        sys.path.extend(given.path)
+        text = text_of(held_by(dict(given.owner))) if given.owner else render(given.functions)
+    except CatalogError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if not given.check:
+        output.write_text(text, encoding="utf-8")
+        return 0
+    if output.is_file() and output.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{output} is stale: run `make catalog`", file=sys.stderr)
+    return 1
+
+
+def _owner(text: str) -> tuple[str, Path]:
+    name, _, module = text.partition("=")
+    return name, Path(module)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

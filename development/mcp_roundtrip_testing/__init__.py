@@ -1,0 +1,58 @@
+"""Play an MCP client through all rounds of a tool, in a few lines of pytest.
+
+::
+
+    def test_a_large_database_is_confirmed():
+        play = Player(server)                        # or the path of a function's app.py
+        asked = play.call("provision_database", {"name": "orders"})
+        assert "How large" in asked.question("size")
+        confirm = asked.answer(size={"vcpus": 16})
+        done = confirm.answer(keep=True)
+        assert done.structured["vcpus"] == 16
+
+Every round is an environment of its own: a request goes in, JSON comes back,
+and nothing but `requestState` passes from one to the next.
+
+A call that becomes a task continues in its workers, which share a table with
+the requests, and nothing else. They can be killed at every call of it::
+
+    def test_a_database_is_made_once_whenever_a_worker_is_lost():
+        for play in crashes(lambda: Player(server, WITH_TASKS)):
+            cloud.databases.clear()
+            task = play.call("provision_database", {"name": "orders"}, size=4).task
+            assert "Keep it?" in task.question("keep")
+            assert task.answer(keep=True).structured["host"]
+            assert len(cloud.databases) == 1
+
+Time is a `FakeClock`: nothing waits.
+"""
+
+from mcp_roundtrip_testing.answers import CANCEL, DECLINE
+from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.crashes import crashes
+from mcp_roundtrip_testing.environment import Sealed, make_ports
+from mcp_roundtrip_testing.modules import load_module
+from mcp_roundtrip_testing.played import CallFailed, NotReplayable, QuestionChanged
+from mcp_roundtrip_testing.played_task import PlayedTask
+from mcp_roundtrip_testing.player import EVERYTHING, WITH_TASKS, Player
+from mcp_roundtrip_testing.round import Round
+from mcp_roundtrip_testing.workers import Crash
+
+__all__ = [
+    "CANCEL",
+    "DECLINE",
+    "EVERYTHING",
+    "WITH_TASKS",
+    "CallFailed",
+    "Crash",
+    "FakeClock",
+    "NotReplayable",
+    "PlayedTask",
+    "Player",
+    "QuestionChanged",
+    "Round",
+    "Sealed",
+    "crashes",
+    "load_module",
+    "make_ports",
+]

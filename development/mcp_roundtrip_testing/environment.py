@@ -1,0 +1,178 @@
+"""Ports for tests: a key in memory, a clock that stands, an observer that remembers."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.server.ports import Policy, Ports
+from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.claims import Binding, Limits, OpenState
+from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.tasks import TaskTable
+
+ISSUER = "urn:mcp-roundtrip:test"
+AUDIENCE = "https://mcp.test/mcp"
+
+
+_TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+
+
+@dataclass(slots=True)
+class Remembered:
+    """An observer that keeps each event with its fields, and each failure."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failures: list[tuple[str, BaseException]] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, correlation_id: str) -> None:
+        """Forget what the invocation before was tagged with."""
+        self.tags.clear()
+
+    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
+        """Nothing is hidden from a test."""
+
+    def called(self, service: str) -> None:
+        """Tests count calls where they are made."""
+
+    def tag(self, **fields: str) -> None:
+        self.tags |= fields
+
+    def record(self, event: str, **fields: Any) -> None:
+        assert fields.keys().isdisjoint(_TAKEN), "logging refuses these names"
+        self.events.append((event, fields))
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        self.record(event, **fields)
+        self.failures.append((event, error))
+
+    def raised(self, error: BaseException) -> None:
+        """A test sees it as the cause of what it ends in."""
+
+    def take_over(self, other: Remembered) -> None:
+        """Add what another one remembers."""
+        self.events += other.events
+        self.failures += other.failures
+
+
+@dataclass(slots=True)
+class RequestObserver:
+    """Keeps the errors and the changed questions of one request; `observer` gets everything."""
+
+    observer: Any
+    errors: list[BaseException] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.observer, name)
+
+    def record(self, event: str, **fields: Any) -> None:
+        if event == "question_changed":
+            self.changed.append(fields["key"])
+        self.observer.record(event, **fields)
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        if event != "step_failed":  # the tool continues
+            self.errors.append(error)
+        self.observer.failure(event, error, **fields)
+
+    def raised(self, error: BaseException) -> None:
+        self.errors.append(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The real codec, remembering each journal it sealed: `journals` is for tests to look at."""
+
+    codec: RequestStateCodec
+    journals: list[Journal] = field(default_factory=list)
+
+    def seal(
+        self,
+        binding: Binding,
+        payload: Any,
+        *,
+        round: int,  # noqa: A002 - the claim's name
+        first_issued_at: int | None,
+    ) -> str:
+        self.journals.append(Journal.from_json(payload))
+        return self.codec.seal(binding, payload, round=round, first_issued_at=first_issued_at)
+
+    def open(self, binding: Binding, token: Any) -> OpenState:
+        return self.codec.open(binding, token)
+
+
+_MAC_KEY = LocalMacKey("test", bytes(32))
+
+
+def make_codec(
+    key: LocalKey,
+    clock: Callable[[], float],
+    limits: Limits | None = None,
+    mac_key: MacKey = _MAC_KEY,
+    issuer: str = ISSUER,
+) -> RequestStateCodec:
+    """The real codec, encryption included, with both keys in memory."""
+    limits = limits or Limits()
+    renewals = Renewals(clock)
+    epochs = EpochKeys(
+        [mac_key], TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+    )
+    return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
+
+
+def make_ports(
+    *,
+    key: LocalKey | None = None,
+    clock: FakeClock | None = None,
+    limits: Limits | None = None,
+    observer: Remembered | None = None,
+    auth: Authentication | None = None,
+    authorization_server: str | None = None,
+    states: Callable[[], Any] | None = None,
+    allowed_origins: frozenset[str] = frozenset(),
+    max_rounds: int = 9,
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
+    tasks: TaskTable | None = None,
+) -> Ports:
+    """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
+    time = clock or FakeClock()
+    signer = key or LocalKey.generate()
+    codec = make_codec(signer, time, limits)
+    links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
+    return Ports(
+        policy=Policy(
+            auth or Authenticator(AuthMode.NONE),
+            allowed_origins,
+            max_rounds,
+            lambda: ISSUER,
+            lambda: AUDIENCE,
+            authorization_server,
+        ),
+        observer=observer or Remembered(),
+        clock=time,
+        clock_ms=time.monotonic_ms,
+        pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
+        pause_ms_async=time.pause_ms_async,
+        random_bytes=secrets.token_bytes,
+        states=states or (lambda: codec),
+        links=lambda: links,
+        forward=forward or _nowhere,
+        tasks=(tasks or TaskTable(time)).port,
+    )
+
+
+def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
+    raise OwnerFailed(f"this environment forwards nothing to {owner}")

@@ -1,0 +1,160 @@
+"""A task, and what its client does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip_testing.answers import response
+from mcp_roundtrip_testing.played import Played, answered_in_vain, asking, standing_of, warn_of_changes
+from mcp_roundtrip_testing.workers import Workers
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+PATIENCE: Final = 1_000
+"""Workers and polls after which a task is taken to go on for ever."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlayedTask(Played):
+    """A task at rest, as its client sees it: it waits for answers, sleeps, or has ended.
+
+    `message` is the response to the last `tasks/get`.
+    """
+
+    task_id: str
+    request: Callable[..., Mapping[str, Any]]
+    workers: Workers
+    message: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def detailed(self) -> Mapping[str, Any]:
+        """The DetailedTask. Raises CallFailed with the JSON-RPC error if there was one."""
+        if "result" not in self.message:
+            self.fail(f"the task cannot be read: {self.standing()}")
+        detailed: Mapping[str, Any] = self.message["result"]
+        return detailed
+
+    @property
+    def status(self) -> str:
+        """The TaskStatus. One that is still "working" sleeps."""
+        return str(self.detailed["status"])
+
+    @property
+    def status_message(self) -> str | None:
+        """The `statusMessage`."""
+        return self.detailed.get("statusMessage")
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The result of the call that became the task. Raises CallFailed unless it has completed."""
+        if self.status != "completed":
+            self.fail(f"the task has no result: {self.standing()}")
+        result: Mapping[str, Any] = self.detailed["result"]
+        return result
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The JSON-RPC error the task failed with. Raises CallFailed unless it has failed."""
+        if self.status != "failed":
+            self.fail(f"the task has no JSON-RPC error: {self.standing()}")
+        error: Mapping[str, Any] = self.detailed["error"]
+        return error
+
+    @property
+    def asked(self) -> Mapping[str, Mapping[str, Any]]:
+        """The outstanding questions, by the key they have on the wire."""
+        asked: Mapping[str, Mapping[str, Any]] = self.detailed.get("inputRequests", {})
+        return asked
+
+    def question(self, key: str) -> str:
+        """The message of an outstanding elicitation, by its author's key or the one it has on the wire.
+
+        Raises CallFailed.
+        """
+        return Played.question(self, self._wire_key(key))
+
+    def answer(self, /, **answers: Any) -> PlayedTask:
+        """Answer outstanding questions, given as to a round, and have workers go on.
+
+        A key is the author's, or the one on the wire: a question that was asked again is "key~2" there.
+        Raises CallFailed for a key that is not asked.
+        """
+        if not all(self._wire_keys(key) for key in answers):
+            self.fail(f"{answered_in_vain(self.asked, answers)}; now {self.standing()}")
+        given = {self._wire_key(key): answer for key, answer in answers.items()}
+        return self.respond({key: response(self.asked[key], answer) for key, answer in given.items()})
+
+    def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
+        """`tasks/update` with `inputResponses` as they are, and look at whatever comes.
+
+        Warns of QuestionChanged.
+        """
+        seen = len(self.workers.changed)
+        after = self._after(TASKS_UPDATE, inputResponses=responses)
+        changed = self.workers.changed[seen:]
+        if changed and after.status == "input_required":
+            before = {key.partition("~")[0]: request for key, request in self.asked.items()}
+            now = {key.partition("~")[0]: request for key, request in after.asked.items()}
+            warn_of_changes(changed, before, now)
+        return after
+
+    def cancel(self) -> PlayedTask:
+        """`tasks/cancel`."""
+        return self._after(TASKS_CANCEL)
+
+    def wake(self) -> PlayedTask:
+        """Let the time pass that the task sleeps for, if it does, and poll."""
+        self.workers.table.sleep_out(self.task_id)
+        return self.poll()
+
+    def poll(self) -> PlayedTask:
+        """Let workers run and poll, until the task rests.
+
+        When a worker is lost, time passes until a poll sends for the next one. A task that never rests raises
+        AssertionError.
+        """
+        table = self.workers.table
+        for _ in range(PATIENCE):
+            if self.workers.work():
+                continue
+            message = self.request(TASKS_GET, taskId=self.task_id)
+            if table.kicks.sent:
+                continue
+            if "error" in message or table.is_at_rest(self.task_id):
+                return replace(self, message=message)
+            table.pass_time(self.task_id)
+        raise AssertionError(
+            f"the task does not come to rest: {PATIENCE} workers and polls have not been enough"
+        )
+
+    def _after(self, method: str, **params: Any) -> PlayedTask:
+        acknowledged = self.request(method, taskId=self.task_id, **params)
+        assert "result" in acknowledged, acknowledged
+        return self.poll()
+
+    def _wire_key(self, key: str) -> str:
+        return next(iter(self._wire_keys(key)), key)
+
+    def _wire_keys(self, key: str) -> list[str]:
+        return [asked for asked in self.asked if key in (asked, asked.partition("~")[0])]
+
+    @property
+    def raised(self) -> BaseException | None:
+        """The exception that the tool ended with, if it did: the cause of every CallFailed."""
+        return self.workers.raised.get(self.task_id)
+
+    def standing(self) -> str:
+        """Where the task stands, as an error message says it."""
+        if "result" not in self.message:
+            return f"tasks/get ended in the JSON-RPC error {self.message.get('error')}"
+        match self.status:
+            case "completed":
+                return standing_of(self.detailed["result"], self.raised)
+            case "failed":
+                return f"it failed with the JSON-RPC error {self.detailed['error']}"
+            case "working":
+                return "it sleeps: `wake()` lets the time pass"
+        return f"it asks {asking(self.asked)}" if self.asked else f"it is {self.status}"

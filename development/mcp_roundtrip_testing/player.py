@@ -1,0 +1,246 @@
+"""A client for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Final
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol import headers as mirrored
+from mcp_roundtrip.protocol.methods import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
+    PROMPTS_GET,
+    PROTOCOL_VERSION,
+    RESOURCES_READ,
+    TASKS_EXTENSION,
+    TOOLS_CALL,
+)
+from mcp_roundtrip.protocol.parameter_headers import parameter_headers
+from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.environment import Remembered, RequestObserver, Sealed, make_codec, make_ports
+from mcp_roundtrip_testing.modules import Source, load_server
+from mcp_roundtrip_testing.played import NotReplayable, answered_in_vain, difference
+from mcp_roundtrip_testing.played_task import PlayedTask
+from mcp_roundtrip_testing.round import Round
+from mcp_roundtrip_testing.tasks import TaskTable
+from mcp_roundtrip_testing.workers import Workers
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+EVERYTHING: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""Capabilities of a client that can be asked anything."""
+
+WITH_TASKS: Final[Mapping[str, Any]] = {**EVERYTHING, "extensions": {TASKS_EXTENSION: {}}}
+"""Capabilities of a client that can, besides, follow tasks."""
+
+
+@dataclass(slots=True)
+class Player:
+    """Plays a client with these `capabilities`.
+
+    `source` is a server, a function that makes one, or the path of a module that holds one: the module is
+    then loaded anew for every round and for every worker, so that not even its globals survive. With
+    `always_replay` every step gives its state or its task back; and every state is replayed once without
+    answers, every task that waits is worked on once more, and both must ask the same again.
+
+    Each request has `remaining_ms`, each worker `worker_ms`. `meta` are further members of its `_meta`.
+    """
+
+    source: Source
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
+    authorizer: Mapping[str, Any] = field(default_factory=dict)
+    clock: FakeClock = field(default_factory=FakeClock)
+    key: LocalKey = field(default_factory=LocalKey.generate)
+    observer: Remembered = field(default_factory=Remembered)
+    always_replay: bool = False
+    remaining_ms: float = 29_000
+    log_level: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    ports: Mapping[str, Any] = field(default_factory=dict)
+    worker_ms: float = 900_000
+    table: TaskTable = field(init=False)
+    workers: Workers = field(init=False)
+    _ids: Any = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.table = self.ports.get("tasks") or TaskTable(self.clock)
+        self.workers = Workers(
+            self.source, self._ports, self.table, self.observer, self.worker_ms, self.always_replay
+        )
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
+        """Call a tool; `answers` by key are given to whatever round asks for them.
+
+        Raises CallFailed if a call that does not fail has not asked for all of them.
+        """
+        return self._play(TOOLS_CALL, {"name": name, "arguments": arguments or {}}, answers)
+
+    def prompt(self, name: str, arguments: Mapping[str, str] | None = None, /, **answers: Any) -> Round:
+        """Get a prompt, in the same way."""
+        return self._play(PROMPTS_GET, {"name": name, "arguments": arguments or {}}, answers)
+
+    def read(self, uri: str, /, **answers: Any) -> Round:
+        """Read a resource, in the same way."""
+        return self._play(RESOURCES_READ, {"uri": uri}, answers)
+
+    def _play(self, method: str, params: Mapping[str, Any], answers: Mapping[str, Any]) -> Round:
+        played = self.send_round(method, params, None, None).followed()
+        asked: dict[str, Any] = {}
+        left = dict(answers)
+        while "error" not in played.message:
+            asked |= played.asked
+            ready = left.keys() & played.asked.keys()
+            if not ready:
+                break
+            played = played.answer(**{key: left.pop(key) for key in ready})
+        if left and "error" not in played.message and not played.failed:
+            played.fail(f"{answered_in_vain(asked, answers)}; now {played.standing()}")
+        return played
+
+    def send(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        responses: Mapping[str, Any] | None,
+        state: str | None,
+    ) -> Round:
+        """One `tools/call` request."""
+        return self.send_round(TOOLS_CALL, {"name": name, "arguments": arguments}, responses, state)
+
+    def send_round(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        responses: Mapping[str, Any] | None,
+        state: str | None,
+    ) -> Round:
+        """One request of a round: `params` are those of every round."""
+        sent = dict(params)
+        if responses is not None:
+            sent["inputResponses"] = responses
+        if state is not None:
+            sent["requestState"] = state
+        played = self._round(method, params, sent)
+        if self.always_replay and "result" in played.message and played.state is not None and played.asked:
+            self._replay(played, sent)
+        return played
+
+    def request(self, method: str, **params: Any) -> Mapping[str, Any]:
+        """Any other request; returns the JSON-RPC response."""
+        return self._post(method, params)[0]
+
+    def task(self, task_id: str) -> PlayedTask:
+        """A task, after its workers have run until it rests."""
+        return PlayedTask(task_id, self.request, self.workers).poll()
+
+    def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
+        kept = {name: value for name, value in params.items() if name != "inputResponses"}
+        again = self._round(played.method, played.params, {**kept, "requestState": played.state})
+        if "result" not in again.message or again.journal is None or played.journal is None:
+            text = f"{played.method}: the round asked {', '.join(played.asked)}, and in a replay"
+            raise NotReplayable(f"{text} {again.standing()}") from again.raised
+        known = len(played.journal.entries)
+        before, further = again.journal.entries[:known], again.journal.entries[known:]
+        # A branch that gave its round back before a step begins it in the replay, while others ask.
+        went_on = all("/" in entry.key for entry in further)
+        same = before == played.journal.entries and again.journal.asked == played.journal.asked
+        if not same or not went_on or again.asked.keys() != played.asked.keys():
+            shown = difference(_seen(played), _seen(again), ("the round", "its replay"))
+            raise NotReplayable(f"{played.method}: a replay asked or did something else:\n{shown}")
+
+    def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
+        observer = RequestObserver(self.observer)
+        message, notifications, journal, status = self._post(method, sent, observer)
+        raised, changed = next(reversed(observer.errors), None), tuple(observer.changed)
+        return Round(self, method, params, message, notifications, journal, status, raised, changed)
+
+    def _post(
+        self, method: str, params: Mapping[str, Any], observer: RequestObserver | None = None
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
+        number = next(self._ids)
+        meta: dict[str, Any] = {
+            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+            META_CLIENT_INFO: {"name": "mcp-roundtrip-testing", "version": "1"},
+            META_CLIENT_CAPABILITIES: self.capabilities,
+            "progressToken": number,
+            **self.meta,
+        }
+        if self.log_level is not None:
+            meta[META_LOG_LEVEL] = self.log_level
+        body = json.dumps(
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+        )
+        sealed = Sealed(make_codec(self.key, self.clock))
+        server = load_server(self.source)
+        headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
+        ports = replace(self._ports(), states=lambda: sealed)
+        if observer is not None:
+            ports = replace(ports, observer=observer)
+        response = self._environment(server, ports, HttpRequest("POST", headers, body, self.authorizer))
+        *notifications, answer = _messages(response)
+        journal = sealed.journals[-1] if sealed.journals else None
+        return answer, tuple(notifications), journal, response.status
+
+    def _environment(self, server: Server, ports: Ports, request: HttpRequest) -> HttpResponse:
+        # With no time left, every step after the first gives its state back before it runs.
+        remaining_ms = 0 if self.always_replay else self.remaining_ms
+        invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
+        return server.endpoint.respond(request, ports, invocation)
+
+    def _ports(self) -> Ports:
+        given = {"max_rounds": 1_000} if self.always_replay else {}
+        return make_ports(
+            clock=self.clock,
+            observer=self.observer,
+            key=self.key,
+            **{**given, "tasks": self.table, **self.ports},
+        )
+
+
+def _seen(played: Round) -> dict[str, Any]:
+    """What a round asked and recorded, as JSON data."""
+    entries = played.journal.entries if played.journal is not None else ()
+    recorded = [
+        {"key": entry.key, "kind": entry.kind.name.lower(), "value": entry.value} for entry in entries
+    ]
+    return {"asked": dict(played.asked), "recorded": recorded}
+
+
+def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": PROTOCOL_VERSION,
+        "mcp-method": method,
+    }
+    name = params.get(NAME_PARAMETER.get(method, ""))
+    if name is not None:
+        headers["mcp-name"] = mirrored.encode(name)
+    return headers
+
+
+def _parameter_headers(server: Server, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    tool = server.tools.get(str(params.get("name"))) if method == TOOLS_CALL else None
+    if tool is None or not isinstance(params.get("arguments"), Mapping):
+        return {}
+    return parameter_headers(tool.parameters.mirrored, params["arguments"])
+
+
+def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:
+    if response.headers.get("content-type") == "text/event-stream":
+        return [json.loads(line[6:]) for line in response.body.splitlines() if line.startswith("data: ")]
+    return [json.loads(response.body)]

@@ -1,0 +1,128 @@
+"""One request of a call, and what a client may do after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip_testing.answers import response
+from mcp_roundtrip_testing.played import Played, answered_in_vain, standing_of, warn_of_changes
+from mcp_roundtrip_testing.played_task import PlayedTask
+
+if TYPE_CHECKING:
+    from mcp_roundtrip_testing.player import Player
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Round(Played):
+    """What one request came to."""
+
+    player: Player
+    method: str
+    params: Mapping[str, Any]
+    message: Mapping[str, Any]
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    journal: Journal | None = None
+    status: int = 200
+    cause: BaseException | None = None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The result. Raises CallFailed with the JSON-RPC error if there was one."""
+        if "result" not in self.message:
+            self.fail(f"{self.method} has no result: {self.standing()}")
+        result: Mapping[str, Any] = self.message["result"]
+        return result
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The JSON-RPC error. Raises CallFailed if there was none."""
+        if "error" not in self.message:
+            self.fail(f"{self.method} has no JSON-RPC error: {self.standing()}")
+        error: Mapping[str, Any] = self.message["error"]
+        return error
+
+    @property
+    def raised(self) -> BaseException | None:
+        """The exception that the tool ended with, if it did: the cause of every CallFailed."""
+        return self.cause
+
+    @property
+    def asked(self) -> Mapping[str, Mapping[str, Any]]:
+        """The questions, by key; empty when the round completed or only gave its state back."""
+        asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
+        return asked
+
+    @property
+    def state(self) -> str | None:
+        """The `requestState`."""
+        return self.result.get("requestState")
+
+    @property
+    def task(self) -> PlayedTask:
+        """The task that the call became, after its workers have run until it rests.
+
+        Raises CallFailed if it became none.
+        """
+        if self.result["resultType"] != "task":
+            self.fail(f"the call did not become a task: {self.standing()}")
+        return self.player.task(self.result["taskId"])
+
+    def answer(self, /, **answers: Any) -> Round:
+        """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
+        `CANCEL`, or a whole result for sampling and roots.
+
+        Raises CallFailed for a key that is not asked. `respond` sends whatever it is given.
+        """
+        if self.state is None:
+            self.fail(f"nothing was asked: {self.standing()}")
+        if not answers.keys() <= self.asked.keys():
+            self.fail(answered_in_vain(self.asked, answers))
+        responses = {key: response(self.asked[key], given) for key, given in answers.items()}
+        return self.respond(responses).followed()
+
+    def followed(self) -> Round:
+        """This round; or, as clients do, the one after all that only gave their state back."""
+        played = self
+        while played.is_checkpoint:
+            played = played.respond()
+        return played
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether the round asked nothing and only gave its state back."""
+        result = self.message.get("result", {})
+        return result.get("resultType") == "input_required" and "inputRequests" not in result
+
+    def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
+        """Retry with `inputResponses` as they are, and look at whatever comes.
+
+        Warns of QuestionChanged.
+        """
+        after = self.player.send_round(self.method, self.params, responses, self.state)
+        if after.changed:
+            warn_of_changes(after.changed, self.asked, after.asked)
+        return after
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """The messages of a prompt."""
+        messages: Sequence[Mapping[str, Any]] = self._completed()["messages"]
+        return messages
+
+    @property
+    def contents(self) -> Sequence[Mapping[str, Any]]:
+        """The contents of a resource."""
+        contents: Sequence[Mapping[str, Any]] = self._completed()["contents"]
+        return contents
+
+    def standing(self) -> str:
+        """Where the call stands, as an error message says it."""
+        if "error" in self.message:
+            return f"it ended in the JSON-RPC error {self.message['error']}"
+        return standing_of(self.message["result"], self.raised)

@@ -1,0 +1,143 @@
+"""Runs the workers of tasks, each in an environment of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.environment import Remembered, RequestObserver
+from mcp_roundtrip_testing.modules import Source, load_server
+from mcp_roundtrip_testing.played import NotReplayable, difference
+from mcp_roundtrip_testing.tasks import Dying, Killed, TaskTable
+
+NEVER: Final = 1 << 62
+"""The number of a call that no worker comes to."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A worker is killed at call number `call` of the store (from 0, over all workers): once it is done if
+    `is_done`, otherwise before."""
+
+    call: int
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerContext:
+    """A Lambda context. `deadline_ms` is on the scale of the clock's `monotonic_ms`."""
+
+    clock: FakeClock
+    deadline_ms: float
+    aws_request_id: str = "test-worker"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return max(0, int(self.deadline_ms - self.clock.monotonic_ms()))
+
+
+@dataclass(slots=True)
+class Workers:
+    """`make_ports` makes those of a new environment, `remaining_ms` is the time each worker has.
+
+    With `always_replay` a worker's time is over as soon as it has journaled something, and every task that
+    is left waiting is replayed once on a copy, which must wait for the same. `crash` is still to come;
+    `calls` counts the workers' calls of the store. `raised` has the last error of each task's tool, by id,
+    `changed` the keys of questions that were worded differently than before.
+    """
+
+    source: Source
+    make_ports: Callable[[], Ports]
+    table: TaskTable
+    observer: Remembered
+    remaining_ms: float
+    always_replay: bool = False
+    crash: Crash | None = None
+    calls: int = 0
+    raised: dict[str, BaseException] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+
+    def work(self) -> bool:
+        """Run the worker that was dispatched first; False if there is none."""
+        if not self.table.kicks.sent:
+            return False
+        _, pk = self.table.kicks.sent.popleft()
+        crash = self.crash or Crash(NEVER, is_done=False)
+        store, remembered = Dying(self.table.store, crash.call - self.calls, crash.is_done), Remembered()
+        observer = RequestObserver(remembered)
+        with suppress(Killed):
+            self._run(pk, self.table, store, observer)
+        self.calls += store.calls
+        if store.is_dead:
+            side = "after" if crash.is_done else "before"
+            _log.warning("a worker was killed %s call %d of the store, %s", side, crash.call, store.killed_at)
+            self.crash = None
+            return True
+        self.observer.take_over(remembered)
+        if observer.errors:
+            self.raised[pk.partition("#")[2]] = observer.errors[-1]
+        self.changed += observer.changed
+        if self.always_replay:
+            self._replay(pk)
+        return True
+
+    def _run(self, pk: str, table: TaskTable, store: Dying, observer: RequestObserver) -> None:
+        clock = self.table.clock
+        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms)
+
+        def clock_ms() -> float:
+            is_over = self.always_replay and store.has_journaled
+            return context.deadline_ms if is_over else clock.monotonic_ms()
+
+        ports = replace(
+            self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.port(store)
+        )
+        work(load_server(self.source)._tool_server, {"task": pk}, context, lambda: ports)
+
+    def _replay(self, pk: str) -> None:
+        task = self.table.task(pk.partition("#")[2])
+        assert task is not None
+        is_over = task.deadline_ms <= self.table.clock() * 1000
+        if is_over or task.running not in (Running.PARKED, Running.SLEEPING):
+            return
+        copy = MemoryStore()
+        for item in self.table.store.query(pk):
+            ready = {"st": Status.WORKING.value, "rn": Running.READY.value} if item["sk"] == TASK else {}
+            copy.put_new({**item, **ready})
+        immortal = Dying(copy, NEVER, is_done=False)
+        observer = RequestObserver(Remembered())
+        self._run(pk, TaskTable(self.table.clock, copy), immortal, observer)
+        left, again = _standing(self.table.store, pk), _standing(copy, pk)
+        if again != left:
+            seen = _shown(self.table.store, pk), _shown(copy, pk)
+            shown = difference(*seen, ("the task", "its replay"))
+            cause = next(reversed(observer.errors), None)
+            raise NotReplayable(f"a replay left the task otherwise:\n{shown}") from cause
+
+
+def _shown(store: TaskStore, pk: str) -> dict[str, Any]:
+    """The same as JSON data, with the questions' texts instead of their fingerprints."""
+    task = Task.from_item({str(item["sk"]): item for item in store.query(pk)}[TASK])
+    asked = {asked.key: asked.request for asked in task.requests.values()}
+    return {**_standing(store, pk), "running": task.running.name.lower(), "asked": asked}
+
+
+def _standing(store: TaskStore, pk: str) -> dict[str, Any]:
+    """What a task waits for, and what it has done."""
+    items = {str(item["sk"]): item for item in store.query(pk)}
+    task = Task.from_item(items[TASK])
+    return {
+        "running": task.running,
+        "asked": {asked.key: asked.fingerprint for asked in task.requests.values()},
+        "wake_at_ms": task.wake_at_ms,
+        "done": [name for name in items if name.startswith(ENTRY)],
+    }

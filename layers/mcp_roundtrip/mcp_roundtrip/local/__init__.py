@@ -1,9 +1,0 @@
-"""Run a SAM template on this computer: real Lambda runtime processes, without Docker and without AWS.
-
-``python -m mcp_roundtrip.local`` is the command, `serve` the same as a library.
-"""
-
-from mcp_roundtrip.local.app import LocalApp, serve
-from mcp_roundtrip.local.model import FunctionFailed, TemplateError
-
-__all__ = ["FunctionFailed", "LocalApp", "TemplateError", "serve"]
