@@ -148,7 +148,7 @@ def test_a_request_with_nothing_to_count_is_a_line_alone(lines: Lines, fields: d
 def test_a_traceback_quotes_nothing_that_is_to_be_hidden(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
-    observer.hide(lambda: [{"card": "4111 1111"}])
+    observer.redact(lambda: [{"card": "4111 1111"}])
     observer.failure("tool_raised", ValueError("card 4111 1111 expired"))
     observer.begin("request-2")
     observer.failure("tool_raised", ValueError("card 4111 1111 expired"))

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
     COMPLETION_COMPLETE,
     DISCOVER,
@@ -28,6 +27,7 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip_local.event_formats import FORMATS, alb
 from mcp_roundtrip_local.events import to_event
 from mcp_roundtrip_local.model import Request, Route
@@ -255,7 +255,7 @@ def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> 
     }
     name = mcp_name or body["params"].get(NAME_PARAMETER.get(method, ""))
     if name is not None:
-        headers["mcp-name"] = mirrored.encode(name)
+        headers["mcp-name"] = encode_header(name)
     return event("POST", path, headers, body)
 
 

@@ -41,7 +41,7 @@ class Remembered:
         """Forget what the invocation before was tagged with."""
         self.tags.clear()
 
-    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
+    def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Nothing is hidden from a test."""
 
     def called(self, service: str) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -23,6 +22,7 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_EXTENSION,
     TOOLS_CALL,
 )
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.parameter_headers import parameter_headers
 from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.ports import Invocation, Ports
@@ -229,7 +229,7 @@ def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
     }
     name = params.get(NAME_PARAMETER.get(method, ""))
     if name is not None:
-        headers["mcp-name"] = mirrored.encode(name)
+        headers["mcp-name"] = encode_header(name)
     return headers
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip.adapters import direct
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.protocol.meta import Rejection, Route, classify
+from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from support.messages import call, message
 
 
@@ -16,7 +16,7 @@ from support.messages import call, message
 def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
     request = direct.request(body)
     assert request.method == "POST"
-    assert isinstance(classify(request.headers, request.body), Route)
+    assert isinstance(validate_request(request.headers, request.body), ValidRequest)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
 )
 def test_a_malformed_message_is_left_to_the_ladder(event: dict[str, Any]) -> None:
     request = direct.request(event)
-    assert isinstance(classify(request.headers, request.body), Rejection)
+    assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
 
 
 def test_the_callers_authorizer_context_is_empty() -> None:

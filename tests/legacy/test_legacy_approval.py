@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mcp_roundtrip.principal import bound_to
+from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip_local.http_server import HttpServer
 from mcp_roundtrip_testing import load_module
 from support.approvals import ApprovalSystem
@@ -36,7 +36,7 @@ def test_the_same_request_goes_on_once_there_is_a_decision(system: ApprovalSyste
         url = urlsplit(asked["url"])
     [token] = parse_qs(url.query)["mcp_link"]
     principal = client.ports.policy.authentication.caller({}, ALICE).principal
-    assert client.ports.links().open(bound_to(principal), token)
+    assert client.ports.links().open(caller_binding(principal), token)
     system.decisions[url.path.rpartition("/")[2]] = approved
     decision = client.result("tools/call", **EXPENSE)["structuredContent"]
     assert decision["approved"] is approved

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.capabilities import declares, missing, path
+from mcp_roundtrip.protocol.capabilities import capability_path, declares, missing
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from mcp_roundtrip.protocol.capabilities import declares, missing, path
     ],
 )
 def test_declared(capabilities: dict[str, Any], name: str, declared: bool) -> None:
-    assert declares(capabilities, path(name)) is declared
+    assert declares(capabilities, capability_path(name)) is declared
 
 
 def test_exactly_what_is_missing_is_named() -> None:

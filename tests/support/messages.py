@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -14,6 +13,7 @@ from mcp_roundtrip.protocol.methods import (
     NAME_PARAMETER,
     PROTOCOL_VERSION,
 )
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 
 META: Mapping[str, Any] = {
     META_PROTOCOL_VERSION: PROTOCOL_VERSION,
@@ -44,7 +44,7 @@ def headers(body: Mapping[str, Any], **changes: str | None) -> dict[str, str]:
     }
     name = body.get("params", {}).get(NAME_PARAMETER.get(method, ""))
     if isinstance(name, str):
-        values["mcp-name"] = mirrored.encode(name)
+        values["mcp-name"] = encode_header(name)
     values |= {header.replace("_", "-"): value for header, value in changes.items()}
     return {header: value for header, value in values.items() if value is not None}
 

@@ -9,8 +9,8 @@ from sys import hash_info
 from typing import Any
 
 from mcp_roundtrip.http import MAX_BODY
-from mcp_roundtrip.protocol.headers import encode
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from support.messages import META, call, headers, http_event, message
 from support.sources import sent_by, with_header
 
@@ -249,7 +249,7 @@ TASKS: Mapping[str, Any] = {"elicitation": {}, "extensions": {TASKS_EXTENSION: {
 def region(json_text: str) -> Event:
     """A call with an argument that a header repeats."""
     event = tool("region", "name", json_text)
-    value = {"mcp-param-region": encode(json.loads(json_text))}
+    value = {"mcp-param-region": encode_header(json.loads(json_text))}
     return {**event, "headers": {**event["headers"], **value}}
 
 

@@ -21,12 +21,12 @@ class Principal:
         return canonical([self.kind, self.issuer, self.subject, self.client_id]).decode()
 
 
-def bound_to(principal: Principal | None) -> str | None:
+def caller_binding(principal: Principal | None) -> str | None:
     """What states and tasks of this caller are bound to; None for an anonymous one."""
     return None if principal is None else principal.canonical()
 
 
-def person(principal: Principal | None) -> str | None:
+def user_binding(principal: Principal | None) -> str | None:
     """What links of this caller are bound to: the user, whatever client they use; None for an anonymous one.
 
     The page behind a link signs its visitor in by itself, and cannot know the id of the MCP client.

@@ -88,7 +88,7 @@ class LogObserver:
         self._invocations = 0
         self._began_ms = clock_ms()
         self._calls: Counter[str] = Counter()
-        self._brought: list[Callable[[], Iterable[Any]]] = []
+        self._redactions: list[Callable[[], Iterable[Any]]] = []
         try:
             self._logger = _logger()
         except ValueError as error:  # POWERTOOLS_LOG_LEVEL is no level: rather too many lines than no answer
@@ -103,7 +103,7 @@ class LogObserver:
         self._invocations += 1
         self._began_ms = self._clock_ms()
         self._calls.clear()
-        self._brought.clear()
+        self._redactions.clear()
         self._keys.remove_keys(self._tags)
         self._tags = {}
         self.tag(correlation_id=correlation_id)
@@ -113,9 +113,9 @@ class LogObserver:
         self._tags |= fields
         self._keys.append_keys(**fields)
 
-    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
-        """Also quote nothing of what this returns (JSON data) in the tracebacks of this invocation."""
-        self._brought.append(brought)
+    def redact(self, values: Callable[[], Iterable[Any]]) -> None:
+        """Remove the values that this function returns (JSON data) from this invocation's tracebacks."""
+        self._redactions.append(values)
 
     def called(self, service: str) -> None:
         """Count a call of an AWS service, retries included."""
@@ -138,8 +138,8 @@ class LogObserver:
         # Only our own: an author's exception may have a reason that says what no metric should.
         reason = error.reason if isinstance(error, WithReason) else None
         extra = fields if reason is None else {**fields, "reason": reason}
-        brought = [value for values in self._brought for value in values()]
-        told = {"exception": traceback_of(error, brought), "exception_name": type(error).__name__}
+        redacted = [value for values in self._redactions for value in values()]
+        told = {"exception": traceback_of(error, redacted), "exception_name": type(error).__name__}
         self._logger.error(event, extra={**extra, **told})
         self._count(event, reason)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.methods import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -19,6 +18,7 @@ from mcp_roundtrip.protocol.methods import (
     META_PROTOCOL_VERSION,
     NAME_PARAMETER,
 )
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 
 
 def request(event: Mapping[str, Any]) -> HttpRequest:
@@ -42,7 +42,7 @@ def _mirror(event: Mapping[str, Any]) -> dict[str, str]:
         HEADER_NAME: members.get(NAME_PARAMETER.get(method, "")) if isinstance(method, str) else None,
         HEADER_PROTOCOL_VERSION: meta.get(META_PROTOCOL_VERSION) if isinstance(meta, Mapping) else None,
     }
-    return {name: mirrored.encode(value) for name, value in values.items() if isinstance(value, str)}
+    return {name: encode_header(value) for name, value in values.items() if isinstance(value, str)}
 
 
 def response(answer: HttpResponse) -> Any:

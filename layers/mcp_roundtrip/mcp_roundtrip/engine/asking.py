@@ -29,7 +29,7 @@ from mcp_roundtrip.errors import (
     InvalidAnswer,
     MissingClientCapability,
 )
-from mcp_roundtrip.protocol.capabilities import Path, missing
+from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing
 
 Look = tuple[ElicitUrl | None, float]
 """Asks to wait for that time (milliseconds), and then for what `done` of the question, if any, returns."""
@@ -150,7 +150,7 @@ def _gate(run: Run, questions: Mapping[str, Question[Any]]) -> None:
         if (isinstance(question.default, Unset) or not run.takes_defaults) and _is_unaskable(run, question)
     }
     if unaskable:
-        needed: list[Path] = [path for question in unaskable.values() for path in question.needs()]
+        needed: list[CapabilityPath] = [path for question in unaskable.values() for path in question.needs()]
         required = missing(run.capabilities, needed) or missing({}, needed)
         raise MissingClientCapability(required, unaskable, lost=run.lost_with_the_call())
 

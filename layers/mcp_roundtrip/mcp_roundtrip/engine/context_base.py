@@ -65,7 +65,7 @@ class ContextBase:
 
     def supports(self, capability: str) -> bool:
         """Whether the client declared a capability on this request, such as "sampling.tools"."""
-        return capabilities.declares(self._run.capabilities, capabilities.path(capability))
+        return capabilities.declares(self._run.capabilities, capabilities.capability_path(capability))
 
     @property
     def in_task(self) -> bool:

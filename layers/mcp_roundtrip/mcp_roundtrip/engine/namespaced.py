@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
 from mcp_roundtrip.errors import InvalidAnswer
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 
 _NAMESPACED: Final = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+/[A-Za-z0-9][A-Za-z0-9._/-]*")
 _RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
@@ -45,7 +45,7 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
     def params(self) -> dict[str, Any]:
         return dict(self.arguments)
 
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         return (("extensions", self.name),)
 
     def read(self, raw: Any) -> Mapping[str, Any]:

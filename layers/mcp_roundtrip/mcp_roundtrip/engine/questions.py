@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import (
     InvalidAnswer,
 )
 from mcp_roundtrip.protocol import capabilities
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.schema.forms import Form
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Question(ABC, Generic[T]):
         """What the author's question looks like on the wire."""
 
     @abstractmethod
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         """The client capabilities without which it must not be sent."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Elicit(_Elicitation[T]):
             "requestedSchema": self._form().requested_schema,
         }
 
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_FORM,)
 
     def read(self, raw: Any) -> T:
@@ -204,7 +204,7 @@ class ElicitUrl(_Elicitation[None]):
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
 
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_URL,)
 
     def read(self, raw: Any) -> None:
@@ -262,7 +262,7 @@ class Sample(Question[Sampled]):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
         return {"messages": list(messages), "maxTokens": self.max_tokens, **self.options}
 
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         needed = [capabilities.SAMPLING]
         if "tools" in self.options or "toolChoice" in self.options:
             needed.append(("sampling", "tools"))
@@ -308,7 +308,7 @@ class ListRoots(Question[tuple[Root, ...]]):
     def params(self) -> dict[str, Any]:
         return {}
 
-    def needs(self) -> Sequence[Path]:
+    def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ROOTS,)
 
     def read(self, raw: Any) -> tuple[Root, ...]:

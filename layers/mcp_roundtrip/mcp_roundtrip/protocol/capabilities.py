@@ -9,14 +9,14 @@ from typing import Any, Final
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 
-Path = tuple[str, ...]
+CapabilityPath = tuple[str, ...]
 """A capability by its members: ("sampling", "tools"), ("extensions", "com.example/approval")."""
 
-ELICITATION_FORM: Path = ("elicitation", "form")
-ELICITATION_URL: Path = ("elicitation", "url")
-SAMPLING: Path = ("sampling",)
-ROOTS: Path = ("roots",)
-TASKS: Path = ("extensions", TASKS_EXTENSION)
+ELICITATION_FORM: CapabilityPath = ("elicitation", "form")
+ELICITATION_URL: CapabilityPath = ("elicitation", "url")
+SAMPLING: CapabilityPath = ("sampling",)
+ROOTS: CapabilityPath = ("roots",)
+TASKS: CapabilityPath = ("extensions", TASKS_EXTENSION)
 
 _KNOWN: Final = (
     *("elicitation", "elicitation.form", "elicitation.url"),
@@ -27,7 +27,7 @@ _KNOWN: Final = (
 _OPEN: Final = re.compile(r"(extensions|experimental)\.\S+")
 
 
-def path(name: str) -> Path:
+def capability_path(name: str) -> CapabilityPath:
     """The path of a dotted name such as "sampling.tools"; an extension's own name keeps its dots."""
     first, _, rest = name.partition(".")
     if first == "extensions" and rest:
@@ -35,7 +35,7 @@ def path(name: str) -> Path:
     return tuple(name.split("."))
 
 
-def known_path(where: str, name: str) -> Path:
+def declarable_path(where: str, name: str) -> CapabilityPath:
     """The path of a capability that a client can declare.
 
     Raises DefinitionError for any other, since no client would ever have it: an extension's name is free.
@@ -48,10 +48,10 @@ def known_path(where: str, name: str) -> Path:
             f"{where}: clients have no capability {name!r:.100}; did you mean {nearest[0]!r}? There are "
             f"{', '.join(_KNOWN)}, extensions.<name> and experimental.<name>"
         )
-    return path(name)
+    return capability_path(name)
 
 
-def declares(capabilities: Mapping[str, Any], wanted: Path) -> bool:
+def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
     """Whether a client declared a capability. `elicitation: {}` means form mode only (client/elicitation)."""
     if wanted == ELICITATION_FORM and capabilities.get("elicitation") == {}:
         return True
@@ -63,7 +63,7 @@ def declares(capabilities: Mapping[str, Any], wanted: Path) -> bool:
     return True
 
 
-def missing(capabilities: Mapping[str, Any], wanted: Iterable[Path]) -> dict[str, Any]:
+def missing(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:
     """The undeclared ones of `wanted`, in ClientCapabilities form: the `requiredCapabilities` of -32021."""
     required: dict[str, Any] = {}
     for capability in wanted:

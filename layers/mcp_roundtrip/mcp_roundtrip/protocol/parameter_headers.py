@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.protocol.headers import decode, encode, mismatch
+from mcp_roundtrip.protocol.mirrored_headers import decode_header, encode_header, mismatch
 
-Mirrored = Mapping[tuple[str, ...], str]
+ParameterHeaders = Mapping[tuple[str, ...], str]
 """Where the value is in the arguments -> what follows `Mcp-Param-` in the name of its header."""
 
 MAX_INTEGER: Final = 2**53 - 1
@@ -25,7 +25,11 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{
 
 
 def check_parameters(
-    mirrored: Mirrored, arguments: Mapping[str, Any], headers: Mapping[str, str], *, required: bool = True
+    mirrored: ParameterHeaders,
+    arguments: Mapping[str, Any],
+    headers: Mapping[str, str],
+    *,
+    required: bool = True,
 ) -> None:
     """Raise ProtocolError -32020 unless the headers (lower-case names) say what the arguments say.
 
@@ -40,14 +44,14 @@ def check_parameters(
             raise mismatch(f"the {_header(name)} header {problem}")
 
 
-def parameter_headers(mirrored: Mirrored, arguments: Mapping[str, Any]) -> dict[str, str]:
+def parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) -> dict[str, str]:
     """The headers a client sends with a call, lower-case.
 
     Raises ValueError for a string with a lone surrogate, which no header can carry.
     """
     values = {name: _value(arguments, path) for path, name in mirrored.items()}
     return {
-        _header(name).lower(): encode(value if isinstance(value, str) else compact(value))
+        _header(name).lower(): encode_header(value if isinstance(value, str) else compact(value))
         for name, value in values.items()
         if _has_header(value)
     }
@@ -58,7 +62,7 @@ def _problem(value: Any, header: str | None) -> str | None:
         return "is missing" if _has_header(value) else None
     if value is None:
         return "has no counterpart in the arguments"
-    decoded = decode(header)
+    decoded = decode_header(header)
     if decoded is None:
         return "is not valid: its characters or its Base64 form"
     if _is_number(value) and abs(value) > MAX_INTEGER:

@@ -13,7 +13,7 @@ LIST_TTL_MS: Final = 300_000
 """How long a client may consider lists and discovery fresh (server/utilities/caching)."""
 
 
-class Kept(dict[str, Any]):
+class PreSerialized(dict[str, Any]):
     """A result that answers many requests: its JSON is written once. Nobody may change it."""
 
     @cached_property

@@ -70,7 +70,7 @@ class TraceContext:
         """The trace: 32 hexadecimal digits, lower case."""
         return None if self.traceparent is None else self.traceparent[3:35]
 
-    def told(self) -> dict[str, str]:
+    def log_fields(self) -> dict[str, str]:
         """What the log says of it, of what there is: baggage in so far as it is short."""
         members = {
             "trace_id": self.trace_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.principal import Principal, person
+from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
@@ -146,7 +146,7 @@ class Server(Registry):
         caller; `client_id` does not count. A link for another user is refused (client/elicitation
         "Phishing"). Raises StateRejected.
         """
-        return self._ports().links().open(person(principal), token)
+        return self._ports().links().open(user_binding(principal), token)
 
 
 def assembled(

@@ -25,11 +25,11 @@ from mcp_roundtrip.errors import (
     StateTooLarge,
     ToolError,
 )
-from mcp_roundtrip.principal import Principal, bound_to, person
+from mcp_roundtrip.principal import Principal, caller_binding, user_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.forwarded import DRIFT_REMEDY
 from mcp_roundtrip.server.inputs import Inputs
 from mcp_roundtrip.server.ports import Invocation, Ports
@@ -65,7 +65,7 @@ class Call:
     feature: Feature
     name: str
     inputs: Inputs
-    route: Route
+    route: ValidRequest
     principal: Principal | None
     ports: Ports
     invocation: Invocation
@@ -108,7 +108,7 @@ class Call:
         return Binding(
             issuer=self.ports.policy.issuer(),
             audience=self.ports.policy.audience(),
-            principal=bound_to(self.principal),
+            principal=caller_binding(self.principal),
             method=self.route.method,
             name=self.name,
             arguments=self.inputs.arguments,
@@ -162,7 +162,7 @@ class Call:
 
     def environment(self) -> Environment:
         """What its run is given from outside."""
-        ports, user = self.ports, person(self.principal)
+        ports, user = self.ports, user_binding(self.principal)
         return Environment(
             Budget(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
@@ -185,7 +185,7 @@ class Call:
 
     def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
         """One pass over the tool's body."""
-        self.ports.observer.hide(run.values)
+        self.ports.observer.redact(run.values)
         info = CallInfo(
             self.principal,
             self.route.meta.info,

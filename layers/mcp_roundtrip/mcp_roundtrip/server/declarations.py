@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.capabilities import Path, known_path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.callables import Signature, check_callable, name_of
 from mcp_roundtrip.schema.signature import Arguments
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
@@ -44,11 +44,11 @@ def scopes_of(name: str, given: Sequence[str]) -> tuple[str, ...]:
         raise DefinitionError(f"{name}: {error}") from None
 
 
-def required(name: str, given: Sequence[str]) -> tuple[Path, ...]:
+def required(name: str, given: Sequence[str]) -> tuple[CapabilityPath, ...]:
     """The capabilities that a feature needs of every client. Raises DefinitionError."""
     if isinstance(given, str):
         raise DefinitionError(f"{name}: requires is a list; write requires=[{given!r}]")
-    return tuple(known_path(name, capability) for capability in given)
+    return tuple(declarable_path(name, capability) for capability in given)
 
 
 def known_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:

@@ -1,8 +1,8 @@
 """From an HTTP request to an HTTP response, pure given its ports.
 
 The rungs before a method's own handler, in this order: Origin (403), POST (405), principal (401), content
-coding (415), size (413), then the ladder of `protocol.meta`, then the method (404). Each handler adds the
-rungs that need to know what it serves. The protected resource metadata comes before all of that.
+coding (415), size (413), then those of `protocol.request_validation`, then the method (404). Each handler
+adds the rungs that need to know what it serves. The protected resource metadata comes before all of that.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ from mcp_roundtrip.protocol.jsonrpc import (
     RequestId,
     TooLarge,
 )
-from mcp_roundtrip.protocol.meta import Rejection, Route, classify, unknown_method
 from mcp_roundtrip.protocol.methods import (
     DISCOVER,
     META_SERVER_INFO,
     SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
     TOOLS_CALL,
+)
+from mcp_roundtrip.protocol.request_validation import (
+    InvalidRequest,
+    ValidRequest,
+    unknown_method,
+    validate_request,
 )
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts
@@ -69,7 +74,7 @@ class Endpoint:
             if request.method != "POST" and (page := self._well_known(request, ports)) is not None:
                 return page
             caller, body = _admit(request, ports)
-            routed = classify(
+            routed = validate_request(
                 request.headers,
                 body,
                 serves_legacy=self.legacy_handlers is not None,
@@ -79,10 +84,10 @@ class Endpoint:
                 ports.observer.record("answered", outcome="notification")
                 return HttpResponse(202)
             request_id, is_legacy = routed.id, routed.is_legacy
-            if isinstance(routed, Rejection):
+            if isinstance(routed, InvalidRequest):
                 raise routed.failure
             params = routed.params
-            ports.observer.hide(lambda: (params, caller.principal and caller.principal.subject))
+            ports.observer.redact(lambda: (params, caller.principal and caller.principal.subject))
             if routed.meta.trace:
                 _tag_trace(routed, ports.observer)
             exchange = Exchange(
@@ -176,11 +181,11 @@ class Endpoint:
         return HttpResponse(200, _written(exchange.route.id, told), JSON_HEADERS)
 
 
-def _tag_trace(route: Route, observer: Observer) -> None:
+def _tag_trace(route: ValidRequest, observer: Observer) -> None:
     from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
 
     trace = TraceContext.read(route.meta.trace)
-    observer.tag(**trace.told())
+    observer.tag(**trace.log_fields())
 
 
 def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
@@ -279,7 +284,7 @@ def _if_fits(answer: HttpResponse, request: HttpRequest) -> HttpResponse | None:
 
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
-    if isinstance(result, results.Kept):
+    if isinstance(result, results.PreSerialized):
         return f'{{"jsonrpc":"2.0","id":{compact(request_id)},"result":{result.json}}}'
     return compact(jsonrpc.result(request_id, result))
 

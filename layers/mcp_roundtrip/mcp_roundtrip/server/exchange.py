@@ -13,7 +13,7 @@ from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.meta import Route
+from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.forwarded import DRIFT_REMEDY, definition_digest
 from mcp_roundtrip.server.inputs import Inputs
@@ -31,7 +31,7 @@ PAGE_SIZE: Final = 1_000
 class Exchange:
     """One request that passed the ladder, with all a handler may look at."""
 
-    route: Route
+    route: ValidRequest
     principal: Principal | None
     ports: Ports
     invocation: Invocation
@@ -213,7 +213,8 @@ def kept(facts: ServerFacts, answer: Callable[[Exchange], Reply]) -> Handler:
             return answer(exchange)
         page = exchange.route.meta.protocol_version, compact(exchange.route.params.get("cursor"))
         if page not in pages:
-            pages[page] = Reply(results.Kept(answer(exchange).result))  # raises for a cursor of no page
+            result = answer(exchange).result  # raises for a cursor of no page
+            pages[page] = Reply(results.PreSerialized(result))
         return pages[page]
 
     return handled

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_roundtrip.errors import ToolError
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.tools import TaskSupport
 
 
@@ -50,7 +50,7 @@ class Feature(Protocol):
     @property
     def parameters(self) -> Parameters: ...
     @property
-    def requires(self) -> tuple[Path, ...]: ...
+    def requires(self) -> tuple[CapabilityPath, ...]: ...
     @property
     def task(self) -> TaskSupport | None: ...
     @property

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.protocol.meta import unknown_method
 from mcp_roundtrip.protocol.methods import (
     INITIALIZE,
     LEGACY_VERSION,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.methods import (
     RESOURCES_READ,
     TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, kept, listed
 from mcp_roundtrip.server.input_responses import with_input_responses

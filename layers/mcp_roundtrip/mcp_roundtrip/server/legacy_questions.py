@@ -20,7 +20,7 @@ from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.run import Environment, Run
 from mcp_roundtrip.errors import ArgumentsError, CallAborted, MissingClientCapability, ProtocolError, dotted
-from mcp_roundtrip.principal import bound_to
+from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
@@ -167,7 +167,7 @@ class LegacyCall(Call):
 
         Answers are part of it: what happens at the URL is about them, and a model could change them later.
         """
-        principal = bound_to(self.principal)
+        principal = caller_binding(self.principal)
         if principal is None:
             return pending.journal.run_id
         entries = pending.journal.entries

@@ -37,8 +37,8 @@ class Observer(Protocol):
     def tag(self, **fields: str) -> None:
         """And to these: a flow, a trace."""
 
-    def hide(self, brought: Callable[[], Iterable[Any]]) -> None:
-        """Until the next `begin`, also quote none of the values that this returns: they are the request's."""
+    def redact(self, values: Callable[[], Iterable[Any]]) -> None:
+        """Remove the values that this function returns from tracebacks until the next `begin`."""
 
     def called(self, service: str) -> None:
         """An AWS service was called, or called again."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ArgumentsError, ProtocolError, ToolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
@@ -24,7 +24,7 @@ class Prompt:
     name: str
     function: Callable[..., Any]
     parameters: Texts
-    requires: tuple[Path, ...] = ()
+    requires: tuple[CapabilityPath, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
 

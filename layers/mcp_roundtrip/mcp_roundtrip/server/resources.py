@@ -17,7 +17,7 @@ from mcp_roundtrip.errors import (
     ToolError,
 )
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.contents import contents
@@ -56,7 +56,7 @@ class Resource:
     label: str
     function: Callable[..., Any]
     parameters: Texts
-    requires: tuple[Path, ...] = ()
+    requires: tuple[CapabilityPath, ...] = ()
     mime_type: str | None = None
     ttl_ms: int = 0
     cache_scope: CacheScope = "private"
@@ -151,7 +151,7 @@ class ResourceServer:
         uri = uri_of(params)
         resource, variables = find_authorized(self.facts, self._index, uri, exchange)
         inputs = replace(inputs, arguments=variables)
-        exchange.ports.observer.hide(variables.values)  # parts of the URI, decoded
+        exchange.ports.observer.redact(variables.values)  # parts of the URI, decoded
         return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StoreError
-from mcp_roundtrip.principal import bound_to
+from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
@@ -136,7 +136,7 @@ def _kept(exchange: Exchange, result: Mapping[str, Any]) -> Task:
     """A task that has ended: who asked for a task reads nothing else."""
     try:
         return exchange.ports.tasks().tasks.create_completed(
-            bound_to(exchange.principal), result, ttl_ms=TTL_MS
+            caller_binding(exchange.principal), result, ttl_ms=TTL_MS
         )
     except StoreError as error:
         raise unavailable(error, exchange.ports, exchange.invocation) from error

@@ -24,12 +24,12 @@ from mcp_roundtrip.errors import (
     ToolError,
 )
 from mcp_roundtrip.http import MAX_RESPONSE, payload_size
-from mcp_roundtrip.principal import Principal, bound_to
+from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.meta import ClientMeta, Route
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler
 from mcp_roundtrip.server.inputs import Inputs
@@ -115,7 +115,7 @@ def _created(call: Call, journal: Journal, ttl_ms: int) -> Task:
     )
     return port.tasks.create(
         frozen,
-        bound_to(principal),
+        caller_binding(principal),
         journal,
         worker=port.worker(),
         capabilities=meta.capabilities,
@@ -164,7 +164,7 @@ def on_task(exchange: Exchange, task_id: Any, operation: Callable[[Tasks, str | 
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
-        return operation(exchange.ports.tasks().tasks, bound_to(exchange.principal), task_id)
+        return operation(exchange.ports.tasks().tasks, caller_binding(exchange.principal), task_id)
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
     except ItemTooLarge as error:
@@ -212,7 +212,7 @@ class TaskBody:
             return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
         call = self._call(tool, task, past.call)
         self.ports.observer.tag(flow=task.run_id)
-        self.ports.observer.hide(
+        self.ports.observer.redact(
             lambda: (past.call.arguments, past.call.client, call.principal and call.principal.subject)
         )
         run = self._run(call, task, past, recorder)
@@ -229,7 +229,7 @@ class TaskBody:
             tool,
             tool.name,
             Inputs(made.arguments, {}, None),
-            Route(task.task_id, made.method, {}, meta),
+            ValidRequest(task.task_id, made.method, {}, meta),
             None if made.principal is None else Principal(*made.principal),
             self.ports,
             self.invocation,

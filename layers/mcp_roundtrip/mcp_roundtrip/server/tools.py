@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import Path
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import MISSING, Output
 from mcp_roundtrip.server.calls import Call, Reply
@@ -34,7 +34,7 @@ class Tool:
     function: Callable[..., Any]
     parameters: Parameters
     output: Output
-    requires: tuple[Path, ...] = ()
+    requires: tuple[CapabilityPath, ...] = ()
     task: TaskSupport | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     legacy_questions: LegacyQuestions = "error"

@@ -4,8 +4,9 @@ MCP 2026-07-28, client/elicitation, "Phishing": the server must make sure that w
 user the elicitation was made for. The URL therefore carries a token bound to that person. The page behind it
 authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
 principal: with another person's it is refused. The token alone proves nothing about its bearer, and it holds
-no personal data. `principal` here is a text that names the person (`mcp_roundtrip.principal.person`), without
-the OAuth client: the page has another client id than the MCP client.
+no personal data. `principal` here is a text that names the person
+(`mcp_roundtrip.principal.user_binding`), without the OAuth client: the page has another client id than the
+MCP client.
 """
 
 from __future__ import annotations

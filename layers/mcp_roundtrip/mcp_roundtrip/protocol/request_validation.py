@@ -1,10 +1,15 @@
-"""The ladder: what a request must get right before anything looks at what it asks for.
+"""Validate the parts of a request that every MCP request has, before anything reads what it asks for.
 
-Pure; the first rung that fails wins, and `classify` says so with a `Rejection`. The rungs, in order: one
-JSON-RPC message, headers that agree with it, `_meta` with its two required fields, a supported version.
-A request of the `initialize` era needs neither such headers nor such fields where its era is served at all,
-but headers that it has must agree. Rungs that need to know the server (method, name, a tool's own needs)
-follow in `server.dispatch`.
+The first check that fails decides the error. The checks, in order:
+
+1. The body is one JSON-RPC message (-32700, -32600).
+2. The mirrored headers agree with it (-32020).
+3. `_meta` has its two required fields (-32602).
+4. The protocol version is supported (-32022).
+
+A client that opens with `initialize` sends neither those headers nor those fields. Where such clients are
+served, only the headers they do send have to agree. The server checks what depends on its features (method,
+name, scopes, required capabilities) afterwards.
 """
 
 from __future__ import annotations
@@ -14,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.protocol import headers as mirrored
 from mcp_roundtrip.protocol.jsonrpc import (
     ECHOABLE,
     METHOD_NOT_FOUND,
@@ -38,6 +42,7 @@ from mcp_roundtrip.protocol.methods import (
     META_TRACE,
     SUPPORTED_VERSIONS,
 )
+from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_sent_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class ClientMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ValidRequest:
     """A request that passed the ladder."""
 
     id: RequestId
@@ -72,7 +77,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class InvalidRequest:
     """The first rung that failed; `id` is None where the request's id could not be read."""
 
     id: RequestId | None
@@ -80,37 +85,37 @@ class Rejection:
     is_legacy: bool = False
 
 
-def classify(
+def validate_request(
     headers: Mapping[str, str],
     body: str | bytes,
     *,
     serves_legacy: bool = False,
     max_values: int | None = None,
-) -> Route | Notification | Rejection:
-    """Run the ladder over one HTTP body. `headers` has lower-case names.
+) -> ValidRequest | Notification | InvalidRequest:
+    """Check one HTTP body and its headers, whose names are in lower case.
 
-    With `serves_legacy`, a request of the `initialize` era becomes a Route of one of LEGACY_VERSIONS. A body
-    of more than `max_values` JSON values is rejected.
+    With `serves_legacy`, a request of a client that opens with `initialize` is valid too, with one of
+    LEGACY_VERSIONS. A body with more than `max_values` JSON values is invalid.
     """
     try:
         message = read(body, max_values)
     except InvalidEnvelope as failure:
-        return Rejection(failure.id, failure)
+        return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
         return message
     legacy_version = _legacy_version(message, headers) if serves_legacy else None
     try:
         if legacy_version is None:
             _refuse_legacy(message, headers, serves_legacy=serves_legacy)
-            mirrored.check(message, headers)
+            check_headers(message, headers)
             meta = _client_meta(message.params)
             _check_version(meta.protocol_version)
         else:
-            mirrored.check_sent(message, headers)
+            check_sent_headers(message, headers)
             meta = _legacy_meta(message.params, legacy_version)
     except ProtocolError as failure:
-        return Rejection(message.id, failure, is_legacy=legacy_version is not None)
-    return Route(message.id, message.method, message.params, meta)
+        return InvalidRequest(message.id, failure, is_legacy=legacy_version is not None)
+    return ValidRequest(message.id, message.method, message.params, meta)
 
 
 def _has_version(message: Request) -> bool:

@@ -23,7 +23,7 @@ _ALLOWED: Final = re.compile(r"[\x20-\x7e\t]*")
 _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
-def check(request: Request, headers: Mapping[str, str]) -> None:
+def check_headers(request: Request, headers: Mapping[str, str]) -> None:
     """Raise -32020 unless the headers say what the body says.
 
     The version is compared only where the body carries one: its absence is a matter of `_meta`.
@@ -34,7 +34,7 @@ def check(request: Request, headers: Mapping[str, str]) -> None:
         _check_name(request, headers.get(HEADER_NAME))
 
 
-def check_sent(request: Request, headers: Mapping[str, str]) -> None:
+def check_sent_headers(request: Request, headers: Mapping[str, str]) -> None:
     """Raise -32020 if a header says another thing than the body.
 
     Clients of the `initialize` era know of no such headers. What stands between may go by one all the same.
@@ -52,7 +52,7 @@ def _check_name(request: Request, header: str | None) -> None:
             raise mismatch("the Mcp-Name header is missing")
         return
     name = request.params.get(NAME_PARAMETER[request.method])
-    decoded = decode(header)
+    decoded = decode_header(header)
     if decoded is None:
         raise mismatch("the Mcp-Name header is not valid: its characters or its Base64 form")
     if isinstance(name, str) and decoded != name:  # a name of another type is refused with -32602 later
@@ -77,7 +77,7 @@ def mismatch(problem: str) -> ProtocolError:
     return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {problem}")
 
 
-def decode(header: str) -> str | None:
+def decode_header(header: str) -> str | None:
     """The value a header carries: optional white space trimmed, the Base64 sentinel decoded.
 
     None when the header holds other characters than visible ASCII, space and tab, or a sentinel whose
@@ -97,8 +97,8 @@ def decode(header: str) -> str | None:
         return None
 
 
-def encode(value: str) -> str:
-    """A header value that `decode` turns back into `value`."""
+def encode_header(value: str) -> str:
+    """A header value that `decode_header` turns back into `value`."""
     if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value):
         return value
     return f"=?base64?{b64encode(value.encode()).decode()}?="

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.jsonrpc import Notification
-from mcp_roundtrip.protocol.meta import ClientMeta, Rejection, Route, classify, unknown_method
+from mcp_roundtrip.protocol.request_validation import (
+    ClientMeta,
+    InvalidRequest,
+    ValidRequest,
+    unknown_method,
+    validate_request,
+)
 from support.messages import META, call, headers, message
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -17,12 +23,12 @@ CLIENT = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
-def run(body: dict[str, Any], **changes: str | None) -> Route | Notification | Rejection:
-    return classify(headers(body, **changes), json.dumps(body))
+def run(body: dict[str, Any], **changes: str | None) -> ValidRequest | Notification | InvalidRequest:
+    return validate_request(headers(body, **changes), json.dumps(body))
 
 
-def code(outcome: Route | Notification | Rejection) -> int:
-    assert isinstance(outcome, Rejection), outcome
+def code(outcome: ValidRequest | Notification | InvalidRequest) -> int:
+    assert isinstance(outcome, InvalidRequest), outcome
     return outcome.failure.code
 
 
@@ -32,17 +38,17 @@ def without(name: str) -> dict[str, Any]:
 
 def test_a_good_request_becomes_a_route_with_all_the_client_said() -> None:
     route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
-    assert isinstance(route, Route)
+    assert isinstance(route, ValidRequest)
     assert (route.id, route.method) == ("x", "tools/list")
     assert route.meta == ClientMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
 
 
 def test_client_info_is_optional() -> None:
-    assert isinstance(run(message("tools/list", meta=without(CLIENT))), Route)
+    assert isinstance(run(message("tools/list", meta=without(CLIENT))), ValidRequest)
 
 
 def test_a_notification_skips_the_header_and_meta_rungs() -> None:
-    assert classify({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}') == Notification(
+    assert validate_request({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}') == Notification(
         "notifications/cancelled"
     )
 
@@ -51,7 +57,7 @@ def test_a_notification_skips_the_header_and_meta_rungs() -> None:
 def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any) -> None:
     outcome = run(message("server/discover", id=101, meta=meta))
     assert code(outcome) == -32602
-    assert isinstance(outcome, Rejection)
+    assert isinstance(outcome, InvalidRequest)
     assert outcome.id == 101
 
 
@@ -80,7 +86,7 @@ def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> 
 @pytest.mark.parametrize("token", ["x" * 1_024, 10**1_024 - 1, 1 - 10**1_023, "", 0])
 def test_what_a_client_wants_back_may_have_as_many_characters_as_an_id(token: str | int) -> None:
     route = run(message("tools/list", id=token, meta={**META, "progressToken": token}))
-    assert isinstance(route, Route)
+    assert isinstance(route, ValidRequest)
     assert (route.id, route.meta.progress_token) == (token, token)
 
 
@@ -91,27 +97,27 @@ def test_headers_are_compared_before_the_version_is_judged() -> None:
 def test_an_unsupported_version_names_the_supported_ones() -> None:
     outcome = run(message("server/discover", meta={**META, VERSION: "v999"}), mcp_protocol_version="v999")
     assert code(outcome) == -32022
-    assert isinstance(outcome, Rejection)
+    assert isinstance(outcome, InvalidRequest)
     assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
 def test_a_legacy_initialize_learns_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-    outcome = classify({}, json.dumps(body))
+    outcome = validate_request({}, json.dumps(body))
     assert code(outcome) == -32022
-    assert isinstance(outcome, Rejection)
+    assert isinstance(outcome, InvalidRequest)
     assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
     assert "2026-07-28" in outcome.failure.message
 
 
 def test_a_legacy_request_with_its_version_header_learns_them_too() -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    outcome = classify({"mcp-protocol-version": "2025-11-25"}, json.dumps(body))
+    outcome = validate_request({"mcp-protocol-version": "2025-11-25"}, json.dumps(body))
     assert code(outcome) == -32022
 
 
 def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_versions() -> None:
-    assert isinstance(run(message("initialize")), Route)
+    assert isinstance(run(message("initialize")), ValidRequest)
     failure = unknown_method("initialize")
     assert failure.code == -32601
     assert "2026-07-28" in failure.message
@@ -123,11 +129,13 @@ def test_the_header_rung_comes_before_meta() -> None:
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
 def test_a_name_of_the_wrong_type_is_no_header_mismatch(name: Any) -> None:
-    assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), Route)
+    assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), ValidRequest)
 
 
-def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Route | Notification | Rejection:
-    return classify(headers or {}, json.dumps(body), serves_legacy=True)
+def legacy(
+    body: dict[str, Any], headers: dict[str, str] | None = None
+) -> ValidRequest | Notification | InvalidRequest:
+    return validate_request(headers or {}, json.dumps(body), serves_legacy=True)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +153,14 @@ def test_a_legacy_request_is_routed_where_its_era_is_served(
     headers: dict[str, str], version: str, meta: Any
 ) -> None:
     route = legacy(message("tools/list", meta=meta), headers)
-    assert isinstance(route, Route)
+    assert isinstance(route, ValidRequest)
     assert route.is_legacy
     assert route.meta == ClientMeta(version, {}, progress_token=(meta or {}).get("progressToken"))
 
 
 def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
     route = legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}}))
-    assert isinstance(route, Route)
+    assert isinstance(route, ValidRequest)
     assert route.meta.capabilities == {"sampling": {}}
 
 
@@ -175,7 +183,7 @@ def test_a_legacy_request_may_go_without_headers_but_those_it_has_must_agree(
     body = message("tools/call", meta=None)
     body["params"]["name"] = "x"
     outcome = legacy(body, headers)
-    assert isinstance(outcome, Route) if accepted else code(outcome) == -32020
+    assert isinstance(outcome, ValidRequest) if accepted else code(outcome) == -32020
 
 
 @pytest.mark.parametrize(
@@ -184,7 +192,7 @@ def test_a_legacy_request_may_go_without_headers_but_those_it_has_must_agree(
 def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> None:
     outcome = legacy(message("tools/list", meta=meta))
     assert code(outcome) == -32602
-    assert isinstance(outcome, Rejection)
+    assert isinstance(outcome, InvalidRequest)
     assert outcome.is_legacy
 
 
@@ -192,15 +200,15 @@ def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> 
 def test_a_legacy_version_nobody_serves_is_refused_as_ever(version: str) -> None:
     outcome = legacy(message("tools/list", meta=None), {"mcp-protocol-version": version})
     assert code(outcome) == -32022
-    assert isinstance(outcome, Rejection)
+    assert isinstance(outcome, InvalidRequest)
     assert not outcome.is_legacy
 
 
 def test_a_modern_request_climbs_the_same_ladder_where_legacy_ones_are_served() -> None:
     body = message("server/discover")
-    good = classify(headers(body), json.dumps(body), serves_legacy=True)
-    assert isinstance(good, Route)
+    good = validate_request(headers(body), json.dumps(body), serves_legacy=True)
+    assert isinstance(good, ValidRequest)
     assert not good.is_legacy
     assert code(legacy(body)) == -32020
     bare = message("server/discover", meta=None)
-    assert code(classify(headers(bare), json.dumps(bare), serves_legacy=True)) == -32602
+    assert code(validate_request(headers(bare), json.dumps(bare), serves_legacy=True)) == -32602

@@ -1,4 +1,4 @@
-"""Mirrored headers: their encoding, and their agreement with the body."""
+"""ParameterHeaders headers: their encoding, and their agreement with the body."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.headers import check, decode, encode
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
+from mcp_roundtrip.protocol.mirrored_headers import check_headers, decode_header, encode_header
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CALL = Request(1, "tools/call", {"name": "get_weather", "_meta": {VERSION: "2026-07-28"}})
@@ -17,8 +17,8 @@ AGREEING = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "m
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_what_is_encoded_decodes_to_itself_and_is_a_safe_header(value: str) -> None:
-    header = encode(value)
-    assert decode(header) == value
+    header = encode_header(value)
+    assert decode_header(header) == value
     assert header.isascii()
     assert "\r" not in header
     assert "\n" not in header
@@ -35,28 +35,28 @@ def test_what_is_encoded_decodes_to_itself_and_is_a_safe_header(value: str) -> N
     ],
 )
 def test_the_specifications_encoding_examples(value: str, header: str) -> None:
-    assert encode(value) == header
-    assert decode(header) == value
+    assert encode_header(value) == header
+    assert decode_header(header) == value
 
 
 @pytest.mark.parametrize("header", ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "=?base64?SGVsbG9=?=",
                                     "=?base64?/w==?=", "caf\xe9", "a\x00b", "a\x7fb", "世界"])  # fmt: skip
 def test_what_no_client_may_send_decodes_to_nothing(header: str) -> None:
-    assert decode(header) is None
+    assert decode_header(header) is None
 
 
 @pytest.mark.parametrize("header", ["SGVsbG8=", "=?base64?SGVsbG8=", "=?BASE64?SGVsbG8=?=", "a\tb"])
 def test_what_is_no_sentinel_is_literal(header: str) -> None:
-    assert decode(header) == header
+    assert decode_header(header) == header
 
 
 def test_white_space_around_a_value_is_not_part_of_it() -> None:
-    assert decode("  get_weather\t") == "get_weather"
-    check(CALL, {**AGREEING, "mcp-name": "  get_weather  ", "mcp-method": " tools/call "})
+    assert decode_header("  get_weather\t") == "get_weather"
+    check_headers(CALL, {**AGREEING, "mcp-name": "  get_weather  ", "mcp-method": " tools/call "})
 
 
 def test_agreeing_headers_pass() -> None:
-    check(CALL, AGREEING)
+    check_headers(CALL, AGREEING)
 
 
 @pytest.mark.parametrize(
@@ -77,22 +77,22 @@ def test_agreeing_headers_pass() -> None:
 def test_a_missing_or_lying_header_is_a_mismatch(changes: dict[str, str | None]) -> None:
     headers = {name: value for name, value in {**AGREEING, **changes}.items() if value is not None}
     with pytest.raises(ProtocolError) as refused:
-        check(CALL, headers)
+        check_headers(CALL, headers)
     assert refused.value.code == HEADER_MISMATCH
 
 
 def test_an_encoded_name_is_compared_after_decoding() -> None:
     request = Request(1, "tools/call", {"name": "wetter_münchen", "_meta": {VERSION: "2026-07-28"}})
-    check(request, {**AGREEING, "mcp-name": encode("wetter_münchen")})
+    check_headers(request, {**AGREEING, "mcp-name": encode_header("wetter_münchen")})
 
 
 def test_methods_without_a_name_need_no_name_header() -> None:
-    check(Request(1, "tools/list", {"_meta": {VERSION: "2026-07-28"}}),
+    check_headers(Request(1, "tools/list", {"_meta": {VERSION: "2026-07-28"}}),
           {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"})  # fmt: skip
 
 
 def test_a_body_without_version_is_left_to_the_next_rung() -> None:
-    check(
+    check_headers(
         Request(1, "server/discover", {}),
         {"mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover"},
     )
@@ -101,6 +101,6 @@ def test_a_body_without_version_is_left_to_the_next_rung() -> None:
 def test_the_name_of_a_task_request_may_be_absent_but_may_not_lie() -> None:
     request = Request(1, "tasks/get", {"taskId": "t", "_meta": {VERSION: "2026-07-28"}})
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get"}
-    check(request, headers)
+    check_headers(request, headers)
     with pytest.raises(ProtocolError):
-        check(request, {**headers, "mcp-name": "other"})
+        check_headers(request, {**headers, "mcp-name": "other"})
