@@ -41,6 +41,7 @@ from mcp_roundtrip_local.pools import Pools, affected
 from mcp_roundtrip_local.requirements import Requirements
 from mcp_roundtrip_local.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_local.sqs import Queues
+from mcp_roundtrip_local.stand_ins import local_variables
 from mcp_roundtrip_local.template import Template
 from mcp_roundtrip_local.watch import Watcher, syntax_error, watching
 
@@ -234,13 +235,14 @@ def serve(
     template's. `python` is the interpreter the functions run on; it needs awslambdaric. `log` takes the lines
     that the functions print, one line per request, and what goes wrong. Sources are looked at every
     `watch_interval_s`, and before an invocation; with 0 only then. `variables` are added to the environment
-    of every function. With `debug`, all functions run in one process with this one's terminal, one event at a
+    of every function; they override those of `Metadata.LocalRun` in the template (see `stand_ins`). With `debug`, all functions run in one process with this one's terminal, one event at a
     time and without time limits. Raises TemplateError, and OSError if the port is taken.
     """
-    options = Options(parameters or {}, fresh, python, log, watch_interval_s, variables or {}, debug)
-    credentials = Credentials.from_variables(options.variables) or Credentials.random()
     app: LocalApp
     with ExitStack() as stack:
+        given = {**stack.enter_context(local_variables(template)), **(variables or {})}
+        options = Options(parameters or {}, fresh, python, log, watch_interval_s, given, debug)
+        credentials = Credentials.from_variables(given) or Credentials.random()
         gateway = Gateway(
             lambda: app.routes(),
             lambda *call: app.run(*call),
