@@ -235,8 +235,9 @@ def serve(
     template's. `python` is the interpreter the functions run on; it needs awslambdaric. `log` takes the lines
     that the functions print, one line per request, and what goes wrong. Sources are looked at every
     `watch_interval_s`, and before an invocation; with 0 only then. `variables` are added to the environment
-    of every function; they override those of `Metadata.LocalRun` in the template (see `stand_ins`). With `debug`, all functions run in one process with this one's terminal, one event at a
-    time and without time limits. Raises TemplateError, and OSError if the port is taken.
+    of every function; they override those of `Metadata.LocalRun` in the template (see `stand_ins`). With
+    `debug`, all functions run in one process with this one's terminal, one event at a time and without time
+    limits. Raises TemplateError, and OSError if the port is taken.
     """
     app: LocalApp
     with ExitStack() as stack:

@@ -9,8 +9,8 @@ The template names them::
         Variables:
           APPROVERS: grace=grace@example.com
 
-Each file defines ``respond(request: Request) -> Reply``. Every function gets the stand-in's URL in the variable,
-and the values of `Variables`; both override the template's own environment variables.
+Each file defines ``respond(request: Request) -> Reply``. Every function gets the stand-in's URL in that
+variable, and the values of `Variables`; both override the template's own environment variables.
 """
 
 from __future__ import annotations
