@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import payloads
-from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
 from mcp_roundtrip.tasks.store import MemoryStore
 from probe import Context

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mcp_roundtrip import Context, Elicit, Server, wiring
 from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
-from mcp_roundtrip.server.ports import Ports, TaskPort
+from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.settings import load
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks

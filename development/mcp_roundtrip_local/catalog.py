@@ -14,9 +14,9 @@ from traceback import format_exception
 from typing import Any
 
 from mcp_roundtrip.auth.scopes import Scopes
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.uri_normal import reference_key
-from mcp_roundtrip.server.app import Server
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.resources import Resource, of_kind
 from mcp_roundtrip.server.tools import Tool

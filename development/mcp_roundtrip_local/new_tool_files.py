@@ -73,7 +73,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip.server.handler import handle
+from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_local.sample_events import development_ports
 from mcp_roundtrip_testing import DECLINE, Player, load_module
 from support.functions import FUNCTIONS

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip.server.handler import handle
-from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.settings import PREFIX, load
 from mcp_roundtrip_local.catalog import FUNCTIONS, servers
 from mcp_roundtrip_local.samples import (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from mcp_roundtrip.server.app import Server
+from mcp_roundtrip.entry.server import Server
 
 Source = Server | Path | Callable[[], Server]
 """A server, the path of a module that holds one, or a function that makes one."""

@@ -9,7 +9,9 @@ from itertools import count
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -24,8 +26,7 @@ from mcp_roundtrip.protocol.methods import (
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.parameter_headers import parameter_headers
-from mcp_roundtrip.server.app import Server
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.environment import Remembered, RequestObserver, Sealed, make_codec, make_ports

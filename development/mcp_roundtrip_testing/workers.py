@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.entry.worker import work
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock

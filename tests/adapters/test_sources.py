@@ -16,7 +16,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth import Authenticator, AuthMode, Unauthorized
 from mcp_roundtrip.auth.bearer import bearer_token
-from mcp_roundtrip.server.handler import MARGIN_MS
+from mcp_roundtrip.entry.handler import MARGIN_MS
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_local.samples import Event
 from mcp_roundtrip_testing import FakeClock

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import OwnerFailed
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest
-from mcp_roundtrip.server.handler import handle
-from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest
 from mcp_roundtrip_local.catalog import servers
 from mcp_roundtrip_local.samples import (
     DUPLICATE,

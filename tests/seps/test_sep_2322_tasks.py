@@ -17,13 +17,14 @@ from pydantic import BaseModel
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
     META_SERVER_INFO,
     TASKS_EXTENSION,
 )
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock

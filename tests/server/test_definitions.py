@@ -13,7 +13,7 @@ import pytest
 
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import Player, load_module
 from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.legacy import LegacyClient

@@ -12,8 +12,8 @@ import pytest
 
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.server.app import server_info
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest, patience_s
+from mcp_roundtrip.entry.server import server_info
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
 from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.messages import call
 

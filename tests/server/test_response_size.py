@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.messages import META, call, headers, http_event, message
 from support.sources import sent_by

@@ -13,10 +13,10 @@ import pytest
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.server.dispatch import Endpoint
-from mcp_roundtrip.server.forwarded import Forwarded
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents, hierarchy, owners_hide
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.environment import Remembered, make_ports

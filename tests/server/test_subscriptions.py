@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_EXTENSION,
 )
 from mcp_roundtrip.server.dispatch import Endpoint
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.subscriptions import ACKNOWLEDGED, META_SUBSCRIPTION_ID, Subscriptions
 from mcp_roundtrip_testing.environment import make_ports
 from support import wire

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
+from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import StepInterrupted, StoreError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
-from mcp_roundtrip.server.task_worker import work
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.tasks import Dying, Killed
 from support.task_world import UNDECLARED, OfALambda, World, accepted

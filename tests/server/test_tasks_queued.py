@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
+from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import KeyServiceError, StoreError
-from mcp_roundtrip.server.ports import Ports
-from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore

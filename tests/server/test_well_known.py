@@ -11,7 +11,8 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.auth.metadata import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.environment import make_ports
 
 ROOT = "/.well-known/oauth-protected-resource"

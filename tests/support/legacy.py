@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.environment import make_ports
 
 RESULTS: Mapping[str, type[BaseModel]] = {

@@ -21,7 +21,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StepInterrupted
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.tasks import TaskBody
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Task

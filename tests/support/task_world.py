@@ -10,10 +10,11 @@ from typing import Any
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
-from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing import FakeClock

@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
-from mcp_roundtrip.server.ports import Invocation
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.tasks import TaskBody
 from mcp_roundtrip.tasks.items import PIECE, TaskCall
 from mcp_roundtrip.tasks.model import Status

@@ -20,7 +20,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dispatcher import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StoreError
-from mcp_roundtrip.server.ports import TaskPort
+from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task

@@ -14,6 +14,7 @@ from mcp_roundtrip.engine.questions import (
     Sample,
     Sampled,
 )
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import (
     DefinitionError,
     Drift,
@@ -36,15 +37,14 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.schema.choices import one_of
 from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.schema.mirroring import McpHeader
-from mcp_roundtrip.server.app import Server
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.retry import Retry
+    from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.protocol.trace import TraceContext
     from mcp_roundtrip.schema.contents import ResourceContents
     from mcp_roundtrip.schema.messages import PromptMessage
     from mcp_roundtrip.server.completions import Completion
-    from mcp_roundtrip.server.front_door import FrontDoor
 
 __all__ = [
     "AsyncContext",
@@ -92,7 +92,7 @@ __all__ = [
 # Imported at first use: servers with tools alone do without these modules.
 _LATER = {
     "Completion": "mcp_roundtrip.server.completions",
-    "FrontDoor": "mcp_roundtrip.server.front_door",
+    "FrontDoor": "mcp_roundtrip.entry.front_door",
     "PromptMessage": "mcp_roundtrip.schema.messages",
     "ResourceContents": "mcp_roundtrip.schema.contents",
     "Retry": "mcp_roundtrip.engine.retry",

@@ -78,7 +78,7 @@ class AwsDispatcher:
 
 
 def _message(pk: str) -> str:
-    """What `server.task_worker` reads."""
+    """What `entry.worker` reads."""
     return compact({"task": pk})
 
 

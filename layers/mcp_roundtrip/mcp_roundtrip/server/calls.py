@@ -25,14 +25,14 @@ from mcp_roundtrip.errors import (
     StateTooLarge,
     ToolError,
 )
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding, user_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.forwarded import DRIFT_REMEDY
 from mcp_roundtrip.server.inputs import Inputs
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:

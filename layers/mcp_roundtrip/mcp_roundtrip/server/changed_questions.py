@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.run import Run
-    from mcp_roundtrip.server.ports import Observer
+    from mcp_roundtrip.ports import Observer
 
 
 def record_changed_questions(run: Run, named: dict[str, str], observer: Observer) -> None:

@@ -23,6 +23,7 @@ from mcp_roundtrip.http import (
     fits,
     payload_size,
 )
+from mcp_roundtrip.ports import Observer, Ports
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -47,7 +48,7 @@ from mcp_roundtrip.protocol.request_validation import (
 )
 from mcp_roundtrip.server.calls import Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts
-from mcp_roundtrip.server.ports import Invocation, Observer, Ports
+from mcp_roundtrip.server.invocation import Invocation
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.metadata import ResourceMetadata

@@ -10,14 +10,14 @@ from mcp_roundtrip.auth import InsufficientScope
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.forwarded import DRIFT_REMEDY, definition_digest
 from mcp_roundtrip.server.inputs import Inputs
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation, definition_digest
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.scopes import Scopes

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StoreError
+from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.methods import (
@@ -25,7 +26,6 @@ from mcp_roundtrip.protocol.methods import (
 from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.exchange import Exchange, Handler
 from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
-from mcp_roundtrip.server.ports import TaskPort
 from mcp_roundtrip.server.tasks import input_requests, members, on_task, unavailable
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.model import Status, Task

@@ -24,6 +24,7 @@ from mcp_roundtrip.errors import (
     ToolError,
 )
 from mcp_roundtrip.http import MAX_RESPONSE, payload_size
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
@@ -33,7 +34,7 @@ from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply, internal_error
 from mcp_roundtrip.server.exchange import Exchange, Handler
 from mcp_roundtrip.server.inputs import Inputs
-from mcp_roundtrip.server.ports import Invocation, Ports
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall
 from mcp_roundtrip.tasks.model import Status, Task

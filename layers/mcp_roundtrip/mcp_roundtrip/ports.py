@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_roundtrip.auth import Authentication
-from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, MAX_RESPONSE
-from mcp_roundtrip.server.forwarded import Forwarded
-from mcp_roundtrip.state.claims import Binding, OpenState
+from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.auth import Authentication
+    from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.tasks.dispatcher import Dispatcher
     from mcp_roundtrip.tasks.service import Tasks
@@ -104,21 +103,3 @@ class Ports:
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], TaskPort]
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """Facts about the Lambda invocation. `correlation_id` is what callers quote to whoever reads the log."""
-
-    correlation_id: str
-    deadline_ms: float
-    lambda_context: Any = None
-    event: Mapping[str, Any] | None = None
-    forwarded: Forwarded = field(default_factory=Forwarded)
-    max_response: int = MAX_RESPONSE
-    """Bytes that the event source takes as a response's body."""
-
-
-def invocation_id(context: Any) -> str:
-    """Lambda's id of the invocation with this context object; "unknown" outside of Lambda."""
-    return getattr(context, "aws_request_id", None) or "unknown"

@@ -14,7 +14,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth import Authenticator, AuthMode
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.environment import make_ports

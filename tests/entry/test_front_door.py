@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip.entry.front_door import Catalog
+from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerFacts
-from mcp_roundtrip.server.forwarded import Forwarded
-from mcp_roundtrip.server.front_door import Catalog
-from mcp_roundtrip.server.ports import Invocation, Ports
-from mcp_roundtrip.server.task_worker import work
+from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock

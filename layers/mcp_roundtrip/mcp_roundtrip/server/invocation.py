@@ -6,10 +6,11 @@ Only callers with lambda:InvokeFunction can set it, and they could write the who
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.http import MAX_RESPONSE
 
 _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
@@ -83,3 +84,21 @@ def _implementation(value: Any) -> Mapping[str, Any] | None:
 def definition_digest(definition: Mapping[str, Any]) -> str:
     """Tells two definitions of one tool apart."""
     return digest("mcp-rs/v1/definition", definition, size=12)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """Facts about the Lambda invocation. `correlation_id` is what callers quote to whoever reads the log."""
+
+    correlation_id: str
+    deadline_ms: float
+    lambda_context: Any = None
+    event: Mapping[str, Any] | None = None
+    forwarded: Forwarded = field(default_factory=Forwarded)
+    max_response: int = MAX_RESPONSE
+    """Bytes that the event source takes as a response's body."""
+
+
+def invocation_id(context: Any) -> str:
+    """Lambda's id of the invocation with this context object; "unknown" outside of Lambda."""
+    return getattr(context, "aws_request_id", None) or "unknown"

@@ -14,8 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.entry.server import (
+    LegacyTasks,
+    assembled,
+    checked_scopes,
+    hierarchy,
+    initial_scopes,
+    known_dialect,
+    server_info,
+)
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, OwnerFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
     COMPLETION_COMPLETE,
     PROMPTS_GET,
@@ -27,15 +38,6 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.app import (
-    LegacyTasks,
-    assembled,
-    checked_scopes,
-    hierarchy,
-    initial_scopes,
-    known_dialect,
-    server_info,
-)
 from mcp_roundtrip.server.calls import internal_error
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import (
@@ -48,9 +50,7 @@ from mcp_roundtrip.server.exchange import (
     listed,
     named,
 )
-from mcp_roundtrip.server.forwarded import Forwarded, definition_digest, patience_s
-from mcp_roundtrip.server.handler import handle
-from mcp_roundtrip.server.ports import Ports
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.entry.handler import handle, logged
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
 from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerFacts
-from mcp_roundtrip.server.handler import handle, logged
-from mcp_roundtrip.server.ports import Ports
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
 
@@ -135,7 +135,7 @@ class Server(Registry):
 
     def worker_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler of the function that works on this server's tasks: it has no route."""
-        from mcp_roundtrip.server.task_worker import work  # requests do without it
+        from mcp_roundtrip.entry.worker import work  # requests do without it
 
         return work(self._tool_server, event, context, lambda: logged(self._ports, context))
 
