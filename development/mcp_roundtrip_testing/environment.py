@@ -11,7 +11,7 @@ from typing import Any
 from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import OwnerFailed
-from mcp_roundtrip.ports import Policy, Ports
+from mcp_roundtrip.ports import DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
@@ -153,7 +153,7 @@ def make_ports(
     codec = make_codec(signer, time, limits)
     links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
     return Ports(
-        policy=Policy(
+        config=DeploymentConfig(
             auth or Authenticator(AuthMode.NONE),
             allowed_origins,
             max_rounds,

@@ -20,7 +20,7 @@ from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.dispatch import Endpoint
-from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerFacts
+from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerOptions
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip_local.catalog import contents
@@ -105,7 +105,7 @@ def test_a_forwarded_calls_task_comes_to_a_result_under_the_front_doors_name() -
         Invocation("id", 1e18, forwarded=forwarded),
     )
     [(_, pk)] = table.kicks.sent
-    work(ToolServer(ServerFacts(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
+    work(ToolServer(ServerOptions(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
     task = table.task(pk.partition("#")[2])
     assert task is not None
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"

@@ -14,7 +14,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Exchange
+from mcp_roundtrip.server.exchange import RequestContext
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing.environment import make_ports
@@ -97,7 +97,7 @@ def test_the_json_of_a_list_is_written_once(door: Door) -> None:
     legacy_handlers = door.door.endpoint.legacy_handlers
     assert legacy_handlers is not None
     route = ValidRequest("1", "tools/list", {}, ClientMeta("2025-11-25", {}))
-    exchange = Exchange(route, None, make_ports(), Invocation("id", 1e18))
+    exchange = RequestContext(route, None, make_ports(), Invocation("id", 1e18))
     first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
     assert isinstance(first, Reply)
     assert isinstance(first.result, PreSerialized)

@@ -285,7 +285,7 @@ def test_a_name_no_encoding_can_carry_is_an_unknown_tool() -> None:
 def test_a_fault_of_the_library_is_an_internal_error_with_a_correlation_id() -> None:
     observer = Remembered()
     ports = make_ports(observer=observer)
-    broken = Server("x", ports=lambda: replace(ports, policy=replace(ports.policy, max_rounds=None)))  # type: ignore[arg-type]  # the fault
+    broken = Server("x", ports=lambda: replace(ports, config=replace(ports.config, max_rounds=None)))  # type: ignore[arg-type]  # the fault
 
     @broken.tool
     def asks(ctx: Context) -> str:
@@ -374,8 +374,8 @@ def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
 def test_a_body_over_a_limit_is_refused_with_the_limit_and_its_setting_in_the_log(base64: bool) -> None:
     observer = Remembered()
     ports = make_ports(observer=observer)
-    policy = replace(ports.policy, max_body_bytes=2_000, max_json_values=100)
-    small = Server("x", ports=lambda: replace(ports, policy=policy))
+    config = replace(ports.config, max_body_bytes=2_000, max_json_values=100)
+    small = Server("x", ports=lambda: replace(ports, config=config))
     limits = {"2000 bytes": "MCP_MAX_BODY_BYTES", "100 JSON values": "MCP_MAX_JSON_VALUES"}
     for padding, limit in ((["x" * 2_000], "2000 bytes"), ([0] * 100, "100 JSON values")):
         text = json.dumps(message("tools/list", padding=padding))

@@ -47,9 +47,9 @@ def presented(attack: Attack, configuration: Configuration, observer: Remembered
         auth=Authenticator(AuthMode.JWT),
         states=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
     )
-    policy = replace(ports.policy, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)
+    config = replace(ports.config, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)
     request = HttpRequest("POST", headers(body), json.dumps(body), ALICE)
-    return server.endpoint.respond(request, replace(ports, policy=policy), Invocation("id-1", 29_000))
+    return server.endpoint.respond(request, replace(ports, config=config), Invocation("id-1", 29_000))
 
 
 def can_be_sent(state: object) -> bool:

@@ -66,7 +66,7 @@ class TaskPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class DeploymentConfig:
     """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set.
 
     `authorization_server` is the issuer that clients are sent to for a token, if there is one.
@@ -92,7 +92,7 @@ class Ports:
     or raises OwnerFailed.
     """
 
-    policy: Policy
+    config: DeploymentConfig
     observer: Observer
     clock: Callable[[], float]
     clock_ms: Callable[[], float]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.ports import Observer, Policy, Ports, TaskPort
+from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
 from mcp_roundtrip.telemetry import LogObserver
 
@@ -63,7 +63,7 @@ def make_ports(settings: Settings) -> Ports:
     forward = cache(_forwarder)
     tasks = cache(lambda: _tasks(settings))
     return Ports(
-        policy=Policy(
+        config=DeploymentConfig(
             _authentication(settings),
             settings.allowed_origins,
             settings.max_rounds,

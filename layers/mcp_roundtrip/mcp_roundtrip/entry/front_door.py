@@ -42,9 +42,9 @@ from mcp_roundtrip.server.calls import internal_error
 from mcp_roundtrip.server.dispatch import Endpoint
 from mcp_roundtrip.server.exchange import (
     PAGE_SIZE,
-    Exchange,
     Handler,
-    ServerFacts,
+    RequestContext,
+    ServerOptions,
     authorize,
     kept,
     listed,
@@ -146,7 +146,7 @@ class FrontDoor:
         wiring.get_ready()
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
-        self._facts = ServerFacts(
+        self._options = ServerOptions(
             self.info,
             instructions,
             page_size=page_size,
@@ -165,10 +165,10 @@ class FrontDoor:
         catalog = self.catalog
         offered = (catalog.tools, catalog.prompts, catalog.resources, catalog.templates)
         return assembled(
-            self._facts,
+            self._options,
             self._features,
             self._legacy_handlers if self._legacy_clients else None,
-            initial_scopes(self._initial_scopes, self._facts, *offered),
+            initial_scopes(self._initial_scopes, self._options, *offered),
             has_tasks=self._has_tasks,
         )
 
@@ -186,8 +186,8 @@ class FrontDoor:
         if prompts:
             found["prompts"] = {
                 PROMPTS_LIST: self._lists("prompts", prompts),
-                PROMPTS_GET: lambda exchange: self._forward(
-                    named(self._facts, prompts, exchange, "prompt"), exchange
+                PROMPTS_GET: lambda context: self._forward(
+                    named(self._options, prompts, context, "prompt"), context
                 ),
             }
         if resources or templates:
@@ -196,24 +196,24 @@ class FrontDoor:
             found["resources"] = {
                 RESOURCES_LIST: self._lists("resources", resources),
                 RESOURCES_TEMPLATES_LIST: self._lists("resourceTemplates", templates),
-                RESOURCES_READ: lambda exchange: self._forward(
-                    self._resource(uri_of(exchange.route.params), exchange), exchange
+                RESOURCES_READ: lambda context: self._forward(
+                    self._resource(uri_of(context.route.params), context), context
                 ),
             }
         if found:
             from mcp_roundtrip.server.completions import reference_of
 
             found["completions"] = {
-                COMPLETION_COMPLETE: lambda exchange: self._forward(
-                    self._referred(*reference_of(exchange.route.params), exchange), exchange
+                COMPLETION_COMPLETE: lambda context: self._forward(
+                    self._referred(*reference_of(context.route.params), context), context
                 )
             }
         return found
 
-    def _resource(self, uri: str, exchange: Exchange) -> Listed:
+    def _resource(self, uri: str, context: RequestContext) -> Listed:
         from mcp_roundtrip.server.resources import find_authorized
 
-        return find_authorized(self._facts, self._index, uri, exchange)[0]
+        return find_authorized(self._options, self._index, uri, context)[0]
 
     @cached_property
     def _index(self) -> UriIndex[Listed]:
@@ -222,7 +222,7 @@ class FrontDoor:
         entries = {**self.catalog.resources, **self.catalog.templates}
         return UriIndex((UriTemplate.parse(text), listed) for text, listed in entries.items())
 
-    def _referred(self, kind: str, name: str, exchange: Exchange) -> Listed:
+    def _referred(self, kind: str, name: str, context: RequestContext) -> Listed:
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
         items = self.catalog.prompts
         if kind == "resource":
@@ -230,7 +230,7 @@ class FrontDoor:
 
             items = {**self.catalog.resources, **self.catalog.templates}
             name = equivalent(name, items)
-        return authorize(self._facts, items.get(name), exchange, unknown)
+        return authorize(self._options, items.get(name), context, unknown)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
@@ -240,7 +240,7 @@ class FrontDoor:
             from mcp_roundtrip.server.sep_2322 import task_methods  # off by default
 
             tasks = task_methods()
-        return LegacyServer(self._facts, self._features, self.catalog.tools, tasks=tasks).handlers()
+        return LegacyServer(self._options, self._features, self.catalog.tools, tasks=tasks).handlers()
 
     @property
     def _has_tasks(self) -> bool:
@@ -251,17 +251,17 @@ class FrontDoor:
         return handle(self.endpoint, event, context, self._ports)
 
     def _lists(self, member: str, items: Mapping[str, Listed]) -> Handler:
-        return kept(self._facts, lambda exchange: listed(self._facts, member, items, exchange))
+        return kept(self._options, lambda context: listed(self._options, member, items, context))
 
-    def _call(self, exchange: Exchange) -> HttpResponse:
-        return self._forward(named(self._facts, self.catalog.tools, exchange), exchange)
+    def _call(self, context: RequestContext) -> HttpResponse:
+        return self._forward(named(self._options, self.catalog.tools, context), context)
 
-    def _forward(self, owned: Listed, exchange: Exchange) -> HttpResponse:
-        ports, invocation = exchange.ports, exchange.invocation
+    def _forward(self, owned: Listed, context: RequestContext) -> HttpResponse:
+        ports, invocation = context.ports, context.invocation
         timeout_s = patience_s(invocation.deadline_ms - ports.clock_ms())
         deadline_ms = int((ports.clock() + timeout_s) * 1_000)
         definition = definition_digest(owned.members)
-        hides = self._facts.hide_unauthorized
+        hides = self._options.hide_unauthorized
         custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info, hides).custom()
         try:
             raw = ports.forward(owned.owner, invocation.event or {}, custom, timeout_s)
@@ -269,7 +269,7 @@ class FrontDoor:
             ports.observer.failure("owner_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None
         name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
-        ports.observer.record("forwarded", method=exchange.route.method, feature=name, owner=owned.owner)
+        ports.observer.record("forwarded", method=context.route.method, feature=name, owner=owned.owner)
         return HttpResponse(200, raw=raw)
 
 

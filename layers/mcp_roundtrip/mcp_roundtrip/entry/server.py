@@ -15,7 +15,7 @@ from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
-from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerFacts
+from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerOptions
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
 
@@ -72,7 +72,7 @@ class Server(Registry):
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}
         self.hide_unauthorized = hide_unauthorized
         self._initial_scopes = checked_scopes(initial_scopes)
-        self._facts = ServerFacts(
+        self._options = ServerOptions(
             self.info,
             instructions,
             namespaced_requests,
@@ -81,16 +81,16 @@ class Server(Registry):
             hierarchy(self.scopes),
             hide_unauthorized,
         )
-        self._tool_server = ToolServer(self._facts, self.tools)
+        self._tool_server = ToolServer(self._options, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The server's methods, for whoever brings requests that are no Lambda events."""
         return assembled(
-            self._facts,
+            self._options,
             self._features,
             self._legacy_handlers if self._legacy_clients else None,
-            initial_scopes(self._initial_scopes, self._facts, self.tools, self.prompts, self.resources),
+            initial_scopes(self._initial_scopes, self._options, self.tools, self.prompts, self.resources),
             has_tasks=self._tool_server.has_tasks,
         )
 
@@ -104,18 +104,18 @@ class Server(Registry):
         if self.prompts:
             from mcp_roundtrip.server.prompts import PromptServer
 
-            found["prompts"] = PromptServer(self._facts, self.prompts).handlers()
+            found["prompts"] = PromptServer(self._options, self.prompts).handlers()
         if self.resources:
             from mcp_roundtrip.server.resources import ResourceServer
 
-            found["resources"] = ResourceServer(self._facts, self.resources).handlers()
+            found["resources"] = ResourceServer(self._options, self.resources).handlers()
         if self.prompts or self.resources:
             from mcp_roundtrip.server.completions import Completable, CompletionServer, Reference
 
             prompts = {("prompt", name): prompt for name, prompt in self.prompts.items()}
             resources = {("resource", uri): resource for uri, resource in self.resources.items()}
             features: dict[Reference, Completable] = {**prompts, **resources}
-            found["completions"] = CompletionServer(self._facts, features, self.completers).handlers()
+            found["completions"] = CompletionServer(self._options, features, self.completers).handlers()
         return found
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
@@ -127,7 +127,7 @@ class Server(Registry):
 
             features = {**features, "tools": {TOOLS_CALL: ToolCalls(self._tool_server).answer}}
             tasks = task_methods() if self._tool_server.has_tasks else {}
-        return LegacyServer(self._facts, features, self.tools, self.legacy_questions, tasks).handlers()
+        return LegacyServer(self._options, features, self.tools, self.legacy_questions, tasks).handlers()
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """The Lambda handler: `handler = server.lambda_handler`."""
@@ -150,7 +150,7 @@ class Server(Registry):
 
 
 def assembled(
-    facts: ServerFacts,
+    options: ServerOptions,
     features: Mapping[str, Mapping[str, Handler]],
     legacy_handlers: Callable[[], Mapping[str, Handler]] | None,
     scopes: Sequence[str],
@@ -161,14 +161,14 @@ def assembled(
 
     `legacy_handlers` is called at the first request of the `initialize` era; None where that is not served.
     """
-    handlers = discovery(facts, capabilities(*features, has_tasks=has_tasks))
+    handlers = discovery(options, capabilities(*features, has_tasks=has_tasks))
     for methods in features.values():
         handlers |= methods
     if has_tasks:
         from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
 
-        handlers |= TaskMethods(facts.server_info).handlers()
-    name = facts.server_info.get("title") or facts.server_info["name"]
+        handlers |= TaskMethods(options.server_info).handlers()
+    name = options.server_info.get("title") or options.server_info["name"]
     return Endpoint(handlers, None if legacy_handlers is None else cache(legacy_handlers), name, scopes)
 
 
@@ -200,7 +200,7 @@ def checked_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def initial_scopes(
-    chosen: tuple[str, ...] | None, facts: ServerFacts, *features: Mapping[str, Guarded]
+    chosen: tuple[str, ...] | None, options: ServerOptions, *features: Mapping[str, Guarded]
 ) -> tuple[str, ...]:
     """What clients should ask for at first: if nobody chose, the narrowest scopes that a feature needs."""
     needed = {scope for each in features for feature in each.values() for scope in feature.scopes}
@@ -208,7 +208,7 @@ def initial_scopes(
         return chosen or ()
     from mcp_roundtrip.auth.scopes import Scopes  # as above
 
-    return (facts.hierarchy or Scopes()).narrowest(needed)
+    return (options.hierarchy or Scopes()).narrowest(needed)
 
 
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

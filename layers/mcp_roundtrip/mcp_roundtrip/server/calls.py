@@ -31,12 +31,12 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.exchange import ServerFacts
+    from mcp_roundtrip.server.exchange import ServerOptions
     from mcp_roundtrip.server.feature import Feature
 
 INVALID_STATE: Final = "Invalid or expired requestState"
@@ -64,17 +64,17 @@ class Call:
 
     feature: Feature
     name: str
-    inputs: Inputs
+    call_params: CallParams
     route: ValidRequest
     principal: Principal | None
     ports: Ports
     invocation: Invocation
-    facts: ServerFacts
+    options: ServerOptions
 
     @property
     def server_info(self) -> Mapping[str, Any]:
         """What the results of the call name as the server."""
-        return self.facts.info_for(self.invocation)
+        return self.options.info_for(self.invocation)
 
     def answer(self) -> Reply:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
@@ -87,14 +87,14 @@ class Call:
         self.ports.observer.tag(flow=run.journal.run_id)
         try:
             self._compare_with_catalog()
-            arguments = self.feature.parameters.validate(self.inputs.arguments)
+            arguments = self.feature.parameters.validate(self.call_params.arguments)
         except ArgumentsError as error:
             return self.told(error, "arguments_refused")
         except DefinitionError as error:
             self.ports.observer.failure("definition_failed", error, **self.named)
             raise internal_error(self.invocation.correlation_id) from error
         outcome = self.replay(arguments, run)
-        told = {"round": _round(opened), **self.inputs.declined(), **run.reports.losses()}
+        told = {"round": _round(opened), **self.call_params.declined(), **run.reports.losses()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
@@ -106,19 +106,19 @@ class Call:
 
     def _binding(self) -> Binding:
         return Binding(
-            issuer=self.ports.policy.issuer(),
-            audience=self.ports.policy.audience(),
+            issuer=self.ports.config.issuer(),
+            audience=self.ports.config.audience(),
             principal=caller_binding(self.principal),
             method=self.route.method,
             name=self.name,
-            arguments=self.inputs.arguments,
+            arguments=self.call_params.arguments,
         )
 
     def _open(self) -> OpenState | None:
-        if self.inputs.state is None:
+        if self.call_params.state is None:
             return None
         try:
-            return self.ports.states().open(self._binding(), self.inputs.state)
+            return self.ports.states().open(self._binding(), self.call_params.state)
         except StateRejected as rejected:
             raise self._refused(rejected) from None
         except KeyServiceError as error:
@@ -130,10 +130,10 @@ class Call:
 
     def _run(self, opened: OpenState | None) -> Run:
         if opened is None:
-            journal, offered = Journal(self.ports.random_bytes(16).hex()), self.inputs.responses
+            journal, offered = Journal(self.ports.random_bytes(16).hex()), self.call_params.responses
         else:
             journal = self._journal(opened)
-            listed = {key: raw for key, raw in self.inputs.responses.items() if key in journal.asked}
+            listed = {key: raw for key, raw in self.call_params.responses.items() if key in journal.asked}
             offered = {**listed, **journal.held}
         meta, environment = self.route.meta, self.environment()
         if _round(opened) > self._rounds(journal) and not self.may_start_task():
@@ -157,7 +157,7 @@ class Call:
     def _compare_with_catalog(self) -> None:
         """Say so when the front door lists another definition than this function has: one of them is old."""
         listed = self.invocation.forwarded.definition
-        if listed is not None and listed != self.facts.digest(self.feature):
+        if listed is not None and listed != self.options.digest(self.feature):
             self.ports.observer.record("catalog_drift", **self.named, remedy=DRIFT_REMEDY)
 
     def environment(self) -> Environment:
@@ -190,7 +190,7 @@ class Call:
             self.principal,
             self.route.meta.info,
             self.invocation.lambda_context,
-            self.facts.namespaced_requests,
+            self.options.namespaced_requests,
             self.route.meta.trace,
         )
         if self.feature.parameters.is_async:
@@ -232,14 +232,14 @@ class Call:
 
     def _done(self, value: Any) -> Reply:
         try:
-            result = self.feature.completed(self.server_info, value, is_retry=self.inputs.is_retry)
+            result = self.feature.completed(self.server_info, value, is_retry=self.call_params.is_retry)
         except Exception as error:
             return self._failed(error)
         return self.reply(result, "complete")
 
     def _rounds(self, journal: Journal) -> int:
         """Rounds that only wait for a page are no questions, and may use up those that clients allow."""
-        most = self.ports.policy.max_rounds
+        most = self.ports.config.max_rounds
         return min(most + journal.waits, max(most + 1, CLIENT_ROUNDS))
 
     def _another_round(self, outcome: NeedsInput | Shed, opened: OpenState | None) -> Reply:

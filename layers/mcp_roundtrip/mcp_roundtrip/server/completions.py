@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
 from mcp_roundtrip.schema.callables import Signature, name_of, parameters_of, underlying
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, authorize
+from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, authorize
 
 MAX_VALUES: Final = 100
 """Of one response (schema, CompleteResult)."""
@@ -102,7 +102,7 @@ class Completable(Protocol):
 class CompletionServer:
     """`completion/complete` for prompts and templates, with the scopes that they need themselves."""
 
-    facts: ServerFacts
+    options: ServerOptions
     features: Mapping[Reference, Completable]
     completers: Mapping[tuple[Reference, str], Completer]
 
@@ -110,10 +110,10 @@ class CompletionServer:
         """The handler of each method."""
         return {COMPLETION_COMPLETE: self._complete}
 
-    def _complete(self, exchange: Exchange) -> Reply:
-        params = exchange.route.params
+    def _complete(self, context: RequestContext) -> Reply:
+        params = context.route.params
         reference, (argument, value) = self._known(reference_of(params)), _argument(params)
-        parameters = self._feature(reference, exchange).parameters
+        parameters = self._feature(reference, context).parameters
         if argument not in parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
         completer, others = self.completers.get((reference, argument)), _context(params)
@@ -124,9 +124,9 @@ class CompletionServer:
                 else completer(value, others)
             )
         except Exception as error:
-            exchange.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
-            raise internal_error(exchange.invocation.correlation_id) from error
-        server_info = self.facts.info_for(exchange.invocation)
+            context.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
+            raise internal_error(context.invocation.correlation_id) from error
+        server_info = self.options.info_for(context.invocation)
         return Reply(results.complete(server_info, completion=_wire(found)))
 
     def _known(self, reference: Reference) -> Reference:
@@ -138,9 +138,9 @@ class CompletionServer:
 
         return kind, equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
 
-    def _feature(self, reference: Reference, exchange: Exchange) -> Completable:
+    def _feature(self, reference: Reference, context: RequestContext) -> Completable:
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")
-        return authorize(self.facts, self.features.get(reference), exchange, unknown)
+        return authorize(self.options, self.features.get(reference), context, unknown)
 
 
 def _wire(found: Completion) -> dict[str, Any]:

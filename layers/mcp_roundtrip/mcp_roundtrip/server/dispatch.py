@@ -47,7 +47,7 @@ from mcp_roundtrip.protocol.request_validation import (
     validate_request,
 )
 from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts
+from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions
 from mcp_roundtrip.server.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Endpoint:
                 request.headers,
                 body,
                 serves_legacy=self.legacy_handlers is not None,
-                max_values=ports.policy.max_json_values,
+                max_values=ports.config.max_json_values,
             )
             if isinstance(routed, Notification):
                 ports.observer.record("answered", outcome="notification")
@@ -91,7 +91,7 @@ class Endpoint:
             ports.observer.redact(lambda: (params, caller.principal and caller.principal.subject))
             if routed.meta.trace:
                 _tag_trace(routed, ports.observer)
-            exchange = Exchange(
+            context = RequestContext(
                 routed,
                 caller.principal,
                 ports,
@@ -99,7 +99,7 @@ class Endpoint:
                 None if request.is_direct else request.headers,
                 scopes=caller.scopes,
             )
-            return self._handle(exchange, request)
+            return self._handle(context, request)
         except (Unauthorized, InsufficientScope) as refused:
             return self._refused(request_id, refused, ports)
         except ProtocolError as failure:
@@ -128,12 +128,12 @@ class Endpoint:
 
     def _metadata(self, ports: Ports) -> ResourceMetadata | None:
         """None where no authorization server is known."""
-        if ports.policy.authorization_server is None:
+        if ports.config.authorization_server is None:
             return None
         from mcp_roundtrip.auth.metadata import ResourceMetadata  # most requests have all it takes
 
-        servers = (ports.policy.authorization_server,)
-        return ResourceMetadata(ports.policy.audience(), servers, self.scopes, self.name)
+        servers = (ports.config.authorization_server,)
+        return ResourceMetadata(ports.config.audience(), servers, self.scopes, self.name)
 
     def _refused(
         self, request_id: RequestId | None, refused: Unauthorized | InsufficientScope, ports: Ports
@@ -153,33 +153,33 @@ class Endpoint:
         challenge = {"www-authenticate": metadata.challenge(error, scopes)}
         return replace(answer, headers={**answer.headers, **challenge})
 
-    def _handle(self, exchange: Exchange, request: HttpRequest) -> HttpResponse:
-        route = exchange.route
+    def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
+        route = context.route
         legacy = self.legacy_handlers if route.is_legacy else None
         handler = (self.handlers if legacy is None else legacy()).get(route.method)
         if handler is None:
             raise unknown_method(route.method)
-        reply = handler(exchange)
+        reply = handler(context)
         if isinstance(reply, HttpResponse):
             return reply
         answer, fields = _within_limit(_written(route.id, reply.result), reply, request)
         if answer is None:
-            answer = self._too_large(exchange, reply, request.max_response)
+            answer = self._too_large(context, reply, request.max_response)
             fields = {**fields, "outcome": "result_too_large"}
-        exchange.ports.observer.record("answered", method=route.method, **fields)
+        context.ports.observer.record("answered", method=route.method, **fields)
         return answer
 
-    def _too_large(self, exchange: Exchange, reply: Reply, limit: int) -> HttpResponse:
+    def _too_large(self, context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
         """Lambda, or a load balancer, would fail the invocation, and nobody would learn why."""
         error = ResultTooLarge(limit)
-        exchange.ports.observer.failure("result_too_large", error, **reply.fields)
-        if exchange.route.method != TOOLS_CALL:
+        context.ports.observer.failure("result_too_large", error, **reply.fields)
+        if context.route.method != TOOLS_CALL:
             raise ProtocolError(INTERNAL_ERROR, str(error))
         server_info = reply.result["_meta"][META_SERVER_INFO]
         told = results.tool_error(server_info, str(error))
-        if exchange.route.is_legacy:
+        if context.route.is_legacy:
             del told["resultType"]
-        return HttpResponse(200, _written(exchange.route.id, told), JSON_HEADERS)
+        return HttpResponse(200, _written(context.route.id, told), JSON_HEADERS)
 
 
 def _tag_trace(route: ValidRequest, observer: Observer) -> None:
@@ -195,11 +195,11 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
     Raises Unauthorized, IssuerUnavailable or ProtocolError.
     """
     origin = request.headers.get("origin")
-    if origin is not None and origin not in ports.policy.allowed_origins:
+    if origin is not None and origin not in ports.config.allowed_origins:
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
-    caller = ports.policy.authentication.caller(request.headers, request.authorizer)
+    caller = ports.config.authentication.caller(request.headers, request.authorizer)
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         text = "The body has a Content-Encoding: send it without one"
         raise ProtocolError(INVALID_REQUEST, text, http_status=415)
@@ -207,7 +207,7 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
         raise ProtocolError(
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
-    if not fits(request.body, limit := ports.policy.max_body_bytes):
+    if not fits(request.body, limit := ports.config.max_body_bytes):
         raise TooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return caller, request.body
 
@@ -290,16 +290,16 @@ def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
     return compact(jsonrpc.result(request_id, result))
 
 
-def discovery(facts: ServerFacts, capabilities: Mapping[str, Any]) -> dict[str, Handler]:
+def discovery(options: ServerOptions, capabilities: Mapping[str, Any]) -> dict[str, Handler]:
     """The handlers of what every server answers: `server/discover`, and `subscriptions/listen`."""
-    result = results.discover(facts.server_info, capabilities, facts.instructions, facts.list_ttl_ms)
+    result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
 
-    def listen(exchange: Exchange) -> Reply | HttpResponse:
+    def listen(context: RequestContext) -> Reply | HttpResponse:
         from mcp_roundtrip.server.subscriptions import Subscriptions  # most clients never do
 
-        return Subscriptions(facts.server_info).handlers()[SUBSCRIPTIONS_LISTEN](exchange)
+        return Subscriptions(options.server_info).handlers()[SUBSCRIPTIONS_LISTEN](context)
 
-    return {DISCOVER: lambda exchange: Reply(result), SUBSCRIPTIONS_LISTEN: listen}
+    return {DISCOVER: lambda context: Reply(result), SUBSCRIPTIONS_LISTEN: listen}
 
 
 def capabilities(*features: str, has_tasks: bool = False) -> dict[str, Any]:

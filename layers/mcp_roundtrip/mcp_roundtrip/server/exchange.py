@@ -16,7 +16,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation, definition_digest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PAGE_SIZE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RequestContext:
     """One request that passed the ladder, with all a handler may look at."""
 
     route: ValidRequest
@@ -43,11 +43,11 @@ class Exchange:
     """What the principal was granted."""
 
 
-Handler = Callable[[Exchange], Reply | HttpResponse]
+Handler = Callable[[RequestContext], Reply | HttpResponse]
 
 
 @dataclass(frozen=True, slots=True)
-class ServerFacts:
+class ServerOptions:
     """What a server says of itself. Lists come in pages of `page_size`, and are fresh for `list_ttl_ms`.
 
     `hierarchy` says which scopes imply others; with `hide_unauthorized`, what a caller may not call is not
@@ -77,15 +77,15 @@ class ServerFacts:
         """The server's name, to its clients: that of the front door, if one forwarded the request."""
         return invocation.forwarded.server_info or self.server_info
 
-    def permits(self, scopes: Sequence[str], exchange: Exchange) -> bool:
+    def permits(self, scopes: Sequence[str], context: RequestContext) -> bool:
         """Whether the caller was granted all of these scopes, or broader ones."""
         if not scopes or self.hierarchy is None:
-            return exchange.scopes.issuperset(scopes)
-        return self.hierarchy.suffice(exchange.scopes, scopes)
+            return context.scopes.issuperset(scopes)
+        return self.hierarchy.suffice(context.scopes, scopes)
 
-    def hides(self, exchange: Exchange) -> bool:
+    def hides(self, context: RequestContext) -> bool:
         """Whether what the caller may not call is not there for it: also where its front door says so."""
-        return self.hide_unauthorized or exchange.invocation.forwarded.hides
+        return self.hide_unauthorized or context.invocation.forwarded.hides
 
     def digest(self, feature: Feature) -> str:
         """What tells the feature's definition from another one."""
@@ -95,17 +95,19 @@ class ServerFacts:
         return self.digests[key]
 
 
-def call_of(facts: ServerFacts, exchange: Exchange, feature: Feature, name: str, inputs: Inputs) -> Call:
+def call_of(
+    options: ServerOptions, context: RequestContext, feature: Feature, name: str, call_params: CallParams
+) -> Call:
     """The call of a feature that a request asks for by this name."""
-    return exchange.call(
+    return context.call(
         feature,
         name,
-        inputs,
-        exchange.route,
-        exchange.principal,
-        exchange.ports,
-        exchange.invocation,
-        facts,
+        call_params,
+        context.route,
+        context.principal,
+        context.ports,
+        context.invocation,
+        options,
     )
 
 
@@ -130,9 +132,9 @@ AnyGuarded = TypeVar("AnyGuarded", bound=Guarded)
 
 
 def authorize(
-    facts: ServerFacts,
+    options: ServerOptions,
     item: AnyGuarded | None,
-    exchange: Exchange,
+    context: RequestContext,
     unknown: ProtocolError,
     scopes: Sequence[str] | None = None,
 ) -> AnyGuarded:
@@ -143,25 +145,25 @@ def authorize(
     a feature that is meant for something else.
     """
     if item is None:
-        if exchange.invocation.forwarded.definition is not None:  # the front door lists it
-            method = exchange.route.method
-            exchange.ports.observer.record("catalog_drift", method=method, remedy=DRIFT_REMEDY)
+        if context.invocation.forwarded.definition is not None:  # the front door lists it
+            method = context.route.method
+            context.ports.observer.record("catalog_drift", method=method, remedy=DRIFT_REMEDY)
         raise unknown
     needed = item.scopes if scopes is None else scopes
-    if not facts.permits(needed, exchange):
-        raise unknown if facts.hides(exchange) else InsufficientScope(needed)
+    if not options.permits(needed, context):
+        raise unknown if options.hides(context) else InsufficientScope(needed)
     return item
 
 
 def named(
-    facts: ServerFacts, items: Mapping[str, AnyGuarded], exchange: Exchange, kind: str = "tool"
+    options: ServerOptions, items: Mapping[str, AnyGuarded], context: RequestContext, kind: str = "tool"
 ) -> AnyGuarded:
     """The item that `params.name` names. Raises -32602 for an unknown one, and InsufficientScope."""
-    name = exchange.route.params.get("name")
+    name = context.route.params.get("name")
     if not isinstance(name, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
     unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
-    return authorize(facts, items.get(name), exchange, unknown)
+    return authorize(options, items.get(name), context, unknown)
 
 
 class Definable(Guarded, Protocol):
@@ -170,50 +172,52 @@ class Definable(Guarded, Protocol):
     def definition(self) -> Mapping[str, Any]: ...
 
 
-def listed(facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange) -> Reply:
+def listed(
+    options: ServerOptions, member: str, items: Mapping[str, Definable], context: RequestContext
+) -> Reply:
     """A page of the list that the result's `member` is; `items` are by the names that order them."""
-    cursor, names = exchange.route.params.get("cursor"), list(items)
-    if facts.hides(exchange):
-        names = [name for name in names if facts.permits(items[name].scopes, exchange)]
+    cursor, names = context.route.params.get("cursor"), list(items)
+    if options.hides(context):
+        names = [name for name in names if options.permits(items[name].scopes, context)]
     following: dict[str, str] = {}
-    if cursor is not None or len(names) > facts.page_size:
+    if cursor is not None or len(names) > options.page_size:
         from mcp_roundtrip.server.pages import page  # most lists are one page
 
-        part, next_cursor = page(member, names, cursor, facts.page_size)
+        part, next_cursor = page(member, names, cursor, options.page_size)
         names = names[part]
         following = {} if next_cursor is None else {"nextCursor": next_cursor}
-    definitions = list(_definitions(facts, member, {name: items[name] for name in names}, exchange))
-    result = results.cacheable(facts.server_info, facts.list_ttl_ms, **{member: definitions}, **following)
-    return Reply({**result, "cacheScope": "private"} if facts.hides(exchange) else result)
+    definitions = list(_definitions(options, member, {name: items[name] for name in names}, context))
+    result = results.cacheable(options.server_info, options.list_ttl_ms, **{member: definitions}, **following)
+    return Reply({**result, "cacheScope": "private"} if options.hides(context) else result)
 
 
 def _definitions(
-    facts: ServerFacts, member: str, items: Mapping[str, Definable], exchange: Exchange
+    options: ServerOptions, member: str, items: Mapping[str, Definable], context: RequestContext
 ) -> Iterator[Mapping[str, Any]]:
     """The definitions of all that can be described; of the others the log speaks once."""
     for name, item in items.items():
         try:
             yield item.definition()
         except Exception as error:  # an annotation of the author's may raise anything
-            if (member, name) not in facts.undescribed:
-                facts.undescribed.add((member, name))
+            if (member, name) not in options.undescribed:
+                options.undescribed.add((member, name))
                 kind = "resource" if member == "resourceTemplates" else member.removesuffix("s")
-                exchange.ports.observer.failure("definition_failed", error, **{kind: name})
+                context.ports.observer.failure("definition_failed", error, **{kind: name})
 
 
-def kept(facts: ServerFacts, answer: Callable[[Exchange], Reply]) -> Handler:
+def kept(options: ServerOptions, answer: Callable[[RequestContext], Reply]) -> Handler:
     """A list of what stays the same until the next deployment: the JSON of its pages is written once.
 
     Not where callers are shown different things.
     """
     pages: dict[tuple[str, str], Reply] = {}
 
-    def handled(exchange: Exchange) -> Reply:
-        if facts.hides(exchange):
-            return answer(exchange)
-        page = exchange.route.meta.protocol_version, compact(exchange.route.params.get("cursor"))
+    def handled(context: RequestContext) -> Reply:
+        if options.hides(context):
+            return answer(context)
+        page = context.route.meta.protocol_version, compact(context.route.params.get("cursor"))
         if page not in pages:
-            result = answer(exchange).result  # raises for a cursor of no page
+            result = answer(context).result  # raises for a cursor of no page
             pages[page] = Reply(results.PreSerialized(result))
         return pages[page]
 

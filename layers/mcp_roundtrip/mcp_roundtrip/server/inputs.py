@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class CallParams:
     """The params of a call that its handling depends on."""
 
     arguments: Mapping[str, Any]
@@ -19,7 +19,7 @@ class Inputs:
     is_retry: bool = False
 
     @classmethod
-    def read(cls, params: Mapping[str, Any]) -> Inputs:
+    def read(cls, params: Mapping[str, Any]) -> CallParams:
         """Check the params' shapes. Raises ProtocolError -32602."""
         responses = params.get("inputResponses", {})
         state = params.get("requestState")

@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol.methods import (
 )
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, kept, listed
+from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, kept, listed
 from mcp_roundtrip.server.input_responses import with_input_responses
 from mcp_roundtrip.server.legacy_questions import LegacyCall
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
@@ -49,7 +49,7 @@ class LegacyServer:
     can become a task.
     """
 
-    facts: ServerFacts
+    options: ServerOptions
     features: Mapping[str, Mapping[str, Handler]]
     tools: Mapping[str, LegacyTool]
     questions: LegacyQuestions = "error"
@@ -67,32 +67,32 @@ class LegacyServer:
         return {
             **served,
             INITIALIZE: self._initialize,
-            PING: lambda exchange: Reply({}),
-            TOOLS_LIST: kept(self.facts, self._list),
+            PING: lambda context: Reply({}),
+            TOOLS_LIST: kept(self.options, self._list),
             **{method: _since_tasks(handler) for method, handler in self.tasks.items()},
         }
 
     def _served(self, handler: Handler) -> Handler:
         call = partial(LegacyCall, choice=self.questions)
 
-        def handled(exchange: Exchange) -> Reply | HttpResponse:
-            reply = handler(replace(exchange, call=call))
+        def handled(context: RequestContext) -> Reply | HttpResponse:
+            reply = handler(replace(context, call=call))
             if isinstance(reply, HttpResponse):  # another function's, which serves this era itself
                 return reply
             return replace(reply, result=legacy_result(reply.result))
 
         return handled
 
-    def _initialize(self, exchange: Exchange) -> Reply:
-        requested = _requested_version(exchange.route.params)
+    def _initialize(self, context: RequestContext) -> Reply:
+        requested = _requested_version(context.route.params)
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
-        told = self.facts.instructions
+        told = self.options.instructions
         instructions = {} if told is None else {"instructions": told}
         return Reply(
             {
                 "protocolVersion": version,
                 "capabilities": self._capabilities(version),
-                "serverInfo": self.facts.server_info,
+                "serverInfo": self.options.server_info,
                 **instructions,
             }
         )
@@ -103,10 +103,10 @@ class LegacyServer:
         offered: dict[str, Any] = {feature: {} for feature in self.features}
         return {**offered, **(tasks if self.tasks and has_tasks(version) else {})}
 
-    def _list(self, exchange: Exchange) -> Reply:
-        knows_tasks = bool(self.tasks) and has_tasks(exchange.route.meta.protocol_version)
+    def _list(self, context: RequestContext) -> Reply:
+        knows_tasks = bool(self.tasks) and has_tasks(context.route.meta.protocol_version)
         tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
-        return Reply(legacy_result(listed(self.facts, "tools", tools, exchange).result))
+        return Reply(legacy_result(listed(self.options, "tools", tools, context).result))
 
 
 def _requested_version(params: Mapping[str, Any]) -> str:
@@ -131,10 +131,10 @@ def has_tasks(version: str) -> bool:
 
 
 def _since_tasks(handler: Handler) -> Handler:
-    def handled(exchange: Exchange) -> Reply | HttpResponse:
-        if not has_tasks(exchange.route.meta.protocol_version):
-            raise unknown_method(exchange.route.method)
-        return handler(exchange)
+    def handled(context: RequestContext) -> Reply | HttpResponse:
+        if not has_tasks(context.route.meta.protocol_version):
+            raise unknown_method(context.route.method)
+        return handler(context)
 
     return handled
 
@@ -143,9 +143,9 @@ def _with_its_code(read: Handler) -> Handler:
     """`resources/read` with the error code that those versions have for a resource that is not there."""
     from mcp_roundtrip.server.resources import NOT_FOUND
 
-    def handled(exchange: Exchange) -> Reply | HttpResponse:
+    def handled(context: RequestContext) -> Reply | HttpResponse:
         try:
-            return read(exchange)
+            return read(context)
         except ProtocolError as failure:
             if failure.code != INVALID_PARAMS or failure.message != NOT_FOUND:
                 raise

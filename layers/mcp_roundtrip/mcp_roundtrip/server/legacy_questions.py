@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.input_responses import INPUT_RESPONSES, ask_the_user, read_input_responses
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.tools import LegacyQuestions, Tool
 from mcp_roundtrip.state.claims import OpenState
 
@@ -84,12 +84,12 @@ class LegacyCall(Call):
 
     def _prepared(self) -> LegacyCall:
         """With the answers that a model passed on, and the capabilities for what can be asked."""
-        arguments, answers = dict(self.inputs.arguments), {}
+        arguments, answers = dict(self.call_params.arguments), {}
         if self._asks_through_model:
             answers = read_input_responses(arguments.pop(INPUT_RESPONSES, {}))
         meta = replace(self.route.meta, capabilities=self._capabilities())
-        inputs = Inputs(arguments, answers, None)
-        return replace(self, inputs=inputs, route=replace(self.route, meta=meta))
+        call_params = CallParams(arguments, answers, None)
+        return replace(self, call_params=call_params, route=replace(self.route, meta=meta))
 
     def _capabilities(self) -> dict[str, Any]:
         declared = {
@@ -145,7 +145,7 @@ class LegacyCall(Call):
 
     def _to_visit(self, urls: Mapping[str, Mapping[str, Any]], journal: Journal) -> Exception:
         # A tool whose keys differ from pass to pass would never come to an end.
-        if not urls.keys() <= self.visited and len(self.visited) < self.ports.policy.max_rounds:
+        if not urls.keys() <= self.visited and len(self.visited) < self.ports.config.max_rounds:
             return _ToVisit(urls, journal)
         elicitations = [
             {"elicitationId": digest("mcp-rs/v1/elicitation", [self.named_by, key], size=24), **params}
@@ -158,9 +158,9 @@ class LegacyCall(Call):
     def _after_visits(self, pending: _ToVisit) -> LegacyCall:
         visited = self.visited | pending.urls
         accepted = {key: {"action": "accept"} for key in visited}
-        inputs = replace(self.inputs, responses={**self.inputs.responses, **accepted})
+        call_params = replace(self.call_params, responses={**self.call_params.responses, **accepted})
         run_id, named_by = pending.journal.run_id, self.named_by or self._named_by(pending)
-        return replace(self, inputs=inputs, visited=visited, run_id=run_id, named_by=named_by)
+        return replace(self, call_params=call_params, visited=visited, run_id=run_id, named_by=named_by)
 
     def _named_by(self, pending: _ToVisit) -> str:
         """What names the visits in every call like this one; in this call alone for anonymous callers.
@@ -172,7 +172,7 @@ class LegacyCall(Call):
             return pending.journal.run_id
         entries = pending.journal.entries
         answers = [[entry.key, entry.value] for entry in entries if entry.kind is Kind.ANSWER]
-        named = [principal, self.route.method, self.name, self.inputs.arguments, answers]
+        named = [principal, self.route.method, self.name, self.call_params.arguments, answers]
         return digest("mcp-rs/v1/legacy-run", named, size=24)
 
     def _asked_through_model(self, forms: Mapping[str, Mapping[str, Any]]) -> Reply:

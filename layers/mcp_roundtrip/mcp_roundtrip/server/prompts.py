@@ -13,8 +13,16 @@ from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, carried_out, listed, named
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.exchange import (
+    Handler,
+    RequestContext,
+    ServerOptions,
+    call_of,
+    carried_out,
+    listed,
+    named,
+)
+from mcp_roundtrip.server.inputs import CallParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +71,17 @@ class Prompt:
 class PromptServer:
     """`prompts/list` and `prompts/get` over a set of prompts."""
 
-    facts: ServerFacts
+    options: ServerOptions
     prompts: Mapping[str, Prompt]
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
         return {PROMPTS_LIST: self._list, PROMPTS_GET: self._get}
 
-    def _list(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "prompts", self.prompts, exchange)
+    def _list(self, context: RequestContext) -> Reply:
+        return listed(self.options, "prompts", self.prompts, context)
 
-    def _get(self, exchange: Exchange) -> Reply:
-        inputs = Inputs.read(exchange.route.params)
-        prompt = named(self.facts, self.prompts, exchange, "prompt")
-        return call_of(self.facts, exchange, prompt, prompt.name, inputs).answer()
+    def _get(self, context: RequestContext) -> Reply:
+        call_params = CallParams.read(context.route.params)
+        prompt = named(self.options, self.prompts, context, "prompt")
+        return call_of(self.options, context, prompt, prompt.name, call_params).answer()

@@ -25,15 +25,15 @@ from mcp_roundtrip.schema.texts import Texts
 from mcp_roundtrip.server.calls import Reply
 from mcp_roundtrip.server.exchange import (
     AnyGuarded,
-    Exchange,
     Handler,
-    ServerFacts,
+    RequestContext,
+    ServerOptions,
     authorize,
     call_of,
     carried_out,
     listed,
 )
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.inputs import CallParams
 
 CacheScope = Literal["public", "private"]
 
@@ -124,7 +124,7 @@ def not_found(uri: str) -> ProtocolError:
 class ResourceServer:
     """The lists of resources and templates, and `resources/read`, over resources by URI or template."""
 
-    facts: ServerFacts
+    options: ServerOptions
     resources: Mapping[str, Resource]
 
     def handlers(self) -> dict[str, Handler]:
@@ -139,20 +139,20 @@ class ResourceServer:
     def _index(self) -> UriIndex[Resource]:
         return UriIndex((each.template, each) for each in self.resources.values())
 
-    def _list(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "resources", of_kind(self.resources, is_static=True), exchange)
+    def _list(self, context: RequestContext) -> Reply:
+        return listed(self.options, "resources", of_kind(self.resources, is_static=True), context)
 
-    def _list_templates(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "resourceTemplates", of_kind(self.resources, is_static=False), exchange)
+    def _list_templates(self, context: RequestContext) -> Reply:
+        return listed(self.options, "resourceTemplates", of_kind(self.resources, is_static=False), context)
 
-    def _read(self, exchange: Exchange) -> Reply:
-        params = exchange.route.params
-        inputs = Inputs.read({name: value for name, value in params.items() if name != "arguments"})
+    def _read(self, context: RequestContext) -> Reply:
+        params = context.route.params
+        call_params = CallParams.read({name: value for name, value in params.items() if name != "arguments"})
         uri = uri_of(params)
-        resource, variables = find_authorized(self.facts, self._index, uri, exchange)
-        inputs = replace(inputs, arguments=variables)
-        exchange.ports.observer.redact(variables.values)  # parts of the URI, decoded
-        return call_of(self.facts, exchange, replace(resource, uri=uri), uri, inputs).answer()
+        resource, variables = find_authorized(self.options, self._index, uri, context)
+        call_params = replace(call_params, arguments=variables)
+        context.ports.observer.redact(variables.values)  # parts of the URI, decoded
+        return call_of(self.options, context, replace(resource, uri=uri), uri, call_params).answer()
 
 
 def of_kind(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:
@@ -170,7 +170,7 @@ def uri_of(params: Mapping[str, Any]) -> str:
 
 
 def find_authorized(
-    facts: ServerFacts, index: UriIndex[AnyGuarded], uri: str, exchange: Exchange
+    options: ServerOptions, index: UriIndex[AnyGuarded], uri: str, context: RequestContext
 ) -> tuple[AnyGuarded, dict[str, str]]:
     """What this URI means in any of its spellings, and the values of its variables.
 
@@ -180,4 +180,4 @@ def find_authorized(
     fitting = index.find(uri)
     item, variables = fitting[0] if fitting else (None, {})
     scopes = tuple(dict.fromkeys(scope for each, _ in fitting for scope in each.scopes))
-    return authorize(facts, item, exchange, not_found(uri), scopes), variables
+    return authorize(options, item, context, not_found(uri), scopes), variables

@@ -24,7 +24,7 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler
+from mcp_roundtrip.server.exchange import Handler, RequestContext
 from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
 from mcp_roundtrip.server.tasks import input_requests, members, on_task, unavailable
 from mcp_roundtrip.server.tools import ToolServer
@@ -67,30 +67,30 @@ class ToolCalls:
 
     server: ToolServer
 
-    def answer(self, exchange: Exchange) -> Reply:
+    def answer(self, context: RequestContext) -> Reply:
         """The result, or CreateTaskResult. Raises ProtocolError or InsufficientScope."""
-        params = exchange.route.params
-        tool = self.server.tool(exchange)
-        if "task" in params and has_tasks(exchange.route.meta.protocol_version):
+        params = context.route.params
+        tool = self.server.tool(context)
+        if "task" in params and has_tasks(context.route.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
             if tool.task is None:
                 raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
-            return self._as_task(exchange, ttl_ms)
+            return self._as_task(context, ttl_ms)
         if tool.task == "required":
             raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-        if _declares(exchange):  # it says what it can be asked, and so knows rounds as the SEP has them
-            exchange = _as_today(exchange, exchange.route.meta.capabilities, tasks=False)
-        return self.server.call(exchange).answer()
+        if _declares(context):  # it says what it can be asked, and so knows rounds as the SEP has them
+            context = _as_today(context, context.route.meta.capabilities, tasks=False)
+        return self.server.call(context).answer()
 
-    def _as_task(self, exchange: Exchange, ttl_ms: float) -> Reply:
-        capabilities = exchange.route.meta.capabilities if _declares(exchange) else ASSUMED
-        exchange = _of_dialect(_as_today(exchange, capabilities, tasks=True), ttl_ms)
-        reply = self.server.call(exchange).answer()
+    def _as_task(self, context: RequestContext, ttl_ms: float) -> Reply:
+        capabilities = context.route.meta.capabilities if _declares(context) else ASSUMED
+        context = _of_dialect(_as_today(context, capabilities, tasks=True), ttl_ms)
+        reply = self.server.call(context).answer()
         match reply.result["resultType"]:
             case "task":
                 return replace(reply, result={"task": _renamed(reply.result)})
             case "complete":
-                task = _task(_kept(exchange, reply.result))
+                task = _task(_kept(context, reply.result))
                 return replace(reply, result={"task": task}, fields={**reply.fields, "task": task["taskId"]})
         return reply  # a round before the task (SEP-2322 "Interactions Between ...")
 
@@ -104,11 +104,11 @@ def _ttl_ms(task: Any) -> float:
     raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
 
 
-def _declares(exchange: Exchange) -> bool:
-    return META_CLIENT_CAPABILITIES in exchange.route.params.get("_meta", {})
+def _declares(context: RequestContext) -> bool:
+    return META_CLIENT_CAPABILITIES in context.route.params.get("_meta", {})
 
 
-def _as_today(exchange: Exchange, capabilities: Mapping[str, Any], *, tasks: bool) -> Exchange:
+def _as_today(context: RequestContext, capabilities: Mapping[str, Any], *, tasks: bool) -> RequestContext:
     """Carried out as a call of today, with these capabilities.
 
     Whether it may become a task is said by nothing but `params.task`.
@@ -118,28 +118,28 @@ def _as_today(exchange: Exchange, capabilities: Mapping[str, Any], *, tasks: boo
     extensions.pop(TASKS_EXTENSION, None)
     if tasks:
         extensions[TASKS_EXTENSION] = {}
-    meta = replace(exchange.route.meta, capabilities={**capabilities, "extensions": extensions})
-    return replace(exchange, route=replace(exchange.route, meta=meta), call=Call)
+    meta = replace(context.route.meta, capabilities={**capabilities, "extensions": extensions})
+    return replace(context, route=replace(context.route, meta=meta), call=Call)
 
 
-def _of_dialect(exchange: Exchange, max_ttl_ms: float = float("inf")) -> Exchange:
+def _of_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
     """With this dialect's tasks in place of the extension's."""
 
     def port() -> TaskPort:
-        there = exchange.ports.tasks()
+        there = context.ports.tasks()
         return replace(there, tasks=replace(there.tasks, dialect=DIALECT, max_ttl_ms=max_ttl_ms))
 
-    return replace(exchange, ports=replace(exchange.ports, tasks=port))
+    return replace(context, ports=replace(context.ports, tasks=port))
 
 
-def _kept(exchange: Exchange, result: Mapping[str, Any]) -> Task:
+def _kept(context: RequestContext, result: Mapping[str, Any]) -> Task:
     """A task that has ended: who asked for a task reads nothing else."""
     try:
-        return exchange.ports.tasks().tasks.create_completed(
-            caller_binding(exchange.principal), result, ttl_ms=TTL_MS
+        return context.ports.tasks().tasks.create_completed(
+            caller_binding(context.principal), result, ttl_ms=TTL_MS
         )
     except StoreError as error:
-        raise unavailable(error, exchange.ports, exchange.invocation) from error
+        raise unavailable(error, context.ports, context.invocation) from error
 
 
 # -- tasks/* --------------------------------------------------------------------------------------------
@@ -167,13 +167,13 @@ def _renamed(members: Mapping[str, Any]) -> dict[str, Any]:
     return {_TASK_MEMBERS[name]: member for name, member in members.items() if name in _TASK_MEMBERS}
 
 
-def _get(exchange: Exchange) -> Reply:
-    task = on_task(_of_dialect(exchange), exchange.route.params.get("taskId"), Tasks.get)
+def _get(context: RequestContext) -> Reply:
+    task = on_task(_of_dialect(context), context.route.params.get("taskId"), Tasks.get)
     return Reply(_task(task), fields={"task": task.task_id})
 
 
-def _result(exchange: Exchange) -> Reply:
-    task = _settled(_of_dialect(exchange))
+def _result(context: RequestContext) -> Reply:
+    task = _settled(_of_dialect(context))
     match task.status:
         case Status.INPUT_REQUIRED:
             result: dict[str, Any] = {
@@ -190,13 +190,13 @@ def _result(exchange: Exchange) -> Reply:
     return Reply({**result, "_meta": meta}, fields={"task": task.task_id})
 
 
-def _settled(exchange: Exchange) -> Task:
+def _settled(context: RequestContext) -> Task:
     """The task when there is something to say about it: waits for that, but not for long."""
-    ports = exchange.ports
-    until_ms = min(ports.clock_ms() + WAIT_MS, exchange.invocation.deadline_ms)
+    ports = context.ports
+    until_ms = min(ports.clock_ms() + WAIT_MS, context.invocation.deadline_ms)
     pause_ms = PAUSE_MS
     while True:
-        task = on_task(exchange, exchange.route.params.get("taskId"), Tasks.get)
+        task = on_task(context, context.route.params.get("taskId"), Tasks.get)
         if task.status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
@@ -206,8 +206,8 @@ def _settled(exchange: Exchange) -> Task:
         pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
 
 
-def _input_response(exchange: Exchange) -> Reply:
-    params = exchange.route.params
+def _input_response(context: RequestContext) -> Reply:
+    params = context.route.params
     responses = params.get("inputResponses")
     if not isinstance(responses, dict) or not all(isinstance(raw, dict) for raw in responses.values()):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object of objects")
@@ -215,12 +215,12 @@ def _input_response(exchange: Exchange) -> Reply:
     if not isinstance(related, dict):
         raise ProtocolError(INVALID_PARAMS, f"Invalid params: {META_RELATED_TASK} must be an object in _meta")
     task_id = related.get("taskId")
-    on_task(_of_dialect(exchange), task_id, lambda tasks, who, which: tasks.update(who, which, responses))
+    on_task(_of_dialect(context), task_id, lambda tasks, who, which: tasks.update(who, which, responses))
     return Reply({"_meta": _related(task_id)}, fields={"task": task_id})
 
 
-def _cancel(exchange: Exchange) -> Reply:
-    task = on_task(_of_dialect(exchange), exchange.route.params.get("taskId"), Tasks.cancel)
+def _cancel(context: RequestContext) -> Reply:
+    task = on_task(_of_dialect(context), context.route.params.get("taskId"), Tasks.cancel)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
     return Reply(_task(task), fields={"task": task.task_id})

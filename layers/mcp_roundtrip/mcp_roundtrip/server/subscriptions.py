@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler
+from mcp_roundtrip.server.exchange import Handler, RequestContext
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -41,15 +41,15 @@ class Subscriptions:
         """The handler of each method."""
         return {SUBSCRIPTIONS_LISTEN: self._listen}
 
-    def _listen(self, exchange: Exchange) -> Reply:
-        requested = exchange.route.params.get("notifications")
+    def _listen(self, context: RequestContext) -> Reply:
+        requested = context.route.params.get("notifications")
         if not isinstance(requested, dict):
             raise _invalid("notifications", "an object")
-        required = missing(exchange.route.meta.capabilities, [TASKS])
+        required = missing(context.route.meta.capabilities, [TASKS])
         if TASK_IDS in requested and required:
-            raise MissingClientCapability(required, needed_by=exchange.route.method)
+            raise MissingClientCapability(required, needed_by=context.route.method)
         _check(requested)
-        tag = {META_SUBSCRIPTION_ID: exchange.route.id}
+        tag = {META_SUBSCRIPTION_ID: context.route.id}
         acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
         result = {"resultType": "complete", "_meta": {**tag, META_SERVER_INFO: self.server_info}}
         return Reply(result, (acknowledged,), {"outcome": "declined"})

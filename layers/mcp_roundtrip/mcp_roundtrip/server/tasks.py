@@ -32,8 +32,8 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.server.calls import Call, Reply, internal_error
-from mcp_roundtrip.server.exchange import Exchange, Handler
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.exchange import Handler, RequestContext
+from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall
@@ -94,7 +94,7 @@ def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
         task = members(_created(call, journal, ttl_ms))
     except ItemTooLarge as error:
         call.ports.observer.failure("task_too_large", error, tool=call.feature.name)
-        if len(compact(call.inputs.arguments)) < error.size // 2:
+        if len(compact(call.call_params.arguments)) < error.size // 2:
             raise internal_error(call.invocation.correlation_id) from error
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return call.reply(call.feature.refused(call.server_info, ToolError(text)), "arguments_too_large")
@@ -108,7 +108,7 @@ def _created(call: Call, journal: Journal, ttl_ms: int) -> Task:
     frozen = TaskCall(
         call.route.method,
         call.feature.name,
-        call.inputs.arguments,
+        call.call_params.arguments,
         None if principal is None else astuple(principal),
         meta.info,
         call.server_info,
@@ -137,42 +137,42 @@ class TaskMethods:
         """The handler of each method."""
         return {TASKS_GET: self._get, TASKS_UPDATE: self._update, TASKS_CANCEL: self._cancel}
 
-    def _get(self, exchange: Exchange) -> Reply:
-        task = _declared(exchange, Tasks.get)
+    def _get(self, context: RequestContext) -> Reply:
+        task = _declared(context, Tasks.get)
         return Reply(results.complete(self.server_info, **detailed(task)), fields={"task": task.task_id})
 
-    def _update(self, exchange: Exchange) -> Reply:
-        responses = exchange.route.params.get("inputResponses")
+    def _update(self, context: RequestContext) -> Reply:
+        responses = context.route.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        _declared(exchange, lambda tasks, principal, task_id: tasks.update(principal, task_id, responses))
+        _declared(context, lambda tasks, principal, task_id: tasks.update(principal, task_id, responses))
         return Reply(results.complete(self.server_info))
 
-    def _cancel(self, exchange: Exchange) -> Reply:
-        _declared(exchange, Tasks.cancel)
+    def _cancel(self, context: RequestContext) -> Reply:
+        _declared(context, Tasks.cancel)
         return Reply(results.complete(self.server_info))
 
 
-def _declared(exchange: Exchange, operation: Callable[[Tasks, str | None, str], T]) -> T:
-    required = missing(exchange.route.meta.capabilities, [TASKS])
+def _declared(context: RequestContext, operation: Callable[[Tasks, str | None, str], T]) -> T:
+    required = missing(context.route.meta.capabilities, [TASKS])
     if required:
-        raise MissingClientCapability(required, needed_by=exchange.route.method)
-    return on_task(exchange, exchange.route.params.get("taskId"), operation)
+        raise MissingClientCapability(required, needed_by=context.route.method)
+    return on_task(context, context.route.params.get("taskId"), operation)
 
 
-def on_task(exchange: Exchange, task_id: Any, operation: Callable[[Tasks, str | None, str], T]) -> T:
+def on_task(context: RequestContext, task_id: Any, operation: Callable[[Tasks, str | None, str], T]) -> T:
     """What `operation` comes to for the caller's task of this id. Raises ProtocolError."""
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
-        return operation(exchange.ports.tasks().tasks, caller_binding(exchange.principal), task_id)
+        return operation(context.ports.tasks().tasks, caller_binding(context.principal), task_id)
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
     except ItemTooLarge as error:
         text = f"Invalid params: an answer is too large to be kept, at most about {error.limit} bytes"
         raise ProtocolError(INVALID_PARAMS, text) from None
     except StoreError as error:
-        raise unavailable(error, exchange.ports, exchange.invocation) from error
+        raise unavailable(error, context.ports, context.invocation) from error
 
 
 def unavailable(error: StoreError, ports: Ports, invocation: Invocation) -> ProtocolError:
@@ -229,12 +229,12 @@ class TaskBody:
         return Call(
             tool,
             tool.name,
-            Inputs(made.arguments, {}, None),
+            CallParams(made.arguments, {}, None),
             ValidRequest(task.task_id, made.method, {}, meta),
             None if made.principal is None else Principal(*made.principal),
             self.ports,
             self.invocation,
-            replace(self.server.facts, server_info=made.server_info),
+            replace(self.server.options, server_info=made.server_info),
         )
 
     def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:

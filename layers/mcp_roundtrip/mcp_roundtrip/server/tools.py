@@ -12,8 +12,8 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import MISSING, Output
 from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.exchange import Exchange, Handler, ServerFacts, call_of, listed, named
-from mcp_roundtrip.server.inputs import Inputs
+from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, call_of, listed, named
+from mcp_roundtrip.server.inputs import CallParams
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Parameters
@@ -68,32 +68,32 @@ class Tool:
 class ToolServer:
     """`tools/list` and `tools/call` over a set of tools."""
 
-    facts: ServerFacts
+    options: ServerOptions
     tools: Mapping[str, Tool]
 
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method."""
-        return {TOOLS_LIST: self._list, TOOLS_CALL: lambda exchange: self.call(exchange).answer()}
+        return {TOOLS_LIST: self._list, TOOLS_CALL: lambda context: self.call(context).answer()}
 
     @property
     def has_tasks(self) -> bool:
         """Whether a call of any tool can become a task."""
         return any(tool.task for tool in self.tools.values())
 
-    def _list(self, exchange: Exchange) -> Reply:
-        return listed(self.facts, "tools", self.tools, exchange)
+    def _list(self, context: RequestContext) -> Reply:
+        return listed(self.options, "tools", self.tools, context)
 
-    def tool(self, exchange: Exchange) -> Tool:
+    def tool(self, context: RequestContext) -> Tool:
         """The tool that a `tools/call` names. Raises ProtocolError or InsufficientScope."""
-        return named(self.facts, self.tools, exchange)
+        return named(self.options, self.tools, context)
 
-    def call(self, exchange: Exchange) -> Call:
+    def call(self, context: RequestContext) -> Call:
         """The call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
-        inputs = Inputs.read(exchange.route.params)
-        tool = self.tool(exchange)
-        if tool.parameters.mirrored and exchange.headers is not None:
+        call_params = CallParams.read(context.route.params)
+        tool = self.tool(context)
+        if tool.parameters.mirrored and context.headers is not None:
             from mcp_roundtrip.protocol.parameter_headers import check_parameters  # few tools mirror any
 
-            mirrored, headers = tool.parameters.mirrored, exchange.headers
-            check_parameters(mirrored, inputs.arguments, headers, required=not exchange.route.is_legacy)
-        return call_of(self.facts, exchange, tool, tool.name, inputs)
+            mirrored, headers = tool.parameters.mirrored, context.headers
+            check_parameters(mirrored, call_params.arguments, headers, required=not context.route.is_legacy)
+        return call_of(self.options, context, tool, tool.name, call_params)
