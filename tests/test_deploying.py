@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs/deploying.md").read_text("utf-8")
 TEMPLATE = load(ROOT / "template.yaml")
 SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
 
-MADE = {"tool_raised", "prompt_raised", "resource_raised", "work_failed"}
+MADE = {"tool_raised", "prompt_raised", "resource_raised", "worker_failed"}
 """Errors whose names do not stand where they are logged."""
 
 
@@ -91,12 +91,12 @@ def test_every_metric_has_its_row_with_its_dimensions(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")  # its handler keeps the first stdout
     observer = LogObserver()
-    observer.record("answered", outcome="input_required", asked=["a"], declined=1)
-    observer.record("answered", outcome="checkpoint")
-    observer.record("answered", outcome="complete", round=2)
-    observer.record("refused", code=-32602, status=400)
+    observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
+    observer.record("request_completed", outcome="checkpoint")
+    observer.record("request_completed", outcome="complete", round=2)
+    observer.record("request_refused", code=-32602, status=400)
     observer.record("state_refused", reason="expired")
-    observer.record("task_given_up", task="one")
+    observer.record("task_abandoned", task="one")
     observer.failure("state_unavailable", KeyServiceError("timeout"))
     told = {name: others[0] for found, others in rows(section("Metrics")) for name in found}
     for name, dimensions in counted(capsys.readouterr().out):
@@ -120,10 +120,10 @@ def test_above_info_requests_leave_neither_lines_nor_metrics(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
-    LogObserver().record("answered", outcome="input_required", asked=["a"])
+    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
     LogObserver().record("state_refused", reason="expired")
     found = {name for name, _ in counted(capsys.readouterr().out)}
-    assert found == {"state_refused"} | ({"asks"} if level == "INFO" else set())
+    assert found == {"state_refused"} | ({"questions"} if level == "INFO" else set())
 
 
 # Names

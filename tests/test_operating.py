@@ -47,7 +47,9 @@ def lines() -> list[Line]:
             changed.notify_all()
 
     def has_all() -> bool:
-        return all(any(f'"{event}"' in line for line in printed) for event in ("worked", "state_refused"))
+        return all(
+            any(f'"{event}"' in line for line in printed) for event in ("worker_finished", "state_refused")
+        )
 
     with serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=log) as app:
 
@@ -125,12 +127,12 @@ def test_the_page_has_its_queries() -> None:
 
 
 def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(lines: list[Line]) -> None:
-    [task] = {line["task"] for line in lines if line.get("message") == "worked"}
+    [task] = {line["task"] for line in lines if line.get("message") == "worker_finished"}
     [flow] = {line["flow"] for line in lines if line.get("outcome") == "task"}
     query = next(query for query in QUERIES if "FLOW" in query)
     seen = found(query.replace("FLOW", flow).replace("TASK", task), lines)
     outcomes = [line.get("outcome", line["message"]) for line in seen]
-    assert sorted(outcomes) == ["input_required", "input_required", "task", "worked"]
+    assert sorted(outcomes) == ["input_required", "input_required", "task", "worker_finished"]
 
 
 def test_every_alarm_of_the_template_has_its_row() -> None:
@@ -183,8 +185,8 @@ def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Li
     told = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
     counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}
     shed, done = {"outcome": "checkpoint"}, {"outcome": "complete", "round": 2}
-    names = {name for fields in (counted, shed, done) for name in counts_of("answered", fields)}
-    assert told.keys() == names | counts_of("refused", {}).keys()
+    names = {name for fields in (counted, shed, done) for name in counts_of("request_completed", fields)}
+    assert told.keys() == names | counts_of("request_refused", {}).keys()
     for line in lines:
         for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in each["Metrics"]:

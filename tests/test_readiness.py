@@ -112,7 +112,7 @@ class Function:
         answer = json.loads(report.payload)
         assert answer["answer"]["result"]["resultType"] == "input_required", answer["answer"]
         lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
-        [answered] = [line for line in lines if line.get("message") == "answered"]
+        [answered] = [line for line in lines if line.get("message") == "request_completed"]
         packages = {name.split(".")[0] for name in answer["imported"]}
         return First(packages, answer["random"], answered["cold_start"], calls_before)
 

@@ -32,9 +32,13 @@ def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 def test_a_line_carries_the_invocations_id_and_the_fields(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
-    observer.record("answered", tool="weather", round=1)
+    observer.record("request_completed", tool="weather", round=1)
     (line,) = lines()
-    assert (line["level"], line["message"], line["correlation_id"]) == ("INFO", "answered", "request-1")
+    assert (line["level"], line["message"], line["correlation_id"]) == (
+        "INFO",
+        "request_completed",
+        "request-1",
+    )
     assert (line["tool"], line["round"]) == ("weather", 1)
 
 
@@ -44,7 +48,7 @@ def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: 
     observer.begin("request-1")
     observer.tag(flow="f")
     observer.record("certificate_issued", jti="j")
-    observer.record("forwarded", owner="o")
+    observer.record("request_forwarded", owner="o")
     other, last = lines()
     costs = {"duration_ms", "cold_start", "kms_calls", "dynamodb_calls"}
     assert last.keys() - {"owner"} - costs == other.keys() - {"jti"}
@@ -56,7 +60,7 @@ def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: 
 
 def test_below_the_level_there_is_no_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
-    LogObserver().record("answered", outcome="input_required", asked=["a"])
+    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
     assert lines() == []
 
 
@@ -64,7 +68,7 @@ def test_the_id_of_one_invocation_is_not_on_the_lines_of_the_next(lines: Lines) 
     observer = LogObserver()
     observer.begin("request-1")
     observer.begin("request-2")
-    observer.record("answered")
+    observer.record("request_completed")
     assert lines()[0]["correlation_id"] == "request-2"
 
 
@@ -104,7 +108,7 @@ def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
         observer.called("kms")
         observer.called("dynamodb")
         observer.called("dynamodb")
-        observer.record("answered", tool="weather", outcome="complete", round=3)
+        observer.record("request_completed", tool="weather", outcome="complete", round=3)
     first, second = lines()
     for line in (first, second):
         assert (line["duration_ms"], line["kms_calls"], line["dynamodb_calls"]) == (12.3, 1, 2)
@@ -114,11 +118,19 @@ def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
 @pytest.mark.parametrize(
     ("event", "fields", "counts"),
     [
-        ("answered", {"outcome": "complete", "round": 3, "declined": 2}, {"rounds": 3, "declines": 2}),
-        ("answered", {"outcome": "input_required", "round": 1, "asked": ["a", "b"]}, {"asks": 2}),
-        ("answered", {"outcome": "checkpoint", "round": 4, "asked": []}, {"sheds": 1}),
-        ("answered", {"outcome": "tool_error", "round": 2}, {"rounds": 2}),
-        ("refused", {"code": -32602, "status": 400}, {"refusals": 1}),
+        (
+            "request_completed",
+            {"outcome": "complete", "round": 3, "declined": 2},
+            {"rounds": 3, "declines": 2},
+        ),
+        (
+            "request_completed",
+            {"outcome": "input_required", "round": 1, "asked": ["a", "b"]},
+            {"questions": 2},
+        ),
+        ("request_completed", {"outcome": "checkpoint", "round": 4, "asked": []}, {"checkpoints": 1}),
+        ("request_completed", {"outcome": "tool_error", "round": 2}, {"rounds": 2}),
+        ("request_refused", {"code": -32602, "status": 400}, {"refusals": 1}),
     ],
     ids=str,
 )
@@ -132,7 +144,7 @@ def test_the_last_line_is_a_metric_as_well(
     assert {name: line[name] for name in counts} == {name: [count] for name, count in counts.items()}
     [dimensions] = directive["Dimensions"]
     assert all(isinstance(line[name], str) for name in dimensions)
-    assert dimensions == (["service", "code"] if event == "refused" else ["service"])
+    assert dimensions == (["service", "code"] if event == "request_refused" else ["service"])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +153,7 @@ def test_the_last_line_is_a_metric_as_well(
     ids=str,
 )
 def test_a_request_with_nothing_to_count_is_a_line_alone(lines: Lines, fields: dict[str, Any]) -> None:
-    LogObserver().record("answered", **fields)
+    LogObserver().record("request_completed", **fields)
     assert "_aws" not in lines()[0]
 
 
@@ -161,5 +173,8 @@ def test_a_log_level_that_is_none_is_said_and_does_not_stop_the_log(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "verbose")
-    LogObserver().record("answered")
-    assert [line["message"] for line in lines() if "message" in line] == ["misconfigured", "answered"]
+    LogObserver().record("request_completed")
+    assert [line["message"] for line in lines() if "message" in line] == [
+        "misconfigured",
+        "request_completed",
+    ]

@@ -154,7 +154,7 @@ async def test_every_function_logs_where_the_template_says_and_no_answers_and_no
         await assert_comes_to_its_end(url, tool)
     logs = stack.logs()
     for name in ("FrontDoorLogs", "WeatherLogs", "WorkItemsLogs", "SummarizeLogs", "ProvisionLogs"):
-        assert "answered" in messages_of(logs[name]), name
+        assert "request_completed" in messages_of(logs[name]), name
     everything = json.dumps(logs)
     for secret in ("Hyderabad, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):
         assert secret not in everything

@@ -63,7 +63,7 @@ class Deployed:
         return [
             str(fields["reason"])
             for event, fields in self.observer.events
-            if event == "unauthorized" or (event == "refused" and fields["status"] == 503)
+            if event == "unauthorized" or (event == "request_refused" and fields["status"] == 503)
         ]
 
 

@@ -240,6 +240,6 @@ def test_no_answer_argument_header_or_state_reaches_the_log(
     post({"text": MARKER, "number": MARKER})
     post({MARKER: MARKER})
     written = capsys.readouterr()
-    assert "answered" in written.out
+    assert "request_completed" in written.out
     for secret in (MARKER, *states):
         assert secret not in written.out + written.err

@@ -34,7 +34,7 @@ OWNERS = servers(FUNCTIONS)
 
 
 class Deployment:
-    """The front door and its owners in this process; what it forwarded is in `forwarded`."""
+    """The front door and its owners in this process; what it forwarded is in `request_forwarded`."""
 
     def __init__(self, forward: Forward | None = None) -> None:
         self.clock = FakeClock()
@@ -169,7 +169,7 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alo
     assert "quoted" in error["message"]
     assert "FunctionError" not in response["body"]
     [(event, failure)] = deployment.observer.failures
-    assert event == "owner_failed"
+    assert event == "forwarding_failed"
     assert isinstance(failure, OwnerFailed)
 
 

@@ -392,7 +392,7 @@ def test_there_is_an_alarm_for_whatever_ought_to_wake_somebody() -> None:
         "ErrorsAlarm",
         "ServerErrorsAlarm",
         "StateRefusedAlarm",
-        "TaskGivenUpAlarm",
+        "TaskAbandonedAlarm",
         "ThrottlesAlarm",
         "UndeliveredTasksAlarm",
     }
@@ -482,7 +482,7 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
     ("alarm", "event", "fields"),
     [
         ("StateRefusedAlarm", "state_refused", {"reason": "expired"}),
-        ("TaskGivenUpAlarm", "task_given_up", {"task": "one"}),
+        ("TaskAbandonedAlarm", "task_abandoned", {"task": "one"}),
     ],
 )
 def test_an_alarm_about_what_functions_count_is_about_what_they_count(
@@ -508,11 +508,11 @@ SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\
 def test_the_dashboard_shows_what_functions_count(emitted: Emitted) -> None:
     observer = LogObserver()
     for asked in ({"outcome": "input_required", "asked": ["a"]}, {"outcome": "checkpoint"}):
-        observer.record("answered", **asked)
-    observer.record("answered", outcome="complete", round=2, declined=1)
-    observer.record("refused", code=-32602, status=400)
+        observer.record("request_completed", **asked)
+    observer.record("request_completed", outcome="complete", round=2, declined=1)
+    observer.record("request_refused", code=-32602, status=400)
     observer.record("state_refused", reason="expired")
-    observer.record("task_given_up", task="one")
+    observer.record("task_abandoned", task="one")
     observer.failure("state_unavailable", KeyServiceError("timeout"))
 
     searches = {

@@ -322,7 +322,7 @@ def test_a_store_that_fails_is_an_internal_error(world: LegacyWorld) -> None:
     for name in ("compute", "at_once"):
         error = world.ask("tools/call", name=name, arguments={"label": "x"}, task={})["error"]
         assert error["code"] == -32603
-        assert world.observer.failures.pop()[0] == "task_unavailable"
+        assert world.observer.failures.pop()[0] == "task_table_unavailable"
 
 
 # -- tasks/get and tasks/result -------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def test_a_method_of_tasks_names_the_extension_it_needs() -> None:
 
 
 def too_late(play: Player) -> list[Any]:
-    return [fields for event, fields in play.observer.events if event == "asked_too_late"]
+    return [fields for event, fields in play.observer.events if event == "asked_after_steps"]
 
 
 def test_steps_that_are_lost_with_a_call_that_cannot_ask_are_named_in_the_log() -> None:

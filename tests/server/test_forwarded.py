@@ -114,7 +114,7 @@ def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None
 
     forwarded = Forwarded(None, "another").custom()
     server.lambda_handler(call("one", {"count": "many"}), LambdaContext(ClientContext(forwarded)))
-    flows = {tags[event]["flow"] for event in ("catalog_drift", "answered")}
+    flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
     assert len(flows) == 1
 
 

@@ -110,7 +110,7 @@ def test_nothing_that_a_call_is_about_is_logged(capsys: pytest.CaptureFixture[st
     played = playing().call("order", {"card": SECRETS["argument"], "fails": fails}, **ANSWERS)
     assert played.result.get("isError", False) is bool(fails)
     said = capsys.readouterr().out
-    assert "answered" in said
+    assert "request_completed" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
     assert "eyJ" not in said, "no state either"
     assert ("RuntimeError" in said) is (fails == "bug")
@@ -167,19 +167,19 @@ def test_what_a_worker_cannot_read_is_not_quoted(capsys: pytest.CaptureFixture[s
     with pytest.raises(LookupError):
         world.run_workers()
     said = capsys.readouterr().out
-    assert "work_failed" in said
+    assert "worker_failed" in said
     assert SECRETS["argument"] not in said
 
 
 def test_each_request_is_one_line_with_flow_round_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
     playing().call("order", {"card": "x"}, **ANSWERS)
-    lines = [line for line in logged(capsys) if line.get("message") == "answered"]
+    lines = [line for line in logged(capsys) if line.get("message") == "request_completed"]
     assert [(line["round"], line["outcome"]) for line in lines] == [
         (1, "input_required"), (2, "input_required"), (3, "complete"),
     ]  # fmt: skip
     assert len({line["flow"] for line in lines}) == 1
     assert [line["tool"] for line in lines] == ["order"] * 3
-    assert [line.get("asks", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
+    assert [line.get("questions", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
 
 
 def test_an_answer_that_says_no_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +190,7 @@ def test_an_answer_that_says_no_is_counted(capsys: pytest.CaptureFixture[str]) -
 
 def test_an_error_says_in_which_round_it_came(capsys: pytest.CaptureFixture[str]) -> None:
     playing({}).call("order", {"card": "x"})
-    [line] = [line for line in logged(capsys) if line.get("message") == "refused"]
+    [line] = [line for line in logged(capsys) if line.get("message") == "request_refused"]
     assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
 
 
@@ -208,4 +208,4 @@ def test_what_has_no_result_is_one_line_too(
     ports = make_ports(observer=LogObserver(), authorization_server="https://id.test")
     server.endpoint.respond(request_, ports, Invocation("id", 1e18))
     [line] = logged(capsys)
-    assert (line["message"], line["outcome"]) == ("answered", outcome)
+    assert (line["message"], line["outcome"]) == ("request_completed", outcome)

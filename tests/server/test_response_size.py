@@ -35,7 +35,7 @@ def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text
         assert len(json.dumps(response)) < 6_000_000
         assert json.loads(response["body"]).get("result", {}).get("isError") or name == "question"
     assert "result_too_large" in [event for event, _ in observer.failures]
-    last = [fields["outcome"] for event, fields in observer.events if event == "answered"]
+    last = [fields["outcome"] for event, fields in observer.events if event == "request_completed"]
     assert last[0] == "result_too_large"
 
 

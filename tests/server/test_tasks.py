@@ -413,7 +413,7 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World)
             partial(world.ports, throttled),
         )
     assert world.get(task_id, store=throttled)["error"]["code"] == -32603
-    assert world.observer.failures[-1][0] == "task_unavailable"
+    assert world.observer.failures[-1][0] == "task_table_unavailable"
     world.run_workers()
     assert world.status(task_id) == "completed"
 
@@ -436,7 +436,7 @@ def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_ne
     done = world.get(task_id)["result"]
     assert done["result"]["content"][0]["text"] == "one two three"
     assert ran == ["one", "two", "three"]
-    worked = [event for event, _ in world.observer.events if event == "worked"]
+    worked = [event for event, _ in world.observer.events if event == "worker_finished"]
     assert len(worked) == 3
 
 

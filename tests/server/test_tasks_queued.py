@@ -113,7 +113,7 @@ def test_a_task_that_every_worker_dies_of_is_given_up_and_that_is_said() -> None
         world.deliver(dies_at=2)
     world.run_dry()
     assert world.task(task_id).status is Status.FAILED
-    assert ("task_given_up", {"task": task_id}) in world.observer.events
+    assert ("task_abandoned", {"task": task_id}) in world.observer.events
 
 
 def test_workers_that_die_after_they_got_something_done_are_not_counted_against_the_task() -> None:
@@ -247,7 +247,7 @@ def test_a_key_service_that_is_busy_ends_no_task() -> None:
     task_id = world.start("works")
     world.run_dry()
     assert world.task(task_id).status is Status.COMPLETED
-    assert [event for event, _ in world.observer.failures] == ["message_failed", "message_failed"]
+    assert [event for event, _ in world.observer.failures] == ["queue_message_failed", "queue_message_failed"]
 
 
 class Grudging(MemoryStore):

@@ -107,7 +107,7 @@ def assert_unavailable(response: Any, world: World, trouble: Mapping[str, tuple[
     assert (error.keys(), error["code"]) == ({"code", "message"}, -32603)
     assert error["message"] == "Internal error. Quote id to the server's operator."
     event, failure = world.observer.failures[-1]
-    assert event == "task_unavailable"
+    assert event == "task_table_unavailable"
     assert isinstance(failure, StoreError)
     assert failure.reason == trouble["UpdateItem"][1]
 
@@ -307,7 +307,7 @@ def test_the_log_names_the_aws_error_and_holds_no_secret(
         wire.trouble = {}
         logged = capsys.readouterr().out
         assert trouble["UpdateItem"][1] in logged, name
-        assert "task_unavailable" in logged
+        assert "task_table_unavailable" in logged
         assert not any(secret in logged for secret in SECRETS)
     assert_finishes(world, task_id)
     assert not any(secret in capsys.readouterr().out for secret in SECRETS)
@@ -445,7 +445,7 @@ def test_a_report_that_cannot_be_written_does_not_end_the_work() -> None:
     task_id = world.start("works")
     world.run_workers()
     assert world.get(task_id)["result"]["result"]["isError"] is False
-    assert [event for event, _ in world.observer.failures] == ["progress_not_written"]
+    assert [event for event, _ in world.observer.failures] == ["progress_write_failed"]
 
 
 def test_a_report_is_cut_to_what_a_poll_should_carry() -> None:
@@ -487,5 +487,5 @@ def test_a_worker_that_fails_says_so_in_the_log(world: World, wire: Any) -> None
     with pytest.raises(StoreError):
         world.run_worker()
     event, failure = world.observer.failures[-1]
-    assert event == "work_failed"
+    assert event == "worker_failed"
     assert isinstance(failure, StoreError)

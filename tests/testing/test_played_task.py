@@ -207,7 +207,7 @@ def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
     play = Player(other, WITH_TASKS, worker_ms=60_000)
     assert play.call("long").task.text == "one two three"
     assert RAN == ["one", "two", "three"]
-    assert [event for event, _ in play.observer.events].count("worked") == 3
+    assert [event for event, _ in play.observer.events].count("worker_finished") == 3
 
 
 def test_workers_with_hardly_any_time_take_an_answer_once_and_go_on() -> None:

@@ -66,7 +66,9 @@ def test_with_always_replay_every_step_gives_its_state_back() -> None:
     playing = Player(server, always_replay=True)
     assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
     assert RAN == ["create"]
-    outcomes = [fields["outcome"] for event, fields in playing.observer.events if event == "answered"]
+    outcomes = [
+        fields["outcome"] for event, fields in playing.observer.events if event == "request_completed"
+    ]
     assert "checkpoint" in outcomes
 
 

@@ -18,17 +18,19 @@ from mcp_roundtrip.errors import WithReason
 
 NAMESPACE: Final = "mcp-roundtrip"
 
-REQUESTS: Final = frozenset({"answered", "refused", "forwarded", "worked", "not_claimed"})
+REQUESTS: Final = frozenset(
+    {"request_completed", "request_refused", "request_forwarded", "worker_finished", "task_not_claimed"}
+)
 """The last line of a request, or of a worker's turn: it says how long that took."""
 
 WARNINGS: Final = frozenset(
     {
-        "asked_too_late",
+        "asked_after_steps",
         "question_changed",
         "state_refused",
         "state_large",
         "step_retried",
-        "task_given_up",
+        "task_abandoned",
         "unauthorized",
         "catalog_drift",
     }
@@ -166,7 +168,7 @@ class LogObserver:
             return {}
         metrics = EphemeralMetrics(namespace=NAMESPACE)
         metrics.add_dimension("service", self._logger.service)
-        if event == "refused":
+        if event == "request_refused":
             metrics.add_dimension("code", str(fields["code"]))
         for name, count in counts.items():
             metrics.add_metric(name, MetricUnit.Count, count)
@@ -185,18 +187,18 @@ class LogObserver:
 def counts_of(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
     """The metrics in a request's last line.
 
-    `asks` are questions, `rounds` how many a call took to its end if it was not over at once, `declines`
-    answers that say no, `sheds` rounds that ended for want of time, `refusals` errors. A call that asks
+    `questions` are questions, `rounds` how many a call took to its end if it was not over at once, `declines`
+    answers that say no, `checkpoints` rounds that ended for want of time, `refusals` errors. A call that asks
     nothing has none: its line says enough, and metrics take longer to write than the line.
     """
-    if event == "refused":
+    if event == "request_refused":
         return {"refusals": 1}
     outcome = fields.get("outcome")
     counts = {"declines": fields["declined"]} if "declined" in fields else {}
     if outcome == "input_required":
-        counts["asks"] = len(fields["asked"])
+        counts["questions"] = len(fields["asked"])
     elif outcome == "checkpoint":
-        counts["sheds"] = 1
+        counts["checkpoints"] = 1
     elif fields.get("round", 1) > 1:
         counts["rounds"] = fields["round"]
     return counts

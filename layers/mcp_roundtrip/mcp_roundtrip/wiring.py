@@ -252,8 +252,8 @@ def _tasks(settings: Settings) -> TaskPort:
         store,
         dispatcher,
         clock_ms=lambda: int(time.time() * 1000),
-        gone=lambda task_id: observer().record("task_given_up", task=task_id),
-        unsent=lambda task_id, error: observer().failure("worker_not_sent_for", error, task=task_id),
+        gone=lambda task_id: observer().record("task_abandoned", task=task_id),
+        unsent=lambda task_id, error: observer().failure("dispatch_failed", error, task=task_id),
     )
     return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
 

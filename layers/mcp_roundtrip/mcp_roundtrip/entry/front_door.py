@@ -266,10 +266,12 @@ class FrontDoor:
         try:
             raw = ports.forward(owned.owner, invocation.event or {}, custom, timeout_s)
         except OwnerFailed as error:
-            ports.observer.failure("owner_failed", error, owner=owned.owner)
+            ports.observer.failure("forwarding_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None
         name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
-        ports.observer.record("forwarded", method=context.route.method, feature=name, owner=owned.owner)
+        ports.observer.record(
+            "request_forwarded", method=context.route.method, feature=name, owner=owned.owner
+        )
         return HttpResponse(200, raw=raw)
 
 

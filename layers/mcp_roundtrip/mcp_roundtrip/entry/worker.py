@@ -37,7 +37,7 @@ def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], 
         try:
             return shift.work(str(event["task"]))
         except Exception as error:
-            what = "misconfigured" if isinstance(error, SettingsError) else "work_failed"
+            what = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
             ports.observer.failure(what, error, task=str(event["task"]).partition("#")[2])
             raise
     failed = [record["messageId"] for record in event["Records"] if not shift.delivered(record)]
@@ -66,10 +66,10 @@ class Shift:
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
             lambda event, error: ports.observer.failure(event, error, task=task_id),
-            lambda gone: ports.observer.record("task_given_up", task=gone),
+            lambda gone: ports.observer.record("task_abandoned", task=gone),
         )
         worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
-        ports.observer.record("worked" if worked else "not_claimed", task=task_id)
+        ports.observer.record("worker_finished" if worked else "task_not_claimed", task=task_id)
 
     def delivered(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message; False if the message is to come again."""
@@ -80,7 +80,7 @@ class Shift:
             message = parse(record["body"])
             self.work(str(message["task"]))
         except Exception as error:  # one message's: the others of the batch are nothing to it
-            self.ports.observer.failure("message_failed", error, message_id=record["messageId"])
+            self.ports.observer.failure("queue_message_failed", error, message_id=record["messageId"])
             return False
         return True
 

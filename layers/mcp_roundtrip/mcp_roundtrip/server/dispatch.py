@@ -82,7 +82,7 @@ class Endpoint:
                 max_values=ports.config.max_json_values,
             )
             if isinstance(routed, Notification):
-                ports.observer.record("answered", outcome="notification")
+                ports.observer.record("request_completed", outcome="notification")
                 return HttpResponse(202)
             request_id, is_legacy = routed.id, routed.is_legacy
             if isinstance(routed, InvalidRequest):
@@ -123,7 +123,7 @@ class Endpoint:
 
         answer = page(request.method, metadata)
         if answer is not None:
-            ports.observer.record("answered", outcome="metadata")
+            ports.observer.record("request_completed", outcome="metadata")
         return answer
 
     def _metadata(self, ports: Ports) -> ResourceMetadata | None:
@@ -166,7 +166,7 @@ class Endpoint:
         if answer is None:
             answer = self._too_large(context, reply, request.max_response)
             fields = {**fields, "outcome": "result_too_large"}
-        context.ports.observer.record("answered", method=route.method, **fields)
+        context.ports.observer.record("request_completed", method=route.method, **fields)
         return answer
 
     def _too_large(self, context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
@@ -224,7 +224,7 @@ def _failure(
     if status == 200 and request is not None:
         message = compact(jsonrpc.error(request_id, failure))
         streamed, fields = _within_limit(message, failure, request)
-    ports.observer.record("refused", code=failure.code, status=status, **fields)
+    ports.observer.record("request_refused", code=failure.code, status=status, **fields)
     if streamed is not None:
         return streamed
     if status == 200 and request is not None:

@@ -31,7 +31,7 @@ def told_of(call: Call, error: BaseException) -> Reply:
         return call.told(error, "tool_error")
     if isinstance(error, MissingClientCapability) and error.lost:
         asked = sorted(error.questions)
-        call.ports.observer.record("asked_too_late", **call.named, asked=asked, after=list(error.lost))
+        call.ports.observer.record("asked_after_steps", **call.named, asked=asked, after=list(error.lost))
     if isinstance(error, ProtocolError):
         error = _checked(error)
     if isinstance(error, (ProtocolError, SettingsError)):

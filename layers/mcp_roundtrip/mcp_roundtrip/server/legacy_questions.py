@@ -134,7 +134,7 @@ class LegacyCall(Call):
             return self.told(CallAborted(_cannot_ask(self.feature.kind, [])), "not_asked")
         done = [entry.key for entry in journal.entries if entry.kind.is_once]
         if done:
-            self.ports.observer.record("asked_too_late", **self.named, after=done)
+            self.ports.observer.record("asked_after_steps", **self.named, after=done)
             return self.told(CallAborted(_too_late_text(self.feature.kind)), "not_asked")
         params = {key: request["params"] for key, request in requests.items()}
         forms = {key: each for key, each in params.items() if each["mode"] == "form"}
@@ -151,7 +151,7 @@ class LegacyCall(Call):
             {"elicitationId": digest("mcp-rs/v1/elicitation", [self.named_by, key], size=24), **params}
             for key, params in urls.items()
         ]
-        self.ports.observer.record("url_required", **self.named, asked=sorted(urls))
+        self.ports.observer.record("url_elicitation_required", **self.named, asked=sorted(urls))
         text = "Open the URLs and finish what they ask for, then send this request again."
         return ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
 

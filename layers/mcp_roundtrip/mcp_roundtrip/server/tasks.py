@@ -177,7 +177,7 @@ def on_task(context: RequestContext, task_id: Any, operation: Callable[[Tasks, s
 
 def unavailable(error: StoreError, ports: Ports, invocation: Invocation) -> ProtocolError:
     """What a client gets when the table does not do its part; why it did not is in the log."""
-    ports.observer.failure("task_unavailable", error)
+    ports.observer.failure("task_table_unavailable", error)
     return internal_error(invocation.correlation_id)
 
 

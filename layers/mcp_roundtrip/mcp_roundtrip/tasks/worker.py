@@ -102,7 +102,7 @@ class TaskRecorder:
         try:
             self.store.update(self.task.pk, TASK, told)
         except StoreError as error:
-            self.failed("progress_not_written", error)
+            self.failed("progress_write_failed", error)
 
 
 @dataclass(frozen=True, slots=True)
