@@ -55,7 +55,7 @@ def answers(asked: Any) -> dict[str, Any]:
 
 
 def play(call: Passes, *, answered: int = 100, remaining_ms: float = 30_000) -> tuple[Any, list[Journal]]:
-    """Play to the end, answering at most `request_completed` questions a round; returns the end and every journal."""
+    """Play to the end, answering at most `answered` questions a round; returns the end and every journal."""
     journals = []
     inputs: dict[str, Any] = {}
     call.remaining_ms = remaining_ms

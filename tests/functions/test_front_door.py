@@ -34,7 +34,7 @@ OWNERS = servers(FUNCTIONS)
 
 
 class Deployment:
-    """The front door and its owners in this process; what it forwarded is in `request_forwarded`."""
+    """The front door and its owners in this process; what it forwarded is in `forwarded`."""
 
     def __init__(self, forward: Forward | None = None) -> None:
         self.clock = FakeClock()

@@ -13,7 +13,7 @@ class ApprovalSystem:
     """A web service that keeps decisions by reference until a call takes them.
 
     It says `broken` instead where a test wants it to. `looks` counts the questions about each reference, and
-    `request_completed` is called with each request that was answered.
+    `answered` is called with each request that was answered.
     """
 
     def __init__(self) -> None:

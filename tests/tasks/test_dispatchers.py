@@ -48,7 +48,7 @@ class Nobody:
 
 
 class Throttled(MemoryStore):
-    """Refuses to change the partitions in `request_refused`."""
+    """Refuses to change the partitions in `refused`."""
 
     def __init__(self):
         super().__init__()
