@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip.auth import AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.settings import StateSigning, TokenType, load
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import OwnerFailed
 from mcp_roundtrip.ports import DeploymentConfig, Ports
@@ -139,7 +140,7 @@ def make_ports(
     clock: FakeClock | None = None,
     limits: Limits | None = None,
     observer: Remembered | None = None,
-    auth: Authentication | None = None,
+    auth: Authenticator | None = None,
     authorization_server: str | None = None,
     states: Callable[[], Any] | None = None,
     allowed_origins: frozenset[str] = frozenset(),
@@ -154,7 +155,7 @@ def make_ports(
     links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
     return Ports(
         config=DeploymentConfig(
-            auth or Authenticator(AuthMode.NONE),
+            auth or EventAuthenticator(AuthMode.NONE),
             allowed_origins,
             max_rounds,
             lambda: ISSUER,

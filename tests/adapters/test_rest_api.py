@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters import rest_api
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from support.sources import any_call, sent_by, with_context
 
 EVENT = sent_by("rest_api", any_call())
@@ -75,8 +76,8 @@ def test_a_user_of_a_cognito_identity_pool_is_told_from_the_others_of_the_pool()
     given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
     assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
     assert (
-        Authenticator(AuthMode.IAM).caller({}, given).principal
-        != Authenticator(AuthMode.IAM).caller({}, authorizer(identity=IDENTITY)).principal
+        EventAuthenticator(AuthMode.IAM).caller({}, given).principal
+        != EventAuthenticator(AuthMode.IAM).caller({}, authorizer(identity=IDENTITY)).principal
     )
 
 

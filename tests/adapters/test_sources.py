@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.auth import Authenticator, AuthMode, Unauthorized
 from mcp_roundtrip.auth.bearer import bearer_token
+from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.handler import MARGIN_MS
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_local.samples import Event
@@ -41,8 +42,8 @@ class LambdaContext:
         return 900_000
 
 
-def server(authenticator: Authenticator | None = None) -> Server:
-    ports = make_ports(clock=CLOCK, auth=authenticator or Authenticator(AuthMode.NONE))
+def server(authenticator: EventAuthenticator | None = None) -> Server:
+    ports = make_ports(clock=CLOCK, auth=authenticator or EventAuthenticator(AuthMode.NONE))
     made = Server("sources", ports=lambda: ports)
 
     @made.tool
@@ -56,7 +57,7 @@ def server(authenticator: Authenticator | None = None) -> Server:
     return made
 
 
-def answer(event: Event, authenticator: Authenticator | None = None) -> tuple[int, Any]:
+def answer(event: Event, authenticator: EventAuthenticator | None = None) -> tuple[int, Any]:
     response = server(authenticator).lambda_handler(event, LambdaContext())
     return response["statusCode"], json.loads(response["body"]) if response["body"] else None
 
@@ -145,7 +146,7 @@ def test_a_token_that_comes_with_another_is_no_token(source: str, second: str) -
         bearer_token(two["authorization"])
 
 
-def caller(event: Event, authenticator: Authenticator) -> Any:
+def caller(event: Event, authenticator: EventAuthenticator) -> Any:
     status, body = answer(event, authenticator)
     assert status == 200, body
     return body["result"]["content"][0]["text"]
@@ -167,9 +168,9 @@ def contexts(source: str, kind: str) -> dict[str, Any]:
 
 
 MODES = {
-    "jwt": Authenticator(AuthMode.JWT),
-    "lambda": Authenticator(AuthMode.LAMBDA, "tenant"),
-    "iam": Authenticator(AuthMode.IAM),
+    "jwt": EventAuthenticator(AuthMode.JWT),
+    "lambda": EventAuthenticator(AuthMode.LAMBDA, "tenant"),
+    "iam": EventAuthenticator(AuthMode.IAM),
 }
 
 

@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth import Authenticator, AuthMode, Caller, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.bearer import (
     LEEWAY_S,
     MAX_TOKEN,
@@ -23,6 +22,8 @@ from mcp_roundtrip.auth.bearer import (
     bearer_token,
     canonical_uri,
 )
+from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import REFRESH_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
@@ -79,7 +80,7 @@ def test_the_principal_is_the_one_that_a_jwt_authorizer_gives_for_the_same_token
     for changes in ({}, {"client_id": None}, {"client_id": None, "azp": "app"}, {"client_id": 7}):
         given = claims(NOW, **changes)
         rendered = {name: str(value) if name != "client_id" else value for name, value in given.items()}
-        by_api = Authenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": rendered, "scopes": None}})
+        by_api = EventAuthenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": rendered, "scopes": None}})
         assert caller(ONE.sign(given)) == by_api
 
 

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
 from mcp_roundtrip_local.http_server import HttpServer
 from mcp_roundtrip_local.model import Reply, Request

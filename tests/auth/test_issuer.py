@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer import discovered_jwks_uri, metadata_urls
 
 ISSUERS = ["https://id.test", "https://id.test/", "https://id.test/tenant", "https://id.test:8443/a/b"]

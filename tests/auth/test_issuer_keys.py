@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer import metadata_urls
 from mcp_roundtrip.auth.issuer_keys import FRESH_S, REFRESH_S, RETRY_S, TIMEOUT_S, USABLE_S, IssuerKeys
 from mcp_roundtrip_testing.clock import FakeClock

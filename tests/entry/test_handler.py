@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
@@ -67,7 +68,7 @@ def test_a_bare_notification_is_answered_with_nothing() -> None:
 
 
 def test_a_direct_caller_is_anonymous_and_refused_where_callers_must_be_known() -> None:
-    ports = make_ports(auth=Authenticator(AuthMode.IAM))
+    ports = make_ports(auth=EventAuthenticator(AuthMode.IAM))
     closed = Server("x", ports=lambda: ports)
     assert "error" in closed.lambda_handler(message("tools/list"), LambdaContext())
 

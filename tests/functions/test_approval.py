@@ -5,7 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip_local.http_server import HttpServer
 from mcp_roundtrip_local.model import Reply
@@ -25,13 +26,13 @@ class Browser:
 
     def __init__(self, system: ApprovalSystem) -> None:
         self.system = system
-        jwt = Authenticator(AuthMode.JWT)
+        jwt = EventAuthenticator(AuthMode.JWT)
         self.play = Player(APP, {"elicitation": {"url": {}}}, ALICE, ports={"auth": jwt}, always_replay=True)
 
     def decide(self, url: str, visitor: Any, *, approved: bool) -> None:
         ports = make_ports(key=self.play.key, clock=self.play.clock)
         [token] = parse_qs(urlsplit(url).query)["mcp_link"]
-        principal = Authenticator(AuthMode.JWT).caller({}, visitor).principal
+        principal = EventAuthenticator(AuthMode.JWT).caller({}, visitor).principal
         ports.links().open(principal.canonical() if principal else None, token)
         self.system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
 

@@ -35,7 +35,7 @@ def test_the_same_request_goes_on_once_there_is_a_decision(system: ApprovalSyste
         [asked] = client.error("tools/call", **EXPENSE)["data"]["elicitations"]
         url = urlsplit(asked["url"])
     [token] = parse_qs(url.query)["mcp_link"]
-    principal = client.ports.config.authentication.caller({}, ALICE).principal
+    principal = client.ports.config.authenticator.caller({}, ALICE).principal
     assert client.ports.links().open(caller_binding(principal), token)
     system.decisions[url.path.rpartition("/")[2]] = approved
     decision = client.result("tools/call", **EXPENSE)["structuredContent"]

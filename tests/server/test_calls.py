@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
@@ -473,7 +474,7 @@ def test_a_state_is_bound_to_the_principal() -> None:
     def authorizer(subject: str) -> dict[str, Any]:
         return {"jwt": {"claims": {"iss": "https://idp.test", "sub": subject}}}
 
-    auth = {"auth": Authenticator(AuthMode.JWT)}
+    auth = {"auth": EventAuthenticator(AuthMode.JWT)}
     alice = player(authorizer=authorizer("alice"), ports=auth)
     bob = player(authorizer=authorizer("bob"), ports=auth, key=alice.key, clock=alice.clock)
     anonymous = player(key=alice.key, clock=alice.clock)

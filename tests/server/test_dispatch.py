@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import MAX_BODY
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.environment import Remembered, make_ports
@@ -134,7 +135,7 @@ def test_an_allowed_origin_and_no_origin_pass() -> None:
 
 
 def test_a_caller_nobody_identified_is_refused_before_the_body_is_read() -> None:
-    ports = make_ports(auth=Authenticator(AuthMode.JWT))
+    ports = make_ports(auth=EventAuthenticator(AuthMode.JWT))
     closed = Server("x", ports=lambda: ports)
     response = closed.lambda_handler(http_event("not json"), None)
     assert response["statusCode"] == 401
@@ -359,7 +360,7 @@ def test_whatever_the_body_the_answer_is_json_rpc_with_a_status_below_500(body: 
 def test_an_unreadable_body_changes_nothing_about_the_order_of_the_rungs(
     event: dict[str, Any], auth: AuthMode, status: int
 ) -> None:
-    ports = make_ports(auth=Authenticator(auth))
+    ports = make_ports(auth=EventAuthenticator(auth))
     assert post(event, Server("x", ports=lambda: ports))[0] == status
 
 

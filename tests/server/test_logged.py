@@ -12,7 +12,8 @@ import pytest
 from pydantic import BeforeValidator
 
 from mcp_roundtrip import Context, Server, ToolError
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.methods import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
@@ -124,7 +125,7 @@ def test_an_exception_may_not_name_the_caller_or_its_client_in_the_log(
     body = call("blames", meta={**META, META_CLIENT_INFO: {"name": SECRETS["argument"], "version": "1"}})
     claims = {"iss": "https://id.test", "sub": SECRETS["bearer"]}
     request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
-    ports = make_ports(auth=Authenticator(AuthMode.JWT), observer=observer)
+    ports = make_ports(auth=EventAuthenticator(AuthMode.JWT), observer=observer)
     assert server.endpoint.respond(request, ports, Invocation("id", 1e18)).status == 200
     said = capsys.readouterr().out
     assert "PermissionError: [redacted] may not, with [redacted]" in said

@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from mcp_roundtrip import Context, Principal, Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip_testing import Player, make_ports
 
@@ -26,7 +27,7 @@ def connect(ctx: Context) -> str:
 def opened(authorizer: dict[str, Any], visitor: Principal | None) -> str:
     """The key of the link that the caller of this authorizer context was given, as the visitor opens it."""
     [mode] = authorizer
-    auth = Authenticator(AuthMode(mode), principal_context_key="user")
+    auth = EventAuthenticator(AuthMode(mode), principal_context_key="user")
     play = Player(server, authorizer=authorizer, ports={"auth": auth})
     [token] = parse_qs(urlsplit(play.call("connect").text).query)["mcp_link"]
     page = Server("page", ports=lambda: make_ports(key=play.key, clock=play.clock))

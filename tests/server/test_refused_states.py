@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
@@ -44,7 +45,7 @@ def presented(attack: Attack, configuration: Configuration, observer: Remembered
     ports = make_ports(
         clock=FakeClock(),
         observer=observer,
-        auth=Authenticator(AuthMode.JWT),
+        auth=EventAuthenticator(AuthMode.JWT),
         states=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
     )
     config = replace(ports.config, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)

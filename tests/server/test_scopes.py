@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
@@ -67,8 +68,8 @@ def databases(**given: Any) -> Server:
 
 
 def ports(mode: AuthMode = AuthMode.JWT, observer: Remembered | None = None) -> Ports:
-    authentication = Authenticator(mode, "user", "scope")
-    return make_ports(auth=authentication, authorization_server="https://id.test", observer=observer)
+    authenticator = EventAuthenticator(mode, "user", "scope")
+    return make_ports(auth=authenticator, authorization_server="https://id.test", observer=observer)
 
 
 def signed_in(scope: str) -> Mapping[str, Any]:
@@ -165,7 +166,7 @@ def test_a_lambda_authorizer_says_scopes_under_the_key_that_is_configured() -> N
 
 
 def test_a_refusal_where_there_is_no_authorization_server_sends_nobody_anywhere() -> None:
-    given = make_ports(auth=Authenticator(AuthMode.JWT))
+    given = make_ports(auth=EventAuthenticator(AuthMode.JWT))
     answer = send(databases().endpoint, call("read"), signed_in(NOBODY), given)
     assert answer.status == 403
     assert "www-authenticate" not in answer.headers
@@ -184,7 +185,7 @@ def test_a_state_is_good_after_a_step_up_and_scopes_are_asked_for_in_every_round
     def greet(ctx: Context) -> str:
         return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
-    play = Player(server, authorizer=signed_in("db:read"), ports={"auth": Authenticator(AuthMode.JWT)})
+    play = Player(server, authorizer=signed_in("db:read"), ports={"auth": EventAuthenticator(AuthMode.JWT)})
     asked = play.call("greet")
     play.authorizer = signed_in("")
     answers = {"name": {"action": "accept", "content": {"value": "Ada"}}}
@@ -330,7 +331,7 @@ def forwarding(sent: list[str]) -> Ports:
         return {"statusCode": 200}
 
     return make_ports(
-        auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
+        auth=EventAuthenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
     )
 
 
@@ -392,7 +393,7 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
         return owner.lambda_handler(event, client)
 
     given = make_ports(
-        auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
+        auth=EventAuthenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
     )
     door = FrontDoor("one", path, ports=lambda: given)
     event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in(NOBODY))
@@ -498,7 +499,7 @@ def test_a_task_goes_on_without_the_scopes_that_it_was_created_with() -> None:
         server,
         capabilities=extensions,
         authorizer=signed_in("db:write"),
-        ports={"auth": Authenticator(AuthMode.JWT)},
+        ports={"auth": EventAuthenticator(AuthMode.JWT)},
     )
     created = play.call("lasting")
     play.authorizer = signed_in(NOBODY)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import DefinitionError, FrontDoor, Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.uri_template import UriTemplate
 from mcp_roundtrip.server.dispatch import Endpoint
@@ -55,7 +56,7 @@ def documents(*, hide_unauthorized: bool = False) -> Server:
     return server
 
 
-AUTH = Authenticator(AuthMode.JWT)
+AUTH = EventAuthenticator(AuthMode.JWT)
 FORWARDED = {"owner": "asked"}
 PORTS = make_ports(auth=AUTH, authorization_server="https://id.test", forward=lambda *_: FORWARDED)
 SERVER, HIDING = documents(), documents(hide_unauthorized=True)

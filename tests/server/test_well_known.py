@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.metadata import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
@@ -17,8 +18,8 @@ from mcp_roundtrip_testing.environment import make_ports
 
 ROOT = "/.well-known/oauth-protected-resource"
 SUFFIXED = f"{ROOT}/mcp"
-PORTS = make_ports(auth=Authenticator(AuthMode.JWT), authorization_server="https://id.test/")
-NO_SERVER = make_ports(auth=Authenticator(AuthMode.JWT))
+PORTS = make_ports(auth=EventAuthenticator(AuthMode.JWT), authorization_server="https://id.test/")
+NO_SERVER = make_ports(auth=EventAuthenticator(AuthMode.JWT))
 
 server = Server("databases", title="Databases")
 

@@ -11,7 +11,8 @@ from mcp_types import _v2025_11_25 as models
 from pydantic import BaseModel
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION
@@ -60,7 +61,7 @@ class LegacyClient:
     @classmethod
     def of(cls, server: Server, user: str, **given: Any) -> LegacyClient:
         """One that has signed in."""
-        ports = make_ports(auth=Authenticator(AuthMode.JWT), **given)
+        ports = make_ports(auth=EventAuthenticator(AuthMode.JWT), **given)
         return cls(server, user=user, ports=ports)
 
     def send(self, body: Any, *, method: str = "POST", **headers: str) -> HttpResponse:

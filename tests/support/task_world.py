@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.auth import Authenticator, AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
@@ -62,7 +63,7 @@ class World:
     def ports(self, store: TaskStore | None = None) -> Ports:
         """Those of a new environment; on a store of its own for one that is to die."""
         ports = make_ports(
-            key=KEY, clock=self.clock, observer=self.observer, auth=Authenticator(AuthMode.JWT)
+            key=KEY, clock=self.clock, observer=self.observer, auth=EventAuthenticator(AuthMode.JWT)
         )
         return replace(ports, tasks=partial(self.table.port, store))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth import Authentication
+    from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.tasks.dispatcher import Dispatcher
@@ -72,7 +72,7 @@ class DeploymentConfig:
     `authorization_server` is the issuer that clients are sent to for a token, if there is one.
     """
 
-    authentication: Authentication
+    authenticator: Authenticator
     allowed_origins: frozenset[str]
     max_rounds: int
     issuer: Callable[[], str]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from mcp_roundtrip.auth import AuthMode
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.http import LAMBDA_PAYLOAD, MAX_BODY, MAX_JSON_VALUES

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import settings as settings_module
-from mcp_roundtrip.auth import Authentication, Authenticator, AuthMode, IssuerUnavailable
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
@@ -64,7 +64,7 @@ def make_ports(settings: Settings) -> Ports:
     tasks = cache(lambda: _tasks(settings))
     return Ports(
         config=DeploymentConfig(
-            _authentication(settings),
+            _authenticator(settings),
             settings.allowed_origins,
             settings.max_rounds,
             lambda: settings.required("issuer"),
@@ -93,9 +93,11 @@ async def pause_ms_async(duration_ms: float) -> None:
     await asyncio.sleep(duration_ms / 1000)
 
 
-def _authentication(settings: Settings) -> Authentication:
+def _authenticator(settings: Settings) -> Authenticator:
     if settings.auth_mode is not AuthMode.BEARER:
-        return Authenticator(
+        from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+
+        return EventAuthenticator(
             settings.auth_mode,
             settings.principal_context_key,
             settings.scope_context_key,

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcp_roundtrip.auth import Caller, Unauthorized, principal_of, require_access_token, scopes_of, words
+from mcp_roundtrip.auth.callers import Caller, Unauthorized
+from mcp_roundtrip.auth.token_claims import (
+    principal_from_claims,
+    scopes_from_claims,
+    split_scopes,
+    validate_access_token,
+)
 from mcp_roundtrip.canonical import parse
 
 if TYPE_CHECKING:
@@ -61,7 +67,7 @@ class BearerAuthenticator:
         claims = self._verified(bearer_token(headers.get("authorization")))
         self._check(claims)
         try:
-            return Caller(principal_of(claims), scopes_of(claims, words))
+            return Caller(principal_from_claims(claims), scopes_from_claims(claims, split_scopes))
         except Unauthorized:
             raise _invalid("subject") from None
 
@@ -95,7 +101,7 @@ class BearerAuthenticator:
             raise _invalid("issuer")
         if not _names(self.audience, claims.get("aud")):
             raise _invalid("audience")
-        require_access_token(claims)
+        validate_access_token(claims)
         now = self.clock()
         if not now < _time(claims, "exp"):
             raise _invalid("expired")

@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer import is_loopback
 
 MAX_DOCUMENT: Final = 65_536

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.canonical import parse
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.auth import IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer import discovered_jwks_uri
 from mcp_roundtrip.auth.jwks import KeySet, key_set
 

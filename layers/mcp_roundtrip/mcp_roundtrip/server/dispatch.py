@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.auth import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.callers import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResultTooLarge, SettingsError
 from mcp_roundtrip.http import (
@@ -199,7 +199,7 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST alone", http_status=405)
-    caller = ports.config.authentication.caller(request.headers, request.authorizer)
+    caller = ports.config.authenticator.caller(request.headers, request.authorizer)
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         text = "The body has a Content-Encoding: send it without one"
         raise ProtocolError(INVALID_REQUEST, text, http_status=415)

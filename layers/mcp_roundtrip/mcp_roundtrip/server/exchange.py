@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from mcp_roundtrip.auth import InsufficientScope
+from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth import ANONYMOUS, Authenticator, AuthMode, Unauthorized
+from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Unauthorized
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.principal import Principal
 
 JWT = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice", "client_id": "app"}, "scopes": None}}
@@ -19,20 +20,20 @@ LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
 
 
 def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
-    principal = Authenticator(AuthMode.JWT).caller({}, JWT).principal
+    principal = EventAuthenticator(AuthMode.JWT).caller({}, JWT).principal
     assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
 
 
 def test_the_azp_claim_names_the_client_where_client_id_does_not() -> None:
     claims = {"iss": "i", "sub": "s", "azp": "app"}
-    principal = Authenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": claims}}).principal
+    principal = EventAuthenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": claims}}).principal
     assert principal == Principal("jwt", "s", "i", "app")
 
 
 def test_an_iam_principal_is_the_role_without_its_session() -> None:
-    one = Authenticator(AuthMode.IAM).caller({}, IAM).principal
+    one = EventAuthenticator(AuthMode.IAM).caller({}, IAM).principal
     other = (
-        Authenticator(AuthMode.IAM)
+        EventAuthenticator(AuthMode.IAM)
         .caller({}, {"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
         .principal
     )
@@ -40,7 +41,7 @@ def test_an_iam_principal_is_the_role_without_its_session() -> None:
 
 
 def iam(user_id: str, *, binds_sessions: bool = False, **context: Any) -> Principal | None:
-    authenticator = Authenticator(AuthMode.IAM, binds_sessions=binds_sessions)
+    authenticator = EventAuthenticator(AuthMode.IAM, binds_sessions=binds_sessions)
     return authenticator.caller({}, {"iam": {**IAM["iam"], "userId": user_id, **context}}).principal
 
 
@@ -71,7 +72,7 @@ def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) ->
 def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() -> None:
     def principal(identity: Any) -> Principal | None:
         return (
-            Authenticator(AuthMode.IAM)
+            EventAuthenticator(AuthMode.IAM)
             .caller({}, {"iam": {**IAM["iam"], "cognitoIdentity": identity}})
             .principal
         )
@@ -86,7 +87,9 @@ def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() ->
 
 
 def test_a_lambda_principal_is_the_configured_member() -> None:
-    assert Authenticator(AuthMode.LAMBDA, "user").caller({}, LAMBDA).principal == Principal("lambda", "alice")
+    assert EventAuthenticator(AuthMode.LAMBDA, "user").caller({}, LAMBDA).principal == Principal(
+        "lambda", "alice"
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
     claims: dict[str, Any], scopes: set[str]
 ) -> None:
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
-    assert Authenticator(AuthMode.JWT).caller({}, context).scopes == scopes
+    assert EventAuthenticator(AuthMode.JWT).caller({}, context).scopes == scopes
 
 
 @pytest.mark.parametrize("claim", ["scope", "scp", "scopes"])
@@ -119,7 +122,7 @@ def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str,
     joined = f"[{' '.join(members)}]"
     for value in (joined, members[:1]):
         context = {"jwt": {"claims": {"iss": "i", "sub": "s", claim: value}}}
-        granted = Authenticator(AuthMode.JWT).caller({}, context).scopes
+        granted = EventAuthenticator(AuthMode.JWT).caller({}, context).scopes
         assert "admin" not in granted
         assert granted.isdisjoint({"read", ""}) or members[0] == "read" == value[0]
 
@@ -129,56 +132,56 @@ def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str,
 def test_a_token_of_another_kind_is_refused_though_the_authorizer_let_it_pass(claim: str, value: str) -> None:
     context = {"jwt": {"claims": {**JWT["jwt"]["claims"], claim: value}}}
     with pytest.raises(Unauthorized) as refused:
-        Authenticator(AuthMode.JWT).caller({}, context)
+        EventAuthenticator(AuthMode.JWT).caller({}, context)
     assert refused.value.error == "invalid_token"
 
 
 def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:
     context = {"lambda": {"user": "alice", "granted": "a b"}}
-    assert Authenticator(AuthMode.LAMBDA, "user", "granted").caller({}, context).scopes == {"a", "b"}
-    assert not Authenticator(AuthMode.LAMBDA, "user").caller({}, context).scopes
+    assert EventAuthenticator(AuthMode.LAMBDA, "user", "granted").caller({}, context).scopes == {"a", "b"}
+    assert not EventAuthenticator(AuthMode.LAMBDA, "user").caller({}, context).scopes
 
 
 def test_nobody_is_anybody_by_a_header() -> None:
     headers = {"authorization": "Bearer x", "x-amzn-oidc-data": "x", "x-user": "alice"}
-    assert Authenticator(AuthMode.NONE).caller(headers, JWT) is ANONYMOUS
+    assert EventAuthenticator(AuthMode.NONE).caller(headers, JWT) is ANONYMOUS
     for mode in (AuthMode.JWT, AuthMode.LAMBDA, AuthMode.IAM, AuthMode.BEARER):
         with pytest.raises(Unauthorized):
-            Authenticator(mode, "x-user").caller(headers, {})
+            EventAuthenticator(mode, "x-user").caller(headers, {})
 
 
 def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
-    assert Authenticator(AuthMode.NONE).caller({}, {}).principal is None
-    assert Authenticator(AuthMode.NONE).caller({}, JWT).principal is None
+    assert EventAuthenticator(AuthMode.NONE).caller({}, {}).principal is None
+    assert EventAuthenticator(AuthMode.NONE).caller({}, JWT).principal is None
 
 
 @pytest.mark.parametrize(
     ("authenticator", "context"),
     [
-        (Authenticator(AuthMode.JWT), {}),
-        (Authenticator(AuthMode.JWT), {"jwt": None}),
-        (Authenticator(AuthMode.JWT), {"jwt": {}}),
-        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i"}}}),
-        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"sub": "s"}}}),
-        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ""}}}),
-        (Authenticator(AuthMode.JWT), IAM),
-        (Authenticator(AuthMode.IAM), JWT),
-        (Authenticator(AuthMode.IAM), {"iam": {"accountId": "1"}}),
-        (Authenticator(AuthMode.IAM), {"iam": {"userId": "AROAEXAMPLE:session"}}),
-        (Authenticator(AuthMode.IAM), {"iam": {"accountId": "1", "userId": ":session"}}),
-        (Authenticator(AuthMode.IAM), {"iam": {"accountId": 1, "userId": "AROAEXAMPLE:session"}}),
-        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": ""}}),
-        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": None}),
-        (Authenticator(AuthMode.LAMBDA, "user"), {"user": "alice"}),
-        (Authenticator(AuthMode.JWT), {"claims": {"iss": "i", "sub": "s"}}),
-        (Authenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ["s"]}}}),
-        (Authenticator(AuthMode.JWT), {"jwt": {"claims": [["iss", "i"], ["sub", "s"]]}}),
-        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"sub": "alice"}}),
-        (Authenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": 7}}),
-        (Authenticator(AuthMode.LAMBDA), LAMBDA),
+        (EventAuthenticator(AuthMode.JWT), {}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": None}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {}}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i"}}}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {"claims": {"sub": "s"}}}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ""}}}),
+        (EventAuthenticator(AuthMode.JWT), IAM),
+        (EventAuthenticator(AuthMode.IAM), JWT),
+        (EventAuthenticator(AuthMode.IAM), {"iam": {"accountId": "1"}}),
+        (EventAuthenticator(AuthMode.IAM), {"iam": {"userId": "AROAEXAMPLE:session"}}),
+        (EventAuthenticator(AuthMode.IAM), {"iam": {"accountId": "1", "userId": ":session"}}),
+        (EventAuthenticator(AuthMode.IAM), {"iam": {"accountId": 1, "userId": "AROAEXAMPLE:session"}}),
+        (EventAuthenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": ""}}),
+        (EventAuthenticator(AuthMode.LAMBDA, "user"), {"lambda": None}),
+        (EventAuthenticator(AuthMode.LAMBDA, "user"), {"user": "alice"}),
+        (EventAuthenticator(AuthMode.JWT), {"claims": {"iss": "i", "sub": "s"}}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {"claims": {"iss": "i", "sub": ["s"]}}}),
+        (EventAuthenticator(AuthMode.JWT), {"jwt": {"claims": [["iss", "i"], ["sub", "s"]]}}),
+        (EventAuthenticator(AuthMode.LAMBDA, "user"), {"lambda": {"sub": "alice"}}),
+        (EventAuthenticator(AuthMode.LAMBDA, "user"), {"lambda": {"user": 7}}),
+        (EventAuthenticator(AuthMode.LAMBDA), LAMBDA),
     ],
 )
-def test_a_missing_principal_is_refused(authenticator: Authenticator, context: dict[str, Any]) -> None:
+def test_a_missing_principal_is_refused(authenticator: EventAuthenticator, context: dict[str, Any]) -> None:
     with pytest.raises(Unauthorized):
         authenticator.caller({}, context)
 
@@ -206,7 +209,7 @@ CONTEXTS = st.recursive(
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
 def test_a_context_names_a_whole_principal_or_nobody(context: dict[str, Any], mode: AuthMode) -> None:
     try:
-        principal = Authenticator(mode, "user", "scope").caller({}, context).principal
+        principal = EventAuthenticator(mode, "user", "scope").caller({}, context).principal
     except Unauthorized:
         return
     if mode is AuthMode.NONE:
