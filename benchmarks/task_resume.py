@@ -14,7 +14,7 @@ from statistics import median
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.tasks import TaskBody
+from mcp_roundtrip.server.task_methods import TaskBody
 from mcp_roundtrip.tasks.items import Past, TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore

@@ -19,9 +19,9 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
-from mcp_roundtrip.server.dispatch import Endpoint
-from mcp_roundtrip.server.exchange import PAGE_SIZE, ServerOptions
+from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
+from mcp_roundtrip.server.model import PAGE_SIZE, ServerOptions
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock

@@ -13,9 +13,9 @@ import pytest
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
-from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import RequestContext
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.model import RequestContext
+from mcp_roundtrip.server.round import Reply
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing.environment import make_ports
 from support.legacy import assert_valid, text

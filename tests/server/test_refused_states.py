@@ -16,8 +16,8 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
-from mcp_roundtrip.server.calls import INVALID_STATE
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.round import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import FakeClock, Player
 from mcp_roundtrip_testing.environment import AUDIENCE, ISSUER, Remembered, make_codec, make_ports

@@ -17,7 +17,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.uri_template import UriTemplate
-from mcp_roundtrip.server.dispatch import Endpoint
+from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents
 from mcp_roundtrip_testing.environment import make_ports

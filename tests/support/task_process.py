@@ -22,7 +22,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.tasks import TaskBody
+from mcp_roundtrip.server.task_methods import TaskBody
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks

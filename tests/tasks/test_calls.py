@@ -11,7 +11,7 @@ from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.tasks import TaskBody
+from mcp_roundtrip.server.task_methods import TaskBody
 from mcp_roundtrip.tasks.items import PIECE, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks

@@ -21,7 +21,7 @@ FIRST_USED: Final = (
     *("mcp_roundtrip.auth.bearer", "mcp_roundtrip.auth.fetch", "mcp_roundtrip.schema.generate"),
     # by the front door and by tasks
     *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatcher", "mcp_roundtrip.aws.dynamodb"),
-    *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.tasks"),
+    *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),
     # by the first client of an AWS service
     *("botocore.signers", "botocore.regions", "botocore.endpoint", "botocore.httpsession"),
 )

@@ -38,9 +38,9 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.calls import internal_error
-from mcp_roundtrip.server.dispatch import Endpoint
-from mcp_roundtrip.server.exchange import (
+from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
+from mcp_roundtrip.server.model import (
     PAGE_SIZE,
     Handler,
     RequestContext,
@@ -50,7 +50,7 @@ from mcp_roundtrip.server.exchange import (
     listed,
     named,
 )
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
+from mcp_roundtrip.server.round import internal_error
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
@@ -233,11 +233,11 @@ class FrontDoor:
         return authorize(self._options, items.get(name), context, unknown)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
+        from mcp_roundtrip.server.legacy.methods import LegacyServer  # at the first request of that era
 
         tasks: Mapping[str, Handler] = {}
         if self._legacy_tasks is not None and self._has_tasks:
-            from mcp_roundtrip.server.sep_2322 import task_methods  # off by default
+            from mcp_roundtrip.server.legacy.sep_2322 import task_methods  # off by default
 
             tasks = task_methods()
         return LegacyServer(self._options, self._features, self.catalog.tools, tasks=tasks).handlers()

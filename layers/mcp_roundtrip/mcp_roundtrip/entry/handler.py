@@ -11,9 +11,9 @@ from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, HttpRequest, HttpResponse, fits
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.server.calls import internal_error
-from mcp_roundtrip.server.dispatch import Endpoint, error_response, record_fault
+from mcp_roundtrip.server.endpoint import Endpoint, error_response, record_fault
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, invocation_id
+from mcp_roundtrip.server.round import internal_error
 
 MARGIN_MS: Final = 1_000
 """Kept back from every limit, for sealing the state and getting the response out."""

@@ -14,8 +14,8 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.methods import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.dispatch import Endpoint, capabilities, discovery
-from mcp_roundtrip.server.exchange import PAGE_SIZE, Guarded, Handler, ServerOptions
+from mcp_roundtrip.server.endpoint import Endpoint, capabilities, discovery
+from mcp_roundtrip.server.model import PAGE_SIZE, Guarded, Handler, ServerOptions
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
 
@@ -119,11 +119,11 @@ class Server(Registry):
         return found
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy import LegacyServer  # at the first request of that era
+        from mcp_roundtrip.server.legacy.methods import LegacyServer  # at the first request of that era
 
         features, tasks = self._features, {}
         if self._legacy_tasks is not None:
-            from mcp_roundtrip.server.sep_2322 import ToolCalls, task_methods  # off by default
+            from mcp_roundtrip.server.legacy.sep_2322 import ToolCalls, task_methods  # off by default
 
             features = {**features, "tools": {TOOLS_CALL: ToolCalls(self._tool_server).answer}}
             tasks = task_methods() if self._tool_server.has_tasks else {}
@@ -165,7 +165,7 @@ def assembled(
     for methods in features.values():
         handlers |= methods
     if has_tasks:
-        from mcp_roundtrip.server.tasks import TaskMethods  # servers without tasks do without it
+        from mcp_roundtrip.server.task_methods import TaskMethods  # servers without tasks do without it
 
         handlers |= TaskMethods(options.server_info).handlers()
     name = options.server_info.get("title") or options.server_info["name"]

@@ -10,7 +10,7 @@ from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
-from mcp_roundtrip.server.tasks import TaskBody
+from mcp_roundtrip.server.task_methods import TaskBody
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.worker import Worker
 

@@ -14,8 +14,8 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
 from mcp_roundtrip.schema.callables import Signature, name_of, parameters_of, underlying
 from mcp_roundtrip.schema.texts import Texts
-from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, authorize
+from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, authorize
+from mcp_roundtrip.server.round import Reply, internal_error
 
 MAX_VALUES: Final = 100
 """Of one response (schema, CompleteResult)."""

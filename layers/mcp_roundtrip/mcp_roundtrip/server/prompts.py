@@ -12,8 +12,8 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.messages import messages
 from mcp_roundtrip.schema.texts import Texts
-from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import (
+from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.model import (
     Handler,
     RequestContext,
     ServerOptions,
@@ -22,7 +22,7 @@ from mcp_roundtrip.server.exchange import (
     listed,
     named,
 )
-from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.round import Reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class Registry:
                 else known_questions(own_name, legacy_questions)
             )
             if choice == "model":
-                from mcp_roundtrip.server.input_responses import refuse_own  # few tools choose it
+                from mcp_roundtrip.server.legacy.model_questions import refuse_own  # few tools choose it
 
                 refuse_own(own_name, parameters)
             self.tools[own_name] = Tool(

@@ -22,8 +22,8 @@ from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOU
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.contents import contents
 from mcp_roundtrip.schema.texts import Texts
-from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import (
+from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.model import (
     AnyGuarded,
     Handler,
     RequestContext,
@@ -33,7 +33,7 @@ from mcp_roundtrip.server.exchange import (
     carried_out,
     listed,
 )
-from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.round import Reply
 
 CacheScope = Literal["public", "private"]
 

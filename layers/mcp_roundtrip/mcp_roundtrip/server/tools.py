@@ -11,9 +11,9 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import MISSING, Output
-from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, call_of, listed, named
 from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, call_of, listed, named
+from mcp_roundtrip.server.round import Call, Reply
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Parameters

@@ -10,7 +10,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import NeedsInput, Shed
 from mcp_roundtrip.engine.waiting import TASK_TTL_MS
 from mcp_roundtrip.errors import CallAborted, StateRejected, StateTooLarge, ToolError
-from mcp_roundtrip.server.calls import Call, Reply, internal_error
+from mcp_roundtrip.server.round import Call, Reply, internal_error
 
 ASKED_BY_TASKS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The requests that a task may have outstanding: namespaced ones are not among them."""

@@ -36,8 +36,8 @@ from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation
 from mcp_roundtrip.state.claims import Binding, OpenState
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.exchange import ServerOptions
     from mcp_roundtrip.server.feature import Feature
+    from mcp_roundtrip.server.model import ServerOptions
 
 INVALID_STATE: Final = "Invalid or expired requestState"
 """The whole answer to every state that is refused: why it was refused is in the log."""
@@ -194,7 +194,7 @@ class Call:
             self.route.meta.trace,
         )
         if self.feature.parameters.is_async:
-            from mcp_roundtrip.server.async_calls import async_pass  # asyncio takes 40 ms
+            from mcp_roundtrip.server.async_pass import async_pass  # asyncio takes 40 ms
 
             outcome = async_pass(self.feature, arguments, run, info)
         else:
@@ -226,7 +226,7 @@ class Call:
 
     def become_task(self, journal: Journal, ttl_ms: int) -> Reply:
         """Carry the call on as a task. Raises ProtocolError."""
-        from mcp_roundtrip.server.tasks import become_task  # most calls never do
+        from mcp_roundtrip.server.task_methods import become_task  # most calls never do
 
         return become_task(self, journal, ttl_ms)
 
@@ -276,7 +276,7 @@ class Call:
         )
 
     def _failed(self, error: BaseException) -> Reply:
-        from mcp_roundtrip.server.failures import told_of  # most calls do not fail
+        from mcp_roundtrip.server.errors import told_of  # most calls do not fail
 
         return told_of(self, error)
 

@@ -18,10 +18,10 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.request_validation import unknown_method
-from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions, kept, listed
-from mcp_roundtrip.server.input_responses import with_input_responses
-from mcp_roundtrip.server.legacy_questions import LegacyCall
+from mcp_roundtrip.server.legacy.model_questions import with_input_responses
+from mcp_roundtrip.server.legacy.round import LegacyCall
+from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, kept, listed
+from mcp_roundtrip.server.round import Reply
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 RESOURCE_NOT_FOUND: Final = -32002

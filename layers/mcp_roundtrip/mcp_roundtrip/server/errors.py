@@ -17,7 +17,7 @@ from mcp_roundtrip.errors import (
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, unsendable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.calls import Call, Reply
+    from mcp_roundtrip.server.round import Call, Reply
 
 
 def told_of(call: Call, error: BaseException) -> Reply:

@@ -23,10 +23,10 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_INPUT_RESPONSE,
     TASKS_RESULT,
 )
-from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.exchange import Handler, RequestContext
-from mcp_roundtrip.server.legacy import call_tool_result, has_tasks
-from mcp_roundtrip.server.tasks import input_requests, members, on_task, unavailable
+from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
+from mcp_roundtrip.server.model import Handler, RequestContext
+from mcp_roundtrip.server.round import Call, Reply
+from mcp_roundtrip.server.task_methods import input_requests, members, on_task, unavailable
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks

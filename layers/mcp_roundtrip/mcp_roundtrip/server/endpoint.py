@@ -46,9 +46,9 @@ from mcp_roundtrip.protocol.request_validation import (
     unknown_method,
     validate_request,
 )
-from mcp_roundtrip.server.calls import Reply, internal_error
-from mcp_roundtrip.server.exchange import Handler, RequestContext, ServerOptions
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions
+from mcp_roundtrip.server.round import Reply, internal_error
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.metadata import ResourceMetadata
@@ -119,7 +119,7 @@ class Endpoint:
         metadata = self._metadata(ports)
         if metadata is None or request.path not in metadata.paths:
             return None
-        from mcp_roundtrip.server.well_known import page  # a client asks once an hour
+        from mcp_roundtrip.server.resource_metadata import page  # a client asks once an hour
 
         answer = page(request.method, metadata)
         if answer is not None:
@@ -295,7 +295,7 @@ def discovery(options: ServerOptions, capabilities: Mapping[str, Any]) -> dict[s
     result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
 
     def listen(context: RequestContext) -> Reply | HttpResponse:
-        from mcp_roundtrip.server.subscriptions import Subscriptions  # most clients never do
+        from mcp_roundtrip.server.discovery import Subscriptions  # most clients never do
 
         return Subscriptions(options.server_info).handlers()[SUBSCRIPTIONS_LISTEN](context)
 

@@ -5,7 +5,7 @@ Asking them would take a stream that is held open, or a stored state. What is po
 - `elicit_url` ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error").
   The client calls again, and `done` says whether the interaction is over.
 - Any other question is what the author chose: an error that says what would have been asked, its default, or
-  a question that the model asks (`server.input_responses`).
+  a question that the model asks (`server.legacy.model_questions`).
 
 Either way the call runs from its start each time, so nothing that must not happen twice may come first.
 """
@@ -24,9 +24,9 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
-from mcp_roundtrip.server.calls import Call, Reply
-from mcp_roundtrip.server.input_responses import INPUT_RESPONSES, ask_the_user, read_input_responses
 from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.legacy.model_questions import INPUT_RESPONSES, ask_the_user, read_input_responses
+from mcp_roundtrip.server.round import Call, Reply
 from mcp_roundtrip.server.tools import LegacyQuestions, Tool
 from mcp_roundtrip.state.claims import OpenState
 

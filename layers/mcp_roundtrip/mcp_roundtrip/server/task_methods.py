@@ -31,10 +31,10 @@ from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
-from mcp_roundtrip.server.calls import Call, Reply, internal_error
-from mcp_roundtrip.server.exchange import Handler, RequestContext
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.model import Handler, RequestContext
+from mcp_roundtrip.server.round import Call, Reply, internal_error
 from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall
 from mcp_roundtrip.tasks.model import Status, Task

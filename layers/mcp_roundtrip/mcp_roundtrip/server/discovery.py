@@ -18,8 +18,8 @@ from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, Protoc
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN
-from mcp_roundtrip.server.calls import Reply
-from mcp_roundtrip.server.exchange import Handler, RequestContext
+from mcp_roundtrip.server.model import Handler, RequestContext
+from mcp_roundtrip.server.round import Reply
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

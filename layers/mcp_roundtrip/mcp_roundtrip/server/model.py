@@ -15,9 +15,9 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.calls import Call, Reply
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation, definition_digest
+from mcp_roundtrip.server.round import Call, Reply
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.scopes import Scopes
