@@ -27,6 +27,7 @@ from mcp_roundtrip_local.yaml_tags import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/operating.md").read_text("utf-8")
+LOGS_AND_METRICS = (ROOT / "docs/logs-and-metrics.md").read_text("utf-8")
 QUERIES = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 TABLES = re.findall(r"^\| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
 SOURCE = "".join(path.read_text("utf-8") for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py"))
@@ -143,7 +144,7 @@ def test_every_alarm_of_the_template_has_its_row() -> None:
 
 
 def test_every_log_line_it_names_is_one_that_is_logged() -> None:
-    section = PAGE[PAGE.index("| line | `reason` |") : PAGE.index("## Following one call")]
+    section = PAGE[PAGE.index("| event | `reason` |") : PAGE.index("## One call")]
     rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     named = {name.strip("`") for row in rows for name in row.split(", ")}
     made = {"tool_raised"}  # of the feature's kind
@@ -151,8 +152,8 @@ def test_every_log_line_it_names_is_one_that_is_logged() -> None:
     assert {name for name in named - made if f'"{name}"' not in SOURCE} == set()
 
 
-def test_every_warning_and_error_is_explained_here_or_in_deploying() -> None:
-    explained = PAGE + (ROOT / "docs/deploying.md").read_text("utf-8")
+def test_every_warning_and_error_is_explained() -> None:
+    explained = PAGE + LOGS_AND_METRICS
     assert {name for name in WARNINGS | _failures() if f"`{name}`" not in explained} == set()
 
 
@@ -164,7 +165,7 @@ def _failures() -> set[str]:
 
 
 def test_the_limits_are_those_that_are_kept() -> None:
-    section = PAGE[PAGE.index("## What is too large") : PAGE.index("## What is counted")]
+    section = PAGE[PAGE.index("## Limits") : PAGE.index("## Safe actions")]
     told = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
     kept = {
@@ -180,7 +181,7 @@ def test_the_limits_are_those_that_are_kept() -> None:
 
 
 def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Line]) -> None:
-    section = PAGE[PAGE.index("## What is counted") : PAGE.index("## What you may do")]
+    section = LOGS_AND_METRICS[LOGS_AND_METRICS.index("## Metrics") :]
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE)
     told = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
     counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}

@@ -207,7 +207,7 @@ def test_there_are_no_further_roles_and_policies() -> None:
     policies = {
         name for name, each in deployed(**WAYS["delegated-queue"]).items() if "Policy" in each["Type"]
     }
-    assert policies == {"StatePolicy", "ProvisionWorkerSendsForTheNext", "ProvisionWorkerReadsItsQueue"}
+    assert policies == {"StatePolicy", "ProvisionWorkerInvokesItself", "ProvisionWorkerReadsItsQueue"}
 
 
 def test_outside_roles_only_a_keys_policy_says_any_resource_which_is_the_key() -> None:

@@ -1,4 +1,4 @@
-"""docs/deploying.md has the parameters, settings, log lines and metrics that there are."""
+"""The reference pages list the parameters, settings, log events and metrics that exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from mcp_roundtrip.telemetry import NAMESPACE, REQUESTS, WARNINGS, LogObserver
 from mcp_roundtrip_local.yaml_tags import load
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/deploying.md").read_text("utf-8")
+DEPLOYING, SETTINGS, LOGS_AND_METRICS, ADDING_A_TOOL = (
+    (ROOT / f"docs/{page}.md").read_text("utf-8")
+    for page in ("deploying", "settings", "logs-and-metrics", "adding-a-tool")
+)
 TEMPLATE = load(ROOT / "template.yaml")
 SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
 
@@ -27,8 +30,8 @@ MADE = {"tool_raised", "prompt_raised", "resource_raised", "worker_failed"}
 """Errors whose names do not stand where they are logged."""
 
 
-def section(heading: str) -> str:
-    [found] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#+ |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+def section(page: str, heading: str) -> str:
+    [found] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#+ |\Z)", page, re.DOTALL | re.MULTILINE)
     return str(found)
 
 
@@ -44,7 +47,7 @@ def names(text: str) -> set[str]:
 
 
 def test_every_parameter_has_its_row_and_no_other() -> None:
-    assert names(section("Parameters")) == TEMPLATE["Parameters"].keys()
+    assert names(section(DEPLOYING, "Parameters")) == TEMPLATE["Parameters"].keys()
 
 
 def test_every_environment_variable_has_its_row_and_no_other() -> None:
@@ -55,12 +58,12 @@ def test_every_environment_variable_has_its_row_and_no_other() -> None:
     variables = {name for each in told for name in each["Environment"]["Variables"]}
     settings = {f"{PREFIX}{setting.name.upper()}" for setting in fields(Settings)}
     of_an_example = {"APPROVALS_URL"}
-    assert names(section("Settings of a function")) == (variables | settings) - of_an_example
+    assert names(SETTINGS) == (variables | settings) - of_an_example
 
 
 def logged(level: str) -> set[str]:
     """The names of the lines that the page says to be of a level."""
-    table = rows(section("When something fails"))
+    table = rows(section(LOGS_AND_METRICS, "Log events"))
     return {name for found, others in table if others[0] == level for name in found}
 
 
@@ -73,7 +76,7 @@ def called(method: str) -> set[str]:
     return {text.value for text in texts if isinstance(text.value, str)}
 
 
-def test_every_line_has_its_row_with_its_level() -> None:
+def test_every_log_event_has_its_row_with_its_level() -> None:
     assert logged("INFO") > REQUESTS
     assert logged("WARNING") == WARNINGS
     assert logged("INFO") | WARNINGS == called("record")
@@ -98,7 +101,7 @@ def test_every_metric_has_its_row_with_its_dimensions(
     observer.record("state_refused", reason="expired")
     observer.record("task_abandoned", task="one")
     observer.failure("state_unavailable", KeyServiceError("timeout"))
-    told = {name: others[0] for found, others in rows(section("Metrics")) for name in found}
+    told = {name: others[0] for found, others in rows(section(LOGS_AND_METRICS, "Metrics")) for name in found}
     for name, dimensions in counted(capsys.readouterr().out):
         row = told.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
         assert set(re.findall(r"`(\w+)`", row)) == dimensions, name
@@ -131,7 +134,7 @@ def test_above_info_requests_leave_neither_lines_nor_metrics(
 
 def test_every_resource_that_it_names_is_one() -> None:
     ours = TEMPLATE["Resources"].keys() | TEMPLATE["Parameters"].keys() | TEMPLATE["Outputs"].keys()
-    suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|SendsForTheNext|Policy|Table|Logs"
-    named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", PAGE))
+    suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|InvokesItself|Policy|Table|Logs"
+    named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", DEPLOYING + ADDING_A_TOOL + LOGS_AND_METRICS))
     assert len(named) > 10
     assert named <= ours
