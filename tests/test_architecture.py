@@ -38,8 +38,8 @@ MAY_IMPORT = {
         *("errors", "canonical", "principal", "http", "ports", "auth"),
         *("protocol", "schema", "engine", "state", "tasks"),
     },
-    "readiness": set[str](),
-    "wiring": {"errors", "ports", "auth", "settings", "telemetry", "state", "tasks", "aws", "readiness"},
+    "prewarm": set[str](),
+    "wiring": {"errors", "ports", "auth", "settings", "telemetry", "state", "tasks", "aws", "prewarm"},
     "entry": {
         *("errors", "canonical", "principal", "http", "ports", "auth"),
         *("protocol", "state", "tasks", "adapters", "server", "wiring"),

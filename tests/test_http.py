@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.http import HttpResponse, accepts, answered
+from mcp_roundtrip.http import HttpResponse, accepts, build_response
 from mcp_roundtrip_testing import Player
 
 HALF = "x\udc80y"
@@ -59,7 +59,7 @@ def test_half_of_a_surrogate_pair_leaves_as_a_replacement_character_and_all_else
 @given(st.lists(st.lists(PIECES).map("".join), min_size=1))
 def test_every_event_of_a_stream_can_be_read(texts: list[str]) -> None:
     *events, response = map(compact, texts)
-    body = answered(response, events, {"accept": "text/event-stream"}).body
+    body = build_response(response, events, {"accept": "text/event-stream"}).body
     read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]
     assert read == [repaired(text) for text in texts]
 

@@ -169,11 +169,11 @@ def test_the_limits_are_those_that_are_kept() -> None:
     told = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
     kept = {
-        http.MAX_BODY,
+        http.MAX_BODY_BYTES,
         http.MAX_JSON_VALUES,
         MAX_ID,
-        http.MAX_RESPONSE,
-        alb.MAX_RESPONSE,
+        http.MAX_RESPONSE_BYTES,
+        alb.MAX_RESPONSE_BYTES,
         MAX_ITEM,
         MAX_BYTES,
     }

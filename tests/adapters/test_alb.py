@@ -15,7 +15,7 @@ def test_the_request_is_read_from_the_event() -> None:
     request = alb.request(EVENT)
     assert (request.method, request.path, request.source_limit_ms) == ("POST", "/mcp", 60_000)
     assert request.headers["mcp-name"] == "whoami"
-    assert request.max_response < 1_000_000
+    assert request.max_response_bytes < 1_000_000
 
 
 def test_what_the_load_balancer_says_in_headers_identifies_nobody() -> None:

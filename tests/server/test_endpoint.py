@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.http import MAX_BODY
+from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.environment import Remembered, make_ports
 from support.messages import META, call, headers, http_event, message
@@ -143,7 +143,7 @@ def test_a_caller_nobody_identified_is_refused_before_the_body_is_read() -> None
 
 
 def test_a_huge_body_is_refused_unread() -> None:
-    assert post(http_event("x" * (MAX_BODY + 1)))[0] == 413
+    assert post(http_event("x" * (MAX_BODY_BYTES + 1)))[0] == 413
 
 
 def test_a_body_said_to_be_base64_that_is_not_is_a_parse_error() -> None:
@@ -365,8 +365,8 @@ def test_an_unreadable_body_changes_nothing_about_the_order_of_the_rungs(
 
 
 def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
-    text = "\u4e16" * (MAX_BODY // 3 + 1)
-    assert len(text) < MAX_BODY
+    text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
+    assert len(text) < MAX_BODY_BYTES
     assert post(http_event(text))[0] == 413
     assert post(http_event(b64encode(text.encode()).decode(), base64=True))[0] == 413
 

@@ -15,7 +15,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.http import MAX_BODY, HttpRequest, HttpResponse
+from mcp_roundtrip.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.round import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
@@ -55,7 +55,7 @@ def presented(attack: Attack, configuration: Configuration, observer: Remembered
 
 def can_be_sent(state: object) -> bool:
     """What is no string is no requestState to begin with, and what no body holds has an answer of its own."""
-    return isinstance(state, str) and len(state) < MAX_BODY
+    return isinstance(state, str) and len(state) < MAX_BODY_BYTES
 
 
 def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log() -> None:

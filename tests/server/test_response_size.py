@@ -67,12 +67,12 @@ def test_a_response_is_no_larger_than_its_event_source_takes(limit: int, notific
         message("prompts/get", name="prompt"),
         message("resources/read", uri="text://long"),
     ):
-        request = HttpRequest("POST", headers(body), json.dumps(body), max_response=limit)
+        request = HttpRequest("POST", headers(body), json.dumps(body), max_response_bytes=limit)
         answer = server.endpoint.respond(request, ports, Invocation("id", 1e18))
         assert (answer.status, len(json.dumps(answer.body)) <= limit) == (200, True)
         assert f"{limit} bytes" in answer.body
         larger = server.endpoint.respond(
-            replace(request, max_response=10 * limit), ports, Invocation("id", 1e18)
+            replace(request, max_response_bytes=10 * limit), ports, Invocation("id", 1e18)
         )
         assert text in larger.body
     assert [event for event, _ in observer.failures] == ["result_too_large"] * 4
@@ -90,7 +90,7 @@ def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
 
     body = call("order", meta={**META, "progressToken": 1})
     for limit, is_stream in ((2_000, False), (20_000, True)):
-        request = HttpRequest("POST", headers(body), json.dumps(body), max_response=limit)
+        request = HttpRequest("POST", headers(body), json.dumps(body), max_response_bytes=limit)
         answer = server.endpoint.respond(request, ports, Invocation("id", 1e18))
         assert "ordered" in answer.body
         assert (answer.headers["content-type"] == "text/event-stream") is is_stream
@@ -109,8 +109,8 @@ def test_as_many_notifications_are_sent_as_there_is_room_for_and_the_log_counts_
         return "ordered"
 
     body = call("order", {"count": 1_000}, meta={**META, "progressToken": "t"})
-    request = HttpRequest("POST", headers(body), json.dumps(body), max_response=50_000)
-    invocation = Invocation("id", 1e18, max_response=request.max_response)
+    request = HttpRequest("POST", headers(body), json.dumps(body), max_response_bytes=50_000)
+    invocation = Invocation("id", 1e18, max_response_bytes=request.max_response_bytes)
     answer = server.endpoint.respond(request, ports, invocation)
     assert 45_000 < len(json.dumps(answer.body)) <= 50_000
     assert "ordered" in answer.body
@@ -141,7 +141,7 @@ def test_an_older_clients_error_that_is_too_large_is_another_error() -> None:
     told = {"mcp-protocol-version": "2025-11-25"}
     codes = []
     for limit in (20_000, 5_000):
-        request = HttpRequest("POST", told, json.dumps(body), max_response=limit)
+        request = HttpRequest("POST", told, json.dumps(body), max_response_bytes=limit)
         answer = server.endpoint.respond(request, ports, Invocation("id", 1e18))
         assert len(answer.body) <= limit
         codes.append(json.loads(answer.body)["error"]["code"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from sys import hash_info
 from typing import Any
 
-from mcp_roundtrip.http import MAX_BODY
+from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from support.messages import META, call, headers, http_event, message
@@ -19,7 +19,7 @@ Event = Mapping[str, Any]
 HOLE = "@@"
 """What stands in a request for the JSON that is repeated."""
 
-ROOM = MAX_BODY - 4_096
+ROOM = MAX_BODY_BYTES - 4_096
 """Bytes of a body that are left for what is repeated."""
 
 

@@ -1,4 +1,4 @@
-"""What every adapter turns its event into, what every response starts from, and how large they may be."""
+"""HTTP requests and responses, independent of the event source, and their size limits."""
 
 from __future__ import annotations
 
@@ -7,50 +7,47 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-MAX_BODY: Final = 4 * 1024 * 1024
-"""Bytes of a request body, unless `MCP_MAX_BODY_BYTES` says otherwise; larger ones are refused with 413."""
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+"""Default limit of a request body; `MCP_MAX_BODY_BYTES` overrides it. A larger body is refused with 413."""
 
 MAX_JSON_VALUES: Final = 20_000
-"""JSON values in a request body, unless `MCP_MAX_JSON_VALUES` says otherwise; more are refused with 413.
+"""Default limit of JSON values in a request body; `MCP_MAX_JSON_VALUES` overrides it. More: 413.
 
-A value takes some 100 bytes in memory, and 500 for each thing that is wrong with it.
+A value takes about 100 bytes of memory, and 500 for each validation error in it.
 """
 
-LAMBDA_PAYLOAD: Final = 6 * 1024 * 1024
-"""Bytes of an event, in which the body is a JSON string ("Lambda quotas")."""
+MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
+"""Lambda's limit for an event, in which the body is a JSON string ("Lambda quotas")."""
 
-MAX_RESPONSE: Final = 6_000_000
-"""Bytes of a response's body: Lambda takes 6 MiB, with the headers and what else is in it."""
+MAX_RESPONSE_BYTES: Final = 6_000_000
+"""Limit of a response body. Lambda allows 6 MiB for the body, the headers and the envelope."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One HTTP request, whichever event source delivered it.
-
-    `headers` has lower-case names; `body` is the raw body, None when the event's cannot be read;
-    `authorizer` is the event source's authorizer context (nothing in it came from the caller unverified);
-    `source_limit_ms` is how long the event source waits for an answer. `path` is the request's path as the
-    event source reports it, without the stage where the event tells it apart; empty where there was no HTTP.
-    `max_response` is how many bytes the response's body may have, as `payload_size` counts them.
-    """
+    """An HTTP request. `headers` has lower-case names; `body` is None if the event's body is malformed."""
 
     method: str
     headers: Mapping[str, str]
     body: str | bytes | None
     authorizer: Mapping[str, Any] = field(default_factory=dict)
+    """The event's authorizer context. A client cannot write there."""
     source_limit_ms: int | None = None
+    """How long the event source waits for the response; None if it has no limit of its own."""
     is_direct: bool = False
-    """There was no HTTP: the headers are made from the body."""
+    """Whether the event was a bare JSON-RPC message. Its headers are then derived from the body."""
     path: str = ""
-    max_response: int = MAX_RESPONSE
+    """The path as the event source reports it, without the stage if the event tells the two apart."""
+    max_response_bytes: int = MAX_RESPONSE_BYTES
+    """Limit of the response body, as `payload_size` counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One HTTP response; `body` is JSON in ASCII, events of JSON, or empty.
+    """An HTTP response. `body` is ASCII JSON, a stream of events, or empty.
 
-    Many readers refuse a whole response for half of a surrogate pair in it: U+FFFD takes its place.
-    `raw` is what another function has already put into the event source's own form: it leaves as it is.
+    A lone surrogate in the body becomes U+FFFD, because many JSON parsers refuse the whole response for it.
+    `raw` is a response that another function has already built for the event source; it is returned as is.
     """
 
     status: int
@@ -60,7 +57,7 @@ class HttpResponse:
 
     def __post_init__(self) -> None:
         if "\\ud" in self.body:
-            object.__setattr__(self, "body", _whole(self.body))
+            object.__setattr__(self, "body", _replace_lone_surrogates(self.body))
 
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
@@ -71,34 +68,37 @@ EVENT_STREAM_HEADERS: Mapping[str, str] = {
 }
 
 
-def answered(response: str, events: Iterable[str], headers: Mapping[str, str]) -> HttpResponse:
-    """200 with the response behind its events, if there are any and the request's headers accept a stream."""
-    events = [*events, response]
+def build_response(message: str, events: Iterable[str], headers: Mapping[str, str]) -> HttpResponse:
+    """Return 200 with a JSON-RPC message, as an event stream behind its events if the client accepts one.
+
+    `headers` are the request's. Without events the body is plain JSON.
+    """
+    events = [*events, message]
     if len(events) == 1 or not accepts(headers.get("accept", ""), "text/event-stream"):
-        return HttpResponse(200, response, JSON_HEADERS)
-    return HttpResponse(200, "".join(map(_event, events)), EVENT_STREAM_HEADERS)
+        return HttpResponse(200, message, JSON_HEADERS)
+    return HttpResponse(200, "".join(map(_format_event, events)), EVENT_STREAM_HEADERS)
 
 
-def _event(data: str) -> str:
+def _format_event(data: str) -> str:
     return f"data: {data}\n\n"
 
 
 def accepts(accept: str, media_type: str) -> bool:
-    """Whether the most specific media range of an Accept header for `media_type` has a weight above zero.
+    """Return whether an Accept header accepts a media type (RFC 9110 §12.5.1).
 
-    RFC 9110 §12.5.1. A header that is absent or empty accepts nothing here: MCP's clients must send it.
+    An absent or empty header accepts nothing, because MCP clients must send one.
     """
     ranges = ("*/*", f"{media_type.partition('/')[0]}/*", media_type)  # the most specific one last
     matches = [(-1, 0.0)]
     for item in accept.split(","):
         media_range, *parameters = (part.strip().lower() for part in item.split(";"))
         if media_range in ranges:
-            matches.append((ranges.index(media_range), _weight(parameters)))
+            matches.append((ranges.index(media_range), _quality(parameters)))
     return max(matches)[1] > 0
 
 
-def _weight(parameters: Iterable[str]) -> float:
-    """The `q` of a media range; 1 where there is none, or none that can be read."""
+def _quality(parameters: Iterable[str]) -> float:
+    """Return the `q` of a media range; 1 if it is absent or malformed."""
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.rstrip() == "q":
@@ -109,31 +109,32 @@ def _weight(parameters: Iterable[str]) -> float:
 _QVALUE: Final = re.compile(r"[01](?:\.[0-9]{0,3})?", re.ASCII)
 
 
-def _whole(body: str) -> str:
+def _replace_lone_surrogates(json_text: str) -> str:
     parts: list[str] = []
     start = 0
-    while (end := _READABLE.match(body, start).end()) < len(body):  # type: ignore[union-attr]  # it takes ""
-        parts += body[start:end], "\\ufffd"
+    while (end := _UP_TO_LONE_SURROGATE.match(json_text, start).end()) < len(json_text):  # type: ignore[union-attr]  # it matches ""
+        parts += json_text[start:end], "\\ufffd"
         start = end + len("\\udc80")
-    return "".join(parts) + body[start:]
+    return "".join(parts) + json_text[start:]
 
 
-# Anything but a backslash, an escape that names no surrogate, and one that begins a whole pair.
-_READABLE: Final = re.compile(r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+")
+# Other characters, escapes that name no surrogate, and the first escapes of surrogate pairs.
+_UP_TO_LONE_SURROGATE: Final = re.compile(r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+")
 
 
-def fits(body: str | bytes, limit: int) -> bool:
-    """Whether a body has at most `limit` bytes; text is encoded only if its length leaves that open."""
-    if isinstance(body, str) and limit // 4 < len(body) <= limit:
-        return len(body.encode("utf-8", "surrogatepass")) <= limit
-    return len(body) <= limit
+def body_within_limit(body: str | bytes, max_bytes: int) -> bool:
+    """Return whether a body has at most `max_bytes`."""
+    # A string of another length need not be encoded: a character takes 1 to 4 bytes.
+    if isinstance(body, str) and max_bytes // 4 < len(body) <= max_bytes:
+        return len(body.encode("utf-8", "surrogatepass")) <= max_bytes
+    return len(body) <= max_bytes
 
 
 def payload_size(body: str) -> int:
-    """Bytes of a response's body as it stands in a Lambda response: ASCII, as a JSON string."""
+    """Return the bytes that an ASCII body takes as a JSON string in a Lambda response."""
     return len(body) + body.count('"') + body.count("\\") + body.count("\n")
 
 
 def event_size(data: str) -> int:
-    """As `payload_size`, of an event with this data."""
-    return payload_size(data) + payload_size(_event(""))
+    """Return the bytes of a server-sent event with this data, as `payload_size` counts."""
+    return payload_size(data) + payload_size(_format_event(""))

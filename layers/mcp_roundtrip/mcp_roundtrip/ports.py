@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES
+from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
@@ -78,7 +78,7 @@ class DeploymentConfig:
     issuer: Callable[[], str]
     audience: Callable[[], str]
     authorization_server: str | None = None
-    max_body_bytes: int = MAX_BODY
+    max_body_bytes: int = MAX_BODY_BYTES
     max_json_values: int = MAX_JSON_VALUES
 
 

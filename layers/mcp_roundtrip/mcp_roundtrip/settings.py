@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.canonical import parse
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.http import LAMBDA_PAYLOAD, MAX_BODY, MAX_JSON_VALUES
+from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
 
 PREFIX: Final = "MCP_"
 
@@ -135,7 +135,7 @@ class Settings:
     """InputRequiredResults a call may get; the SDKs' clients stop after ten."""
     round_ttl_s: int = 600
     flow_ttl_s: int = 3_600
-    max_body_bytes: int = MAX_BODY
+    max_body_bytes: int = MAX_BODY_BYTES
     """Bytes of a request's body: at most what Lambda takes."""
     max_json_values: int = MAX_JSON_VALUES
     """JSON values in a request's body. Memory and time of a request grow with them."""
@@ -187,7 +187,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),
-        max_body_bytes=_count(environment, "MAX_BODY_BYTES", Settings.max_body_bytes, most=LAMBDA_PAYLOAD),
+        max_body_bytes=_count(environment, "MAX_BODY_BYTES", Settings.max_body_bytes, most=MAX_EVENT_BYTES),
         max_json_values=_count(environment, "MAX_JSON_VALUES", Settings.max_json_values),
     )
     _check_authorization(settings)

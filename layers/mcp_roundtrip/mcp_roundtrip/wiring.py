@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 ON_DEMAND: Final = "on-demand"
 
 
-def get_ready() -> None:
-    """Do what first requests would wait for, if Lambda initialises this process before they come."""
-    if (how := _initialization_type()) != ON_DEMAND:
-        from mcp_roundtrip import readiness  # most processes are started for a request
+def prewarm() -> None:
+    """Import modules now if Lambda initializes this environment before its first request."""
+    if (initialization_type := _initialization_type()) != ON_DEMAND:
+        from mcp_roundtrip.prewarm import prewarm_environment
 
-        readiness.get_ready(how)
+        prewarm_environment(initialization_type)
 
 
 def _initialization_type() -> str:

@@ -15,7 +15,7 @@ SOURCE_LIMIT_MS: Final = 60_000
 """The default idle timeout ("Edit attributes for your Application Load Balancer"): while the function works
 its client receives nothing. Nothing in the event says what it is set to."""
 
-MAX_RESPONSE: Final = 990_000
+MAX_RESPONSE_BYTES: Final = 990_000
 """Bytes of a response's body: a load balancer takes 1 MB, with the headers and what else is in it."""
 
 
@@ -36,7 +36,7 @@ def of(event: Mapping[str, Any], given: Mapping[str, str]) -> HttpRequest:
         body=body(event),
         source_limit_ms=SOURCE_LIMIT_MS,
         path=text(event, "path"),
-        max_response=MAX_RESPONSE,
+        max_response_bytes=MAX_RESPONSE_BYTES,
     )
 
 

@@ -143,7 +143,7 @@ class FrontDoor:
         hide_unauthorized: bool | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.get_ready()
+        wiring.prewarm()
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._options = ServerOptions(

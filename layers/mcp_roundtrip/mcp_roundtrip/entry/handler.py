@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.http import MAX_BODY, MAX_JSON_VALUES, HttpRequest, HttpResponse, fits
+from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.endpoint import Endpoint, error_response, record_fault
@@ -39,7 +39,9 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         ports.observer.begin(correlation_id)
         limit_ms = _limit_ms(context, request, forwarded, ports)
         deadline_ms = ports.clock_ms() + limit_ms - MARGIN_MS
-        invocation = Invocation(correlation_id, deadline_ms, context, event, forwarded, request.max_response)
+        invocation = Invocation(
+            correlation_id, deadline_ms, context, event, forwarded, request.max_response_bytes
+        )
         answer = endpoint.respond(request, ports, invocation)
     except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
         answer = _unavailable(request, error, correlation_id)
@@ -81,7 +83,7 @@ def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) ->
         return replace(error_response(None, internal_error(correlation_id)), status=500)
     body = request.body or b""
     try:
-        message = jsonrpc.read(body if fits(body, MAX_BODY) else b"", MAX_JSON_VALUES)
+        message = jsonrpc.read(body if body_within_limit(body, MAX_BODY_BYTES) else b"", MAX_JSON_VALUES)
     except jsonrpc.InvalidEnvelope as failure:
         return error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):

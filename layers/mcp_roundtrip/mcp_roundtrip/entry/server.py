@@ -63,7 +63,7 @@ class Server(Registry):
         hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.get_ready()
+        wiring.prewarm()
         super().__init__(legacy_questions)
         self.info: Mapping[str, Any] = server_info(name, version, title)
         self._ports = ports

@@ -18,9 +18,9 @@ from mcp_roundtrip.http import (
     JSON_HEADERS,
     HttpRequest,
     HttpResponse,
-    answered,
+    body_within_limit,
+    build_response,
     event_size,
-    fits,
     payload_size,
 )
 from mcp_roundtrip.ports import Observer, Ports
@@ -164,7 +164,7 @@ class Endpoint:
             return reply
         answer, fields = _within_limit(_written(route.id, reply.result), reply, request)
         if answer is None:
-            answer = self._too_large(context, reply, request.max_response)
+            answer = self._too_large(context, reply, request.max_response_bytes)
             fields = {**fields, "outcome": "result_too_large"}
         context.ports.observer.record("request_completed", method=route.method, **fields)
         return answer
@@ -207,7 +207,7 @@ def _admit(request: HttpRequest, ports: Ports) -> tuple[Caller, str | bytes]:
         raise ProtocolError(
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
-    if not fits(request.body, limit := ports.config.max_body_bytes):
+    if not body_within_limit(request.body, limit := ports.config.max_body_bytes):
         raise TooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return caller, request.body
 
@@ -228,7 +228,7 @@ def _failure(
     if streamed is not None:
         return streamed
     if status == 200 and request is not None:
-        error = ResultTooLarge(request.max_response)
+        error = ResultTooLarge(request.max_response_bytes)
         ports.observer.failure("result_too_large", error, **failure.fields)
         failure = ProtocolError(INTERNAL_ERROR, str(error))
     answer = error_response(request_id, failure)
@@ -266,14 +266,14 @@ def _within_limit(
     if not reply.notifications:
         return _if_fits(HttpResponse(200, message, JSON_HEADERS), request), reply.fields
     events = list[str]()
-    room = request.max_response - event_size(message)
+    room = request.max_response_bytes - event_size(message)
     for notification in reply.notifications:
         event = compact(notification)
         room -= event_size(event)
         if room < 0:
             break
         events.append(event)
-    answer, fields = answered(message, events, request.headers), reply.fields
+    answer, fields = build_response(message, events, request.headers), reply.fields
     if dropped := len(reply.notifications) - len(events):
         dropped += fields.get("notifications_dropped", 0)
         fields = {**fields, "notifications_dropped": dropped}
@@ -281,7 +281,7 @@ def _within_limit(
 
 
 def _if_fits(answer: HttpResponse, request: HttpRequest) -> HttpResponse | None:
-    return answer if payload_size(answer.body) <= request.max_response else None
+    return answer if payload_size(answer.body) <= request.max_response_bytes else None
 
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
-from mcp_roundtrip.http import MAX_RESPONSE
+from mcp_roundtrip.http import MAX_RESPONSE_BYTES
 
 _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
@@ -95,7 +95,7 @@ class Invocation:
     lambda_context: Any = None
     event: Mapping[str, Any] | None = None
     forwarded: Forwarded = field(default_factory=Forwarded)
-    max_response: int = MAX_RESPONSE
+    max_response_bytes: int = MAX_RESPONSE_BYTES
     """Bytes that the event source takes as a response's body."""
 
 

@@ -23,7 +23,7 @@ from mcp_roundtrip.errors import (
     StoreError,
     ToolError,
 )
-from mcp_roundtrip.http import MAX_RESPONSE, payload_size
+from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
@@ -256,9 +256,9 @@ def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
         return as_broken(outcome.error)
     try:
         result = call.ended(outcome).result
-        if payload_size(compact(result)) <= MAX_RESPONSE - ENVELOPE:
+        if payload_size(compact(result)) <= MAX_RESPONSE_BYTES - ENVELOPE:
             return Completed(result)
-        error = ResultTooLarge(MAX_RESPONSE)
+        error = ResultTooLarge(MAX_RESPONSE_BYTES)
         call.ports.observer.failure("result_too_large", error, tool=call.feature.name)
         return Completed(call.feature.refused(call.server_info, ToolError(str(error))))
     except ProtocolError as refusal:
