@@ -23,9 +23,9 @@ from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Run
 from mcp_roundtrip.settings import load
 from mcp_roundtrip.state.claims import Limits
@@ -98,7 +98,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         identity=lambda: None,
     )
     offered = ANSWER if resumed else {}
-    run = Run(journal, offered, resumed, {"elicitation": {}}, environment, Reports())
+    run = Run(journal, offered, resumed, {"elicitation": {}}, environment, NotificationBuffer())
     return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 
 

@@ -68,7 +68,7 @@ def sites() -> Iterator[Site]:
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 name = called.rpartition(".")[2]
-                if name in KINDS or called in made[path] or (name in makers and "misuse" in called):
+                if name in KINDS or called in made[path] or (name in makers and "usage_errors" in called):
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.errors import ForwardingFailed
 from mcp_roundtrip.ports import DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
@@ -176,4 +176,4 @@ def make_ports(
 
 
 def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
-    raise OwnerFailed(f"this environment forwards nothing to {owner}")
+    raise ForwardingFailed(f"this environment forwards nothing to {owner}")

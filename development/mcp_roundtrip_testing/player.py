@@ -159,7 +159,7 @@ class Player:
         before, further = again.journal.entries[:known], again.journal.entries[known:]
         # A branch that gave its round back before a step begins it in the replay, while others ask.
         went_on = all("/" in entry.key for entry in further)
-        same = before == played.journal.entries and again.journal.asked == played.journal.asked
+        same = before == played.journal.entries and again.journal.outstanding == played.journal.outstanding
         if not same or not went_on or again.asked.keys() != played.asked.keys():
             shown = difference(_seen(played), _seen(again), ("the round", "its replay"))
             raise NotReplayable(f"{played.method}: a replay asked or did something else:\n{shown}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.aws.forwarder import LambdaForwarder
-from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.errors import ForwardingFailed
 from mcp_roundtrip_local.http_server import HttpServer
 from mcp_roundtrip_local.model import Reply, Request
 
@@ -94,7 +94,7 @@ def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
     aws: Lambda, forward: LambdaForwarder, reply: Reply, reason: str
 ) -> None:
     aws.reply = reply
-    with pytest.raises(OwnerFailed) as failed:
+    with pytest.raises(ForwardingFailed) as failed:
         forward("weather", {}, {}, 9)
     assert failed.value.reason == reason
     assert len(aws.requests) == 1
@@ -105,7 +105,7 @@ def test_an_owner_nobody_can_reach_has_failed_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     server.close()
     forwarder = LambdaForwarder.create()
-    with pytest.raises(OwnerFailed) as failed:
+    with pytest.raises(ForwardingFailed) as failed:
         forwarder("weather", {}, {}, 9)
     assert failed.value.reason == "EndpointConnectionError"
     forwarder.client(9).close()
@@ -124,7 +124,7 @@ def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: p
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     forwarder = LambdaForwarder.create()
     try:
-        with pytest.raises(OwnerFailed) as failed:
+        with pytest.raises(ForwardingFailed) as failed:
             forwarder("weather", {}, {}, 1)
         assert failed.value.reason == "timeout"
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
-from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Shed
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput
 from support.async_passes import AsyncPasses
 from support.passes import accept
 
@@ -215,7 +215,7 @@ def test_with_little_time_left_branches_give_the_state_back_together() -> None:
 
     call = AsyncPasses(body, remaining_ms=0)
     rounds = 0
-    while isinstance(outcome := call(), Shed):
+    while isinstance(outcome := call(), Checkpointed):
         rounds += 1
         assert rounds < 10
     assert outcome == Done({"a": ["one", "two"], "b": ["one", "two"]})

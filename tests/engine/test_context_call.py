@@ -17,7 +17,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
-from mcp_roundtrip.engine.outcome import Done, NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome
 from support.async_passes import AsyncPasses
 from support.passes import accept, error
 
@@ -281,7 +281,7 @@ def test_a_call_that_waits_while_the_round_gives_its_state_back_is_none_left_beh
 
     call = AsyncPasses(body, remaining_ms=0)
     outcomes = [call(), call(), call()]
-    assert [type(outcome) for outcome in outcomes] == [Shed, Shed, Done]
+    assert [type(outcome) for outcome in outcomes] == [Checkpointed, Checkpointed, Done]
     assert outcomes[-1] == Done([1, 2])
 
 

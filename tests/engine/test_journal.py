@@ -151,9 +151,9 @@ def test_what_is_no_journal_is_refused(data: Any) -> None:
     ids=str,
 )
 def test_a_malformed_journal_is_refused(members: dict[str, Any]) -> None:
-    run_id = {"id": "x"} if members else {}
+    flow_id = {"id": "x"} if members else {}
     with pytest.raises(StateRejected) as refused:
-        Journal.from_json({"v": 1, **run_id, **members})
+        Journal.from_json({"v": 1, **flow_id, **members})
     assert refused.value.reason == "journal"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Elicit
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.engine.outcome import Done, NeedsInput, Shed
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput
 from support.passes import Passes, accept
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)
@@ -63,7 +63,7 @@ def play(call: Passes, *, answered: int = 100, remaining_ms: float = 30_000) -> 
         outcome = call(**inputs)
         if isinstance(outcome, Done):
             return outcome.value, journals
-        assert isinstance(outcome, NeedsInput | Shed), outcome
+        assert isinstance(outcome, NeedsInput | Checkpointed), outcome
         journals.append(outcome.journal)
         asked = list(outcome.requests)[:answered] if isinstance(outcome, NeedsInput) else []
         inputs = answers(asked)
@@ -140,10 +140,10 @@ ENTRIES = st.builds(Entry, KEYS, st.just(Kind.ANSWER), VALUES, FINGERPRINTS) | s
 @given(
     st.builds(
         Journal,
-        run_id=st.text(st.characters(codec="ascii"), min_size=1),
+        flow_id=st.text(st.characters(codec="ascii"), min_size=1),
         entries=st.lists(ENTRIES, max_size=5, unique_by=lambda entry: entry.key).map(tuple),
-        asked=st.dictionaries(st.text(), FINGERPRINTS, max_size=3),
-        held=st.dictionaries(st.text(), VALUES, max_size=3),
+        outstanding=st.dictionaries(st.text(), FINGERPRINTS, max_size=3),
+        unused_responses=st.dictionaries(st.text(), VALUES, max_size=3),
     )
 )
 def test_a_journal_survives_its_travel(journal: Journal) -> None:

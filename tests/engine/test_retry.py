@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
 from mcp_roundtrip.engine.journal import Entry, Journal
-from mcp_roundtrip.engine.outcome import Asleep, Done, NeedsInput, Outcome, Shed, Stopped
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome, OwnershipLost, Sleeping
 from support.async_passes import AsyncPasses
 from support.passes import Passes, accept, error
 
@@ -43,7 +43,7 @@ class Records:
     def record(self, entry: Entry) -> Entry:
         return self.entries.setdefault(entry.key, entry)
 
-    def may_go_on(self) -> bool:
+    def holds_lease(self) -> bool:
         return not self.is_cancelled
 
 
@@ -167,7 +167,7 @@ def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
     call = Passes(trying(work, Retry(delay_ms=40_000)), remaining_ms=13_000)
     begun = call.clock.now
     passes = 0
-    while isinstance(outcome := call(), Shed):
+    while isinstance(outcome := call(), Checkpointed):
         passes += 1
         assert call.clock.now - begun <= passes * 10
     assert outcome == Done("ok")
@@ -179,7 +179,7 @@ def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
 def test_attempts_count_over_rounds() -> None:
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
     call = Passes(trying(work, Retry(attempts=4, delay_ms=30_000, factor=1)), remaining_ms=13_000)
-    while isinstance(outcome := call(), Shed):
+    while isinstance(outcome := call(), Checkpointed):
         continue
     assert isinstance(error(outcome), StepFailed)
     assert work.calls == 4
@@ -192,7 +192,7 @@ def test_a_task_sleeps_over_a_long_pause_and_nothing_runs_before_it_is_over() ->
     work = Flaky([ConnectionError()])
     call, records = in_a_task(work, Retry(delay_ms=60_000))
     asleep = call()
-    assert isinstance(asleep, Asleep)
+    assert isinstance(asleep, Sleeping)
     assert 30_000 <= asleep.wake_at_ms - call.clock() * 1000 <= 60_000
     call.clock.advance(10)
     assert next_pass(call, records) == asleep
@@ -214,7 +214,7 @@ def test_a_cancelled_task_is_not_tried_again() -> None:
         records.is_cancelled = True
         raise ConnectionError
 
-    assert Passes(trying(work, Retry()), recorder=records)() == Stopped()
+    assert Passes(trying(work, Retry()), recorder=records)() == OwnershipLost()
 
 
 def test_of_two_workers_the_second_waits_as_long_as_the_first_said() -> None:
@@ -255,7 +255,7 @@ def test_a_branch_that_waits_for_its_next_attempt_holds_up_no_other() -> None:
     async def body(ctx: AsyncContext) -> None:
         await ctx.gather({"flaky": flaky, "steady": steady})
 
-    assert isinstance(AsyncPasses(body, recorder=records)(), Asleep)
+    assert isinstance(AsyncPasses(body, recorder=records)(), Sleeping)
     assert done == ["steady"]
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
 
@@ -270,7 +270,7 @@ def test_of_several_sleeping_branches_the_first_to_wake_wakes_the_task() -> None
         )
 
     call = AsyncPasses(body, recorder=Records())
-    assert call() == Asleep(int(call.clock() * 1000) + 1_000)
+    assert call() == Sleeping(int(call.clock() * 1000) + 1_000)
 
 
 def test_what_becomes_of_a_result_is_no_failure_of_the_function() -> None:
@@ -301,6 +301,6 @@ def test_a_branch_that_ran_out_of_time_goes_on_before_the_others_are_asked() -> 
 
     records = Records()
     call = AsyncPasses(body, recorder=records, remaining_ms=1)
-    assert isinstance(call(), Shed)
+    assert isinstance(call(), Checkpointed)
     assert isinstance(next_pass(call, records), NeedsInput)
     assert records.entries.keys() == {"long/one", "long/two"}

@@ -14,7 +14,7 @@ from mcp_roundtrip import (
     InvalidKey,
     UsageError,
 )
-from mcp_roundtrip.engine.outcome import Done, Shed
+from mcp_roundtrip.engine.outcome import Checkpointed, Done
 from support.passes import Passes, accept, error
 
 
@@ -90,9 +90,9 @@ def long_work(*names: str) -> Any:
 def test_with_little_time_left_a_step_gives_the_state_back_before_it_runs() -> None:
     call = Passes(long_work("a", "b", "c"), remaining_ms=10)
     outcome = call()
-    assert isinstance(outcome, Shed)
+    assert isinstance(outcome, Checkpointed)
     assert [entry.key for entry in outcome.journal.entries] == ["a"]
-    assert isinstance(call(), Shed)
+    assert isinstance(call(), Checkpointed)
     assert call() == Done(["a", "b", "c"])
 
 
@@ -106,7 +106,7 @@ def test_a_checkpoint_can_say_how_much_time_it_needs() -> None:
         ctx.checkpoint(needs_ms=10_000)
         return "done"
 
-    assert isinstance(Passes(body, remaining_ms=9_000)(), Shed)
+    assert isinstance(Passes(body, remaining_ms=9_000)(), Checkpointed)
     assert Passes(body, remaining_ms=11_000)() == Done("done")
 
 

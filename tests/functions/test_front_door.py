@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
 from mcp_roundtrip_local.catalog import servers
@@ -160,7 +160,7 @@ def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
 
 def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alone() -> None:
     def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
-        raise OwnerFailed("FunctionError Unhandled")
+        raise ForwardingFailed("FunctionError Unhandled")
 
     deployment = Deployment(fails)
     response = deployment.send(post("/mcp", call("get_weather", HYDERABAD)))
@@ -170,7 +170,7 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alo
     assert "FunctionError" not in response["body"]
     [(event, failure)] = deployment.observer.failures
     assert event == "forwarding_failed"
-    assert isinstance(failure, OwnerFailed)
+    assert isinstance(failure, ForwardingFailed)
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "tasks/result"])

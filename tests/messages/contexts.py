@@ -274,7 +274,7 @@ class Recorded:
     def record(self, entry: Entry) -> Entry:
         return entry
 
-    def may_go_on(self) -> bool:
+    def holds_lease(self) -> bool:
         return True
 
 

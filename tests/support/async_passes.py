@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
-from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput, Outcome
 from support.passes import Passes
 
 
@@ -23,6 +23,6 @@ class AsyncPasses(Passes):
         outcome = asyncio.run(
             async_replay(lambda branches: body(AsyncContext(run, self.info, branches)), run)
         )
-        if isinstance(outcome, NeedsInput | Shed):
+        if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal
         return outcome

@@ -12,9 +12,9 @@ from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome, Shed
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Recorder, Run, TaskOptions
 from mcp_roundtrip_testing.clock import FakeClock
 
@@ -43,12 +43,14 @@ class Passes:
         offered = dict(inputs or {})
         if journal is not None:
             journal = Journal.from_json(json.loads(json.dumps(journal.to_json())))
-            offered = {key: raw for key, raw in offered.items() if key in journal.asked} | dict(journal.held)
+            offered = {key: raw for key, raw in offered.items() if key in journal.outstanding} | dict(
+                journal.unused_responses
+            )
         environment = Environment(
             Budget(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
             self.clock,
             lambda size: next(self._random).to_bytes(size, "big"),
-            lambda key, run_id, expires_at: f"{key}.{run_id}.{expires_at}",
+            lambda key, flow_id, expires_at: f"{key}.{flow_id}.{expires_at}",
             lambda duration_ms: self.clock.advance(duration_ms / 1000),
             lambda step, error, runs_again: self.failed_steps.append((step, error, runs_again)),
             self.clock.pause_ms_async,
@@ -60,7 +62,7 @@ class Passes:
             resumed=journal is not None,
             capabilities=self.capabilities,
             environment=environment,
-            reports=Reports("token", "debug"),
+            reports=NotificationBuffer("token", "debug"),
             tasks=TaskOptions(self.recorder, self.may_start_task),
         )
         return self.run
@@ -69,7 +71,7 @@ class Passes:
         """One pass with `inputResponses`."""
         run = self.make_run(inputs)
         outcome = replay(self.body, {"ctx": Context(run, self.info)}, run)
-        if isinstance(outcome, NeedsInput | Shed):
+        if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal
         return outcome
 

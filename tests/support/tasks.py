@@ -17,7 +17,7 @@ NEW = Task(
     updated_at_ms=NOW,
     ttl_ms=TTL_MS,
     worker="7",
-    run_id="run",
+    flow_id="run",
 )
 
 END = {"error": {"code": -32603, "message": "gone"}, "message": "Gone."}

@@ -30,7 +30,7 @@
             │   └── ItemTooLarge         what a task has to remember does not fit into an item (.size, .limit)
             ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
             ├── StoreError               the store of tasks did not do its part (.reason: as above)
-            ├── OwnerFailed              a function behind the front door did not answer (.reason: as above)
+            ├── ForwardingFailed         a function behind the front door did not answer (.reason: as above)
             └── SettingsError            a setting is missing or contradictory (.setting)
 """
 
@@ -240,7 +240,7 @@ class Drift(McpRoundtripError):
         self.add_note("A deployment changed the code of a call in flight: give what changes a new key")
 
 
-class WithReason(McpRoundtripError):
+class ErrorWithReason(McpRoundtripError):
     """Base of those that have a `reason`."""
 
     def __init__(self, reason: str) -> None:
@@ -248,11 +248,11 @@ class WithReason(McpRoundtripError):
         self.reason = reason
 
 
-class InvalidAnswer(WithReason):
+class InvalidAnswer(ErrorWithReason):
     """An answer does not fit its question; `reason` is shown to whoever is asked again."""
 
 
-class StateRejected(WithReason):
+class StateRejected(ErrorWithReason):
     """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
 
 
@@ -284,11 +284,11 @@ class ResultTooLarge(TooLarge):
         self.limit = limit
 
 
-class KeyServiceError(WithReason):
+class KeyServiceError(ErrorWithReason):
     """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
 
 
-class StoreError(WithReason):
+class StoreError(ErrorWithReason):
     """The store of tasks did not read or write. `reason` is for the log."""
 
 
@@ -304,11 +304,11 @@ class ItemTooLarge(TooLarge):
         self.limit = limit
 
 
-class OwnerFailed(WithReason):
+class ForwardingFailed(ErrorWithReason):
     """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
 
 
-class SettingsError(WithReason):
+class SettingsError(ErrorWithReason):
     """The setting named `setting` (an environment variable) is missing or contradicts another."""
 
     def __init__(self, setting: str, problem: str) -> None:

@@ -89,7 +89,7 @@ class Ports:
 
     `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
     `forward` takes (owner, event, custom client context, seconds to wait) and returns the owner's response,
-    or raises OwnerFailed.
+    or raises ForwardingFailed.
     """
 
     config: DeploymentConfig

@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger, single_metric
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from mcp_roundtrip.errors import WithReason
+from mcp_roundtrip.errors import ErrorWithReason
 
 NAMESPACE: Final = "mcp-roundtrip"
 
@@ -138,7 +138,7 @@ class LogObserver:
         from mcp_roundtrip.redaction import traceback_of  # most requests do not fail
 
         # Only our own: an author's exception may have a reason that says what no metric should.
-        reason = error.reason if isinstance(error, WithReason) else None
+        reason = error.reason if isinstance(error, ErrorWithReason) else None
         extra = fields if reason is None else {**fields, "reason": reason}
         redacted = [value for values in self._redactions for value in values()]
         told = {"exception": traceback_of(error, redacted), "exception_name": type(error).__name__}

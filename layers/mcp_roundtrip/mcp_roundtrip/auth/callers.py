@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
 
-from mcp_roundtrip.errors import WithReason
+from mcp_roundtrip.errors import ErrorWithReason
 from mcp_roundtrip.principal import Principal
 
 
@@ -60,7 +60,7 @@ class InsufficientScope(Exception):
         self.scopes = scopes
 
 
-class IssuerUnavailable(WithReason):
+class IssuerUnavailable(ErrorWithReason):
     """The issuer's keys cannot be fetched, so no token can be verified. `reason` is for the log only.
 
     `is_answer` is True if the issuer's server did answer, but without a usable document.

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.canonical import compact, parse
-from mcp_roundtrip.errors import OwnerFailed
+from mcp_roundtrip.errors import ForwardingFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -38,8 +38,8 @@ class LambdaForwarder:
     ) -> Any:
         """The function's response to `event`; `custom` reaches it as `client_context.custom`.
 
-        Raises OwnerFailed when it could not be invoked, ended in an error of its own, or did not answer for
-        `timeout_s`.
+        Raises ForwardingFailed when it could not be invoked, ended in an error of its own, or did not answer
+        for `timeout_s`.
         """
         from mcp_roundtrip.aws.calls import FAILURES, reason_of
 
@@ -51,15 +51,15 @@ class LambdaForwarder:
             )
             payload = response["Payload"].read()
         except FAILURES as error:
-            raise OwnerFailed(reason_of(error)) from None
+            raise ForwardingFailed(reason_of(error)) from None
         try:
             answer = parse(payload)
         except ValueError:
-            raise OwnerFailed("malformed_answer") from None
+            raise ForwardingFailed("malformed_answer") from None
         if "FunctionError" in response:  # the runtime's own words: its message may quote the event
-            raise OwnerFailed(str(answer.get("errorType")) if isinstance(answer, dict) else "unhandled")
+            raise ForwardingFailed(str(answer.get("errorType")) if isinstance(answer, dict) else "unhandled")
         if not isinstance(answer, dict):
-            raise OwnerFailed("malformed_answer")
+            raise ForwardingFailed("malformed_answer")
         return answer
 
 

@@ -75,7 +75,7 @@ def ask(
         elif key not in opened:
             run.pending[key] = _pending(question, reasons.get(key))
     if opened:
-        from mcp_roundtrip.engine.waiting import wait  # most calls have no page to wait for
+        from mcp_roundtrip.engine.url_polling import wait  # most calls have no page to wait for
 
         for key in (yield from wait(run, opened, clock_ms() - began_ms)):
             answers[key] = _complete(run, opened[key][1])
@@ -127,7 +127,7 @@ def _fresh(run: Run, key: str, question: Question[Any], opened: Opened) -> _Answ
         return None
     fingerprint = question.fingerprint()
     if run.resumed:
-        counts = run.journal.asked.get(key) == fingerprint
+        counts = run.journal.outstanding.get(key) == fingerprint
     else:
         counts = not run.has_effects and not (run.user_only_reached and question.rests_on_answer)
     if not counts:

@@ -234,13 +234,13 @@ class AsyncContext(ContextBase):
     @awaited()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""
-        if effects.starts_task(self._run, self._prefix, ttl_ms):
+        if effects.request_task(self._run, self._prefix, ttl_ms):
             await self._branches.park()
 
     @awaited("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
-        if effects.sleeps(self._run, self._claim(key), duration_ms):
+        if effects.begin_sleep(self._run, self._claim(key), duration_ms):
             await self._branches.park()
 
     @awaited()
@@ -249,7 +249,7 @@ class AsyncContext(ContextBase):
         await self._checkpoint(needs_ms)
 
     async def _checkpoint(self, needs_ms: float | None = None) -> None:
-        if self._run.wants_checkpoint(needs_ms):
+        if self._run.request_checkpoint(needs_ms):
             await self._branches.park()
 
     @awaited("recorded value")
@@ -275,9 +275,9 @@ class AsyncContext(ContextBase):
     @awaited()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """See `Context.progress`."""
-        self._run.reports.progress(done, total, message, news=self._run.is_news())
+        self._run.reports.progress(done, total, message, news=self._run.should_report())
 
     @awaited()
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """See `Context.log`."""
-        self._run.reports.log(level, data, logger, news=self._run.is_news())
+        self._run.reports.log(level, data, logger, news=self._run.should_report())

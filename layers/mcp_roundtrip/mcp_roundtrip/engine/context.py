@@ -210,7 +210,7 @@ class Context(ContextBase):
         Does nothing if it is one already, or if the tool is registered with task="optional" and the client
         did not declare the extension: the call then continues in rounds.
         """
-        if effects.starts_task(self._run, self._prefix, ttl_ms):
+        if effects.request_task(self._run, self._prefix, ttl_ms):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
@@ -218,7 +218,7 @@ class Context(ContextBase):
 
         Unless a queue triggers the workers, the task resumes when its client polls.
         """
-        if effects.sleeps(self._run, self._claim(key), duration_ms):
+        if effects.begin_sleep(self._run, self._claim(key), duration_ms):
             raise self._run.suspend()
 
     def checkpoint(self, *, needs_ms: float | None = None) -> None:
@@ -226,7 +226,7 @@ class Context(ContextBase):
 
         Does so only after this round has journaled something, and not while replaying.
         """
-        if self._run.wants_checkpoint(needs_ms):
+        if self._run.request_checkpoint(needs_ms):
             raise self._run.suspend()
 
     def now(self, key: str) -> datetime:
@@ -250,11 +250,11 @@ class Context(ContextBase):
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """`notifications/progress`, if the client asked for it; silent while replaying."""
-        self._run.reports.progress(done, total, message, news=self._run.is_news())
+        self._run.reports.progress(done, total, message, news=self._run.should_report())
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """`notifications/message`, if the client asked for that level; silent while replaying.
 
         Raises UsageError for a level that is not one of RFC 5424's, and for data that is not JSON.
         """
-        self._run.reports.log(level, data, logger, news=self._run.is_news())
+        self._run.reports.log(level, data, logger, news=self._run.should_report())

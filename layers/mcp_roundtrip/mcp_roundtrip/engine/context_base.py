@@ -94,10 +94,10 @@ class ContextBase:
         """Raise UsageError for what is no question, and for namespaced requests where there can be none."""
         for question in questions:
             if not isinstance(question, Question):
-                raise self._run.fail(effects.misuse().no_question(question))
+                raise self._run.fail(effects.usage_errors().no_question(question))
         if asked := [question for question in questions if isinstance(question, NamespacedRequest)]:
             if self.in_task:
-                raise self._run.fail(effects.misuse().request_in_task(asked[0].key))
+                raise self._run.fail(effects.usage_errors().request_in_task(asked[0].key))
             if not self._info.namespaced_requests:
-                raise self._run.fail(effects.misuse().requests_off(asked[0].key))
+                raise self._run.fail(effects.usage_errors().requests_off(asked[0].key))
         return questions

@@ -39,22 +39,22 @@ class Step:
     def check(self, run: Run) -> None:
         """Raise UsageError, before anything has run, for what cannot be carried out as it is written."""
         if not callable(self.function):
-            raise run.fail(misuse().no_function(self.key, self.function))
+            raise run.fail(usage_errors().no_function(self.key, self.function))
         try:
             check(return_annotation(self.function))
         except UsageError as error:
-            raise run.fail(misuse().step(self.key, error)) from None
+            raise run.fail(usage_errors().step(self.key, error)) from None
         if self.at_most_once and self.retry is not None:
-            raise run.fail(misuse().once_and_retry(self.key))
+            raise run.fail(usage_errors().once_and_retry(self.key))
         if self.at_most_once and run.tasks.recorder is None:
-            raise run.fail(misuse().once_outside_task(self.key))
+            raise run.fail(usage_errors().once_outside_task(self.key))
 
     def refuse_awaitable(self, value: Any) -> None:
         """Raise UsageError for what only an async tool can await; nothing of a coroutine has run."""
         if isinstance(value, Awaitable):
             if isinstance(value, Coroutine):
                 value.close()
-            raise misuse().async_step(self.key, self.function)
+            raise usage_errors().async_step(self.key, self.function)
 
     def begin(self, run: Run) -> None:
         """Journal that the function is about to run, if it may do so once.
@@ -80,7 +80,7 @@ class Step:
             raise StepFailed(self.key, len(failures))
         from mcp_roundtrip.engine.retry import pause_ms  # most steps never fail
 
-        return (0, True) if run.wants_checkpoint() else pause_ms(run, failures[-1])
+        return (0, True) if run.request_checkpoint() else pause_ms(run, failures[-1])
 
     def failed(self, run: Run, error: Exception) -> None:
         """Raise what the tool gets to see of an error, or journal it as that of one attempt.
@@ -110,25 +110,25 @@ class Step:
         """Journal a result, and return it as a replay will: dumped and revived."""
         annotation = return_annotation(self.function)
         if annotation is EMPTY and not isinstance(value, _PLAIN):
-            raise misuse().unannotated_result(self.key, value)
+            raise usage_errors().unannotated_result(self.key, value)
         try:
             data = dump(value, annotation)
         except UsageError as error:
-            raise misuse().step(self.key, error) from None
+            raise usage_errors().step(self.key, error) from None
         if deeper_than(data, MAX_DEPTH):
-            raise misuse().deep_result(self.key, MAX_DEPTH)
+            raise usage_errors().deep_result(self.key, MAX_DEPTH)
         try:
             result = revive(data, annotation)
         except ValueError as error:
-            raise misuse().unreadable_result(self.key, annotation, error) from None
+            raise usage_errors().unreadable_result(self.key, annotation, error) from None
         entry = run.record(Entry(self.key, Kind.STEP, data))
         # In a task another worker may have been first: its result is what a replay will see.
         return result if entry.value == data else revive(entry.value, annotation)
 
 
-def misuse() -> Any:
+def usage_errors() -> Any:
     """The texts of authors' mistakes: a call without one does not load them."""
-    from mcp_roundtrip.engine import misuse as texts
+    from mcp_roundtrip.engine import usage_errors as texts
 
     return texts
 
@@ -175,28 +175,28 @@ def unit_interval(seven_bytes: bytes) -> float:
     return (int.from_bytes(seven_bytes, "big") >> 3) / (1 << 53)
 
 
-def starts_task(run: Run, prefix: str, ttl_ms: int) -> bool:
+def request_task(run: Run, prefix: str, ttl_ms: int) -> bool:
     """Whether the call becomes a task here; not if it is one, or if its client cannot follow one."""
     run.refuse_inside_function()
     if prefix:
-        raise run.fail(misuse().task_in_branch(prefix))
+        raise run.fail(usage_errors().task_in_branch(prefix))
     if type(ttl_ms) is not int or ttl_ms < 1:
-        raise run.fail(misuse().task_lifetime(ttl_ms))
+        raise run.fail(usage_errors().task_lifetime(ttl_ms))
     if run.tasks.recorder is not None:
         return False
     if not run.tasks.is_offered:
-        raise run.fail(misuse().task_not_offered())
+        raise run.fail(usage_errors().task_not_offered())
     if run.tasks.may_start:
         run.task_ttl_ms = ttl_ms
     return run.tasks.may_start
 
 
-def sleeps(run: Run, key: str, duration_ms: int) -> bool:
+def begin_sleep(run: Run, key: str, duration_ms: int) -> bool:
     """Whether the run has to wait. The end of the waiting is journaled when it begins."""
     if run.tasks.recorder is None:
-        raise run.fail(misuse().sleep_outside_task(key))
+        raise run.fail(usage_errors().sleep_outside_task(key))
     if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
-        raise run.fail(misuse().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
+        raise run.fail(usage_errors().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
     wake_at_ms: int = recall(run, key, Kind.WAKE, lambda: int(run.environment.clock() * 1000 + duration_ms))
     if run.environment.clock() * 1000 >= wake_at_ms:
         return False
@@ -206,7 +206,7 @@ def sleeps(run: Run, key: str, duration_ms: int) -> bool:
 
 def idempotency_key(run: Run, name: str) -> str:
     """32 hexadecimal characters that stay the same over rounds, retries and replays of this call."""
-    return sha256(f"mcp-rs/v1/idempotency:{run.journal.run_id}:{name}".encode()).hexdigest()[:32]
+    return sha256(f"mcp-rs/v1/idempotency:{run.journal.flow_id}:{name}".encode()).hexdigest()[:32]
 
 
 def reference(run: Run, prefix: str, name: str) -> str:
@@ -231,7 +231,7 @@ def signed_link(run: Run, key: str, url: str, ttl_ms: int) -> str:
     def link() -> str:
         expires_at = int(run.environment.clock() + ttl_ms / 1000)
         try:
-            token = run.environment.sign_link(key, run.journal.run_id, expires_at)
+            token = run.environment.sign_link(key, run.journal.flow_id, expires_at)
         except (KeyServiceError, SettingsError) as error:
             raise run.fail(error) from error
         address, hash_, fragment = url.partition("#")

@@ -35,7 +35,7 @@ class Kind(StrEnum):
         return self not in (Kind.ANSWER, Kind.DEFAULT)
 
     @property
-    def is_once(self) -> bool:
+    def is_nonrepeatable(self) -> bool:
         """Whether a run without the entry would not be the same; a link is just signed again."""
         return self.is_effect and self is not Kind.LINK
 
@@ -74,29 +74,29 @@ class Entry:
 class Journal:
     """A call's past.
 
-    `run_id` names the call from the first state its client received. `asked` are the questions of the last
+    `flow_id` names the call from the first state its client received. `asked` are the questions of the last
     round by key. `held` are answers to questions that the last pass did not reach: another build, in a
     rolling upgrade, may reach them again. `reported` counts the reports made since the last entry,
     `waits` the rounds that ended while the user was at a page, with nothing else to ask.
     """
 
-    run_id: str
+    flow_id: str
     entries: tuple[Entry, ...] = ()
-    asked: Mapping[str, Fingerprint] = field(default_factory=lambda: MappingProxyType({}))
-    held: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    reported: int = 0
-    waits: int = 0
+    outstanding: Mapping[str, Fingerprint] = field(default_factory=lambda: MappingProxyType({}))
+    unused_responses: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    trailing_notifications: int = 0
+    url_wait_rounds: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, without the members that are empty."""
         members = {
             "v": VERSION,
-            "id": self.run_id,
+            "id": self.flow_id,
             "j": [_entry_to_json(entry) for entry in self.entries],
-            "q": {key: [asked.message, asked.form] for key, asked in self.asked.items()},
-            "h": dict(self.held),
-            "r": self.reported,
-            "p": self.waits,
+            "q": {key: [asked.message, asked.form] for key, asked in self.outstanding.items()},
+            "h": dict(self.unused_responses),
+            "r": self.trailing_notifications,
+            "p": self.url_wait_rounds,
         }
         return {name: member for name, member in members.items() if member}
 
@@ -105,9 +105,9 @@ class Journal:
         """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
-        run_id, rows, asked = data.get("id"), data.get("j", []), data.get("q", {})
+        flow_id, rows, asked = data.get("id"), data.get("j", []), data.get("q", {})
         held, reported, waits = data.get("h", {}), data.get("r", 0), data.get("p", 0)
-        if not (type(run_id) is str and run_id and run_id.isascii() and data.keys() <= _MEMBERS):
+        if not (type(flow_id) is str and flow_id and flow_id.isascii() and data.keys() <= _MEMBERS):
             raise StateRejected("journal")
         if not (type(rows) is list and type(asked) is dict and type(held) is dict):
             raise StateRejected("journal")
@@ -117,7 +117,7 @@ class Journal:
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
         questions = {key: _fingerprint(digests) for key, digests in asked.items()}
-        return cls(run_id, entries, questions, held, reported, waits)
+        return cls(flow_id, entries, questions, held, reported, waits)
 
 
 _MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p"})

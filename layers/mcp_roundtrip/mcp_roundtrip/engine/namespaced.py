@@ -31,9 +31,9 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_namespaced(self.name):
-            from mcp_roundtrip.engine import misuse
+            from mcp_roundtrip.engine import usage_errors
 
-            raise misuse.request_name(self.key, self.name)
+            raise usage_errors.request_name(self.key, self.name)
 
     def is_user_only(self) -> bool:
         return True  # often an approval, and no client has a reason to answer before it is asked

@@ -26,14 +26,14 @@ class NeedsInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Shed:
+class Checkpointed:
     """Time is up, nothing is asked: the client retries with the state alone."""
 
     journal: Journal
 
 
 @dataclass(frozen=True, slots=True)
-class Escalate:
+class TaskRequested:
     """The call goes on as a task with this time to live."""
 
     journal: Journal
@@ -41,14 +41,14 @@ class Escalate:
 
 
 @dataclass(frozen=True, slots=True)
-class Asleep:
+class Sleeping:
     """A task has nothing to do until `wake_at_ms` (epoch milliseconds)."""
 
     wake_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class OwnershipLost:
     """A task that is not this worker's any more: cancelled, or taken over."""
 
 
@@ -59,21 +59,21 @@ class Failed:
     error: BaseException
 
 
-Outcome = Done | NeedsInput | Shed | Escalate | Asleep | Stopped | Failed
+Outcome = Done | NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost | Failed
 
 
-def suspended(run: Run) -> NeedsInput | Shed | Escalate | Asleep | Stopped:
+def suspended(run: Run) -> NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost:
     """The outcome of a run that was suspended."""
     if run.is_stopped:
-        return Stopped()
+        return OwnershipLost()
     journal = run.journal_now()
     if run.task_ttl_ms is not None:
-        return Escalate(journal, run.task_ttl_ms)
+        return TaskRequested(journal, run.task_ttl_ms)
     if run.is_short and run.tasks.recorder is not None:
-        return Shed(journal)  # one branch has work to do: the next worker asks what the others ask
+        return Checkpointed(journal)  # one branch has work to do: the next worker asks what the others ask
     if run.pending:
         requests = {key: pending.to_wire() for key, pending in run.pending.items()}
         return NeedsInput(requests, journal)
     if run.wake_at_ms is not None:
-        return Asleep(run.wake_at_ms)
-    return Shed(journal)
+        return Sleeping(run.wake_at_ms)
+    return Checkpointed(journal)

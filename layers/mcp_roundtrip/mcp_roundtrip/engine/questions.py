@@ -36,10 +36,10 @@ class Unset:
 UNSET: Final = Unset()
 
 
-def _misuse() -> Any:
-    from mcp_roundtrip.engine import misuse  # for the author of a mistake
+def usage_errors() -> Any:
+    from mcp_roundtrip.engine import usage_errors  # for the author of a mistake
 
-    return misuse
+    return usage_errors
 
 
 class Question(ABC, Generic[T]):
@@ -95,7 +95,7 @@ class _Elicitation(Question[T]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.message, str):
-            raise _misuse().message_type(self.key, self.message)
+            raise usage_errors().message_type(self.key, self.message)
 
     @property
     def method(self) -> str:
@@ -133,13 +133,13 @@ class Elicit(_Elicitation[T]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if self.default is not UNSET and not _may_stand_for(self.default, self.model):
-            raise _misuse().default_type(self.key, self.default, self.model)
+            raise usage_errors().default_type(self.key, self.default, self.model)
 
     def _form(self) -> Form:
         try:
             return Form.of(self.model)
         except DefinitionError as error:
-            raise _misuse().form(self.key, error) from None
+            raise usage_errors().form(self.key, error) from None
 
     def is_user_only(self) -> bool:
         return self._form().is_confirmation if self.user_only is None else self.user_only
@@ -194,12 +194,12 @@ class ElicitUrl(_Elicitation[None]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _URL.fullmatch(self.url):
-            raise _misuse().url(self.key, self.url)
+            raise usage_errors().url(self.key, self.url)
         if not callable(self.done):
-            raise _misuse().done_type(self.key, self.done)
+            raise usage_errors().done_type(self.key, self.done)
         interval_ms = self.poll_interval_ms
         if interval_ms is not None and (type(interval_ms) is not int or interval_ms < MIN_POLL_INTERVAL_MS):
-            raise _misuse().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
+            raise usage_errors().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -218,7 +218,7 @@ class ElicitUrl(_Elicitation[None]):
         finished = self.done()
         if iscoroutine(finished):  # a coroutine is true
             finished.close()
-            raise _misuse().done_is_async(self.key)
+            raise usage_errors().done_is_async(self.key)
         return bool(finished)
 
 

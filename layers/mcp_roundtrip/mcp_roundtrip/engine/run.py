@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.engine.reports import Reports
+from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.errors import (
     Drift,
     DuplicateKey,
@@ -41,7 +41,7 @@ context: a replay could not tell what ran."""
 class Environment:
     """What a run is given from outside.
 
-    `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, run_id, expires_at)` a
+    `clock` returns epoch seconds, `random_bytes(n)` n random bytes, `sign_link(key, flow_id, expires_at)` a
     token for a URL (epoch seconds). `pause_ms` returns after so many milliseconds, `step_failed` gets
     the step, its error, and whether it runs again, of errors that the tool's code does not get to see.
     `pause_ms_async` is `pause_ms` for coroutines. `identity` is the same in every call with the same caller,
@@ -69,7 +69,7 @@ class Recorder(Protocol):
         """Keep an entry; returns the one that counts, which is another's if that one was first."""
         ...
 
-    def may_go_on(self) -> bool:
+    def holds_lease(self) -> bool:
         """Whether the task is still this worker's: not cancelled, not taken over."""
         ...
 
@@ -119,7 +119,7 @@ class Run:
     resumed: bool
     capabilities: Mapping[str, Any]
     environment: Environment
-    reports: Reports
+    reports: NotificationBuffer
     tasks: TaskOptions = TaskOptions()
     takes_defaults: bool = True
     answers_from_model: bool = False
@@ -172,9 +172,9 @@ class Run:
         """Raise UsageError while a step's function, or the `done` of a question, is running."""
         inside = inside_function.get()
         if inside is not None:
-            from mcp_roundtrip.engine import misuse
+            from mcp_roundtrip.engine import usage_errors
 
-            raise self.fail(misuse.inside_function(*inside))
+            raise self.fail(usage_errors.inside_function(*inside))
 
     def fail(self, error: Exception) -> Exception:
         """Remember an error that decides the run's outcome even if the tool's own code swallows it."""
@@ -237,12 +237,14 @@ class Run:
     @property
     def has_effects(self) -> bool:
         """Whether anything is journaled that running the code again would not do alike."""
-        return any(entry.kind.is_once for entry in self._entries.values())
+        return any(entry.kind.is_nonrepeatable for entry in self._entries.values())
 
     def lost_with_the_call(self) -> list[str]:
         """The keys of what ran and cannot be continued if the call ends here: in no state the client has."""
         kept = () if self.tasks.recorder else {entry.key for entry in self.journal.entries}
-        return [key for key, entry in self._entries.items() if entry.kind.is_once and key not in kept]
+        return [
+            key for key, entry in self._entries.items() if entry.kind.is_nonrepeatable and key not in kept
+        ]
 
     # -- the end of the pass ------------------------------------------------------------------------
 
@@ -256,7 +258,7 @@ class Run:
         """Have the task wait for that time (epoch milliseconds); for the first of several branches'."""
         self.wake_at_ms = min(wake_at_ms, self.wake_at_ms or wake_at_ms)
 
-    def wants_checkpoint(self, needs_ms: float | None = None) -> bool:
+    def request_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Whether to give the request back: time is short, and this pass has got something done.
 
         Without that second condition a step longer than the budget would be put off for ever.
@@ -269,7 +271,7 @@ class Run:
 
     def _may_go_on(self, recorder: Recorder) -> bool:
         try:
-            return recorder.may_go_on()
+            return recorder.holds_lease()
         except StoreError as error:
             raise self.fail(error) from error
 
@@ -278,16 +280,16 @@ class Run:
         held = {
             key: raw
             for key, raw in self.offered.items()
-            if self.resumed and key in self.journal.asked and key not in self._used
+            if self.resumed and key in self.journal.outstanding and key not in self._used
         }
         asked = {key: pending.fingerprint for key, pending in self.pending.items()}
-        asked |= {key: self.journal.asked[key] for key in held}
+        asked |= {key: self.journal.outstanding[key] for key in held}
         for key, entry in self.opened.items():
             assert entry.fingerprint is not None
             held[key], asked[key] = entry.value, entry.fingerprint
         entries = tuple(self._entries.values())
-        waits = self.journal.waits + self.only_waits
-        return Journal(self.journal.run_id, entries, asked, held, self._reported, waits)
+        waits = self.journal.url_wait_rounds + self.only_waits
+        return Journal(self.journal.flow_id, entries, asked, held, self._reported, waits)
 
     @property
     def asks_anew(self) -> bool:
@@ -301,7 +303,7 @@ class Run:
 
     # -- reports ------------------------------------------------------------------------------------
 
-    def is_news(self) -> bool:
+    def should_report(self) -> bool:
         """Whether a report that is made now has not been made by an earlier pass.
 
         A pass that covers old ground is silent until it has passed the last entry, and then swallows as many
@@ -311,7 +313,7 @@ class Run:
         if not self._progressed and not {key.partition("~")[0] for key in self._entries} <= self._used:
             return False
         self._reported += 1
-        return self._progressed or self._reported > self.journal.reported
+        return self._progressed or self._reported > self.journal.trailing_notifications
 
 
 def _is_utf8(text: str) -> bool:

@@ -24,7 +24,7 @@ from mcp_roundtrip.entry.server import (
     known_dialect,
     server_info,
 )
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, OwnerFailed, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ForwardingFailed, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
@@ -265,7 +265,7 @@ class FrontDoor:
         custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info, hides).custom()
         try:
             raw = ports.forward(owned.owner, invocation.event or {}, custom, timeout_s)
-        except OwnerFailed as error:
+        except ForwardingFailed as error:
             ports.observer.failure("forwarding_failed", error, owner=owned.owner)
             raise internal_error(invocation.correlation_id) from None
         name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]

@@ -10,9 +10,18 @@ from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.outcome import Asleep, Done, Escalate, Failed, NeedsInput, Outcome, Shed, Stopped
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcome import (
+    Checkpointed,
+    Done,
+    Failed,
+    NeedsInput,
+    Outcome,
+    OwnershipLost,
+    Sleeping,
+    TaskRequested,
+)
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
@@ -84,7 +93,7 @@ class Call:
             raise MissingClientCapability(required, needed_by=needed_by)
         opened = self._open()
         run = self._run(opened)
-        self.ports.observer.tag(flow=run.journal.run_id)
+        self.ports.observer.tag(flow=run.journal.flow_id)
         try:
             self._compare_with_catalog()
             arguments = self.feature.parameters.validate(self.call_params.arguments)
@@ -94,7 +103,7 @@ class Call:
             self.ports.observer.failure("definition_failed", error, **self.named)
             raise internal_error(self.invocation.correlation_id) from error
         outcome = self.replay(arguments, run)
-        told = {"round": _round(opened), **self.call_params.declined(), **run.reports.losses()}
+        told = {"round": _round(opened), **self.call_params.declined(), **run.reports.log_fields()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
@@ -133,8 +142,8 @@ class Call:
             journal, offered = Journal(self.ports.random_bytes(16).hex()), self.call_params.responses
         else:
             journal = self._journal(opened)
-            listed = {key: raw for key, raw in self.call_params.responses.items() if key in journal.asked}
-            offered = {**listed, **journal.held}
+            listed = {key: raw for key, raw in self.call_params.responses.items() if key in journal.outstanding}
+            offered = {**listed, **journal.unused_responses}
         meta, environment = self.route.meta, self.environment()
         if _round(opened) > self._rounds(journal) and not self.may_start_task():
             environment = environment.without_reserve()  # no later round could begin what this one puts off
@@ -144,7 +153,7 @@ class Call:
             resumed=opened is not None,
             capabilities=meta.capabilities,
             environment=environment,
-            reports=Reports(meta.progress_token, meta.log_level, self.invocation.max_response_bytes),
+            reports=NotificationBuffer(meta.progress_token, meta.log_level, self.invocation.max_response_bytes),
             tasks=TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
         )
 
@@ -167,7 +176,7 @@ class Call:
             Budget(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
             ports.random_bytes,
-            lambda key, run_id, expires_at: ports.links().sign(user, key, run_id, expires_at),
+            lambda key, flow_id, expires_at: ports.links().sign(user, key, flow_id, expires_at),
             ports.pause_ms,
             self._step_failed,
             ports.pause_ms_async,
@@ -211,13 +220,13 @@ class Call:
 
     def _conclude(self, outcome: Outcome, opened: OpenState | None) -> Reply:
         match outcome:
-            case NeedsInput() | Shed():
+            case NeedsInput() | Checkpointed():
                 return self._another_round(outcome, opened)
-            case Escalate(journal, ttl_ms):
+            case TaskRequested(journal, ttl_ms):
                 return self.become_task(journal, ttl_ms)
             case Done() | Failed():
                 return self.ended(outcome)
-            case Asleep() | Stopped():
+            case Sleeping() | OwnershipLost():
                 raise AssertionError(f"{outcome} is a task's alone")
 
     def ended(self, outcome: Done | Failed) -> Reply:
@@ -240,9 +249,9 @@ class Call:
     def _rounds(self, journal: Journal) -> int:
         """Rounds that only wait for a page are no questions, and may use up those that clients allow."""
         most = self.ports.config.max_rounds
-        return min(most + journal.waits, max(most + 1, CLIENT_ROUNDS))
+        return min(most + journal.url_wait_rounds, max(most + 1, CLIENT_ROUNDS))
 
-    def _another_round(self, outcome: NeedsInput | Shed, opened: OpenState | None) -> Reply:
+    def _another_round(self, outcome: NeedsInput | Checkpointed, opened: OpenState | None) -> Reply:
         if _round(opened) <= self._rounds(outcome.journal):
             requests = outcome.requests if isinstance(outcome, NeedsInput) else {}
             return self._input_required(requests, outcome.journal, opened)

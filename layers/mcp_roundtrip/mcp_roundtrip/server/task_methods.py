@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome
-from mcp_roundtrip.engine.reports import Reports
 from mcp_roundtrip.engine.run import Run, TaskOptions
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
@@ -185,13 +185,13 @@ def unavailable(error: StoreError, ports: Ports, invocation: Invocation) -> Prot
 
 
 @dataclass(slots=True)
-class StatusMessages(Reports):
+class StatusMessages(NotificationBuffer):
     """Progress becomes the task's `statusMessage`; log messages have nowhere to go (SEP-2663)."""
 
     told: Callable[[str], None] = lambda message: None
 
     def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
-        Reports.progress(self, done, total, message, news=False)  # refuses what cannot be sent
+        NotificationBuffer.progress(self, done, total, message, news=False)  # refuses what cannot be sent
         text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
         if news:
             self.told(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
@@ -212,7 +212,7 @@ class TaskBody:
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
         call = self._call(tool, task, past.call)
-        self.ports.observer.tag(flow=task.run_id)
+        self.ports.observer.tag(flow=task.flow_id)
         self.ports.observer.redact(
             lambda: (past.call.arguments, past.call.client, call.principal and call.principal.subject)
         )

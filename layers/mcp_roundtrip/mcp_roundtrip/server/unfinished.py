@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.outcome import NeedsInput, Shed
-from mcp_roundtrip.engine.waiting import TASK_TTL_MS
+from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
+from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.errors import CallAborted, StateRejected, StateTooLarge, ToolError
 from mcp_roundtrip.server.round import Call, Reply, internal_error
 
@@ -18,7 +18,7 @@ ASKED_BY_TASKS: Final = frozenset({"elicitation/create", "sampling/createMessage
 Requests = Mapping[str, Mapping[str, Any]]
 
 
-def out_of_rounds(call: Call, outcome: NeedsInput | Shed, rounds: int) -> Reply:
+def out_of_rounds(call: Call, outcome: NeedsInput | Checkpointed, rounds: int) -> Reply:
     """Carry on as a task where that is possible; otherwise end with an error that the model can read."""
     requests = outcome.requests if isinstance(outcome, NeedsInput) else {}
     if call.may_start_task() and all(each["method"] in ASKED_BY_TASKS for each in requests.values()):

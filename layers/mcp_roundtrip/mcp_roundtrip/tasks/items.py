@@ -102,7 +102,7 @@ class Past:
                 entries.append(entry)
             elif answers[entry.key] == _wire_key(row) and entry.fingerprint is not None:
                 offered[entry.key], asked[entry.key] = entry.value, entry.fingerprint
-        journal = Journal(task.run_id, tuple(entries), asked)
+        journal = Journal(task.flow_id, tuple(entries), asked)
         next_order = max((int(row["n"]) for row in rows), default=-1) + 1
         return cls(TaskCall.from_item(by_sk[CALL]), journal, offered, answers, next_order)
 

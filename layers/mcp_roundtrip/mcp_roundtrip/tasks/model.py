@@ -106,7 +106,7 @@ class Task:
     updated_at_ms: int
     ttl_ms: int
     worker: str
-    run_id: str
+    flow_id: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     requests: Mapping[str, Asked] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class Task:
             "dead": self.deadline_ms,
             "exp": self.expires_s,
             "wk": self.worker,
-            "run": self.run_id,
+            "run": self.flow_id,
             "caps": canonical.compact(self.capabilities),
             "req": requests_to_text(self.requests),
             "acc": canonical.compact(list(self.accepted)),
@@ -180,7 +180,7 @@ class Task:
             updated_at_ms=read["uAt"],
             ttl_ms=read["ttlms"],
             worker=read["wk"],
-            run_id=read["run"],
+            flow_id=read["run"],
             capabilities=canonical.parse(read["caps"]),
             requests=requests_from_text(read["req"]),
             accepted=tuple(canonical.parse(read["acc"])),

@@ -78,14 +78,14 @@ class Tasks:
         The item M is written last: until then there is no task, and what was written expires unseen.
         """
         task = replace(
-            self._new(principal, ttl_ms, worker, journal.run_id),
+            self._new(principal, ttl_ms, worker, journal.flow_id),
             capabilities=capabilities,
-            issued=dict.fromkeys(journal.held, 1),
+            issued=dict.fromkeys(journal.unused_responses, 1),
         )
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
-        for order, (key, raw) in enumerate(journal.held.items(), len(journal.entries)):
-            asked = Asked(key, journal.asked[key], {}, order)
+        for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
+            asked = Asked(key, journal.outstanding[key], {}, order)
             self.store.put_new(answer_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
         self.store.put_new(task.to_item())
@@ -144,7 +144,7 @@ class Tasks:
         item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
         return None if item is None else Task.from_item(item)
 
-    def _new(self, principal: str | None, ttl_ms: int, worker: str = "", run_id: str = "") -> Task:
+    def _new(self, principal: str | None, ttl_ms: int, worker: str = "", flow_id: str = "") -> Task:
         task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
         pk, now_ms = partition_key(self.dialect, principal, task_id), self.clock_ms()
         assert pk is not None
@@ -157,7 +157,7 @@ class Tasks:
             updated_at_ms=now_ms,
             ttl_ms=int(min(ttl_ms, self.max_ttl_ms)),
             worker=worker,
-            run_id=run_id,
+            flow_id=flow_id,
             kicked_at_ms=now_ms,
             dialect=self.dialect,
         )

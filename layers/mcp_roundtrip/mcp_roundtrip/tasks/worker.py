@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.outcome import Asleep, Done, Failed, NeedsInput, Outcome, Stopped
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -81,7 +81,7 @@ class TaskRecorder:
         present = self.store.put_new(item)
         return entry if present is None else entry_from_item(present)
 
-    def may_go_on(self) -> bool:
+    def holds_lease(self) -> bool:
         self.tell_now()
         item = self.store.get(self.task.pk, TASK)
         return item is not None and item.get("lo") == self.owner
@@ -173,11 +173,11 @@ class Worker:
         owner, now_ms, run = recorder.owner, self.clock_ms(), over.run
         item = None
         match over.outcome:
-            case Stopped():
+            case OwnershipLost():
                 return
             case NeedsInput() if run is not None:
                 item = self.store.update(task.pk, TASK, _parked(task, past, recorder, run, now_ms))
-            case Asleep(wake_at_ms) if run is not None:
+            case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
                     version=task.version,

@@ -49,13 +49,13 @@ class LegacyCall(Call):
     """A call that begins and ends with its request.
 
     `choice` is that for features that make none of their own. `visited` are the keys of the URLs where the
-    user may have been, `run_id` is that of the passes before. `named_by` names the visits: it is the same in
+    user may have been, `flow_id` is that of the passes before. `named_by` names the visits: it is the same in
     every call with the same arguments and answers.
     """
 
     choice: LegacyQuestions = "error"
     visited: frozenset[str] = frozenset()
-    run_id: str | None = None
+    flow_id: str | None = None
     named_by: str | None = None
 
     def answer(self) -> Reply:
@@ -115,8 +115,8 @@ class LegacyCall(Call):
         run.takes_defaults = self._choice == "default"
         run.answers_from_model = self._asks_through_model
         run.waits_for_pages = False  # the client has not shown them yet
-        if self.run_id is not None:
-            run.journal = replace(run.journal, run_id=self.run_id)
+        if self.flow_id is not None:
+            run.journal = replace(run.journal, flow_id=self.flow_id)
         return run
 
     def environment(self) -> Environment:
@@ -132,7 +132,7 @@ class LegacyCall(Call):
             return self.told(CallAborted(_out_of_time_text(self.feature.kind)), "out_of_time")
         if any(request["method"] != "elicitation/create" for request in requests.values()):
             return self.told(CallAborted(_cannot_ask(self.feature.kind, [])), "not_asked")
-        done = [entry.key for entry in journal.entries if entry.kind.is_once]
+        done = [entry.key for entry in journal.entries if entry.kind.is_nonrepeatable]
         if done:
             self.ports.observer.record("asked_after_steps", **self.named, after=done)
             return self.told(CallAborted(_too_late_text(self.feature.kind)), "not_asked")
@@ -159,8 +159,8 @@ class LegacyCall(Call):
         visited = self.visited | pending.urls
         accepted = {key: {"action": "accept"} for key in visited}
         call_params = replace(self.call_params, responses={**self.call_params.responses, **accepted})
-        run_id, named_by = pending.journal.run_id, self.named_by or self._named_by(pending)
-        return replace(self, call_params=call_params, visited=visited, run_id=run_id, named_by=named_by)
+        flow_id, named_by = pending.journal.flow_id, self.named_by or self._named_by(pending)
+        return replace(self, call_params=call_params, visited=visited, flow_id=flow_id, named_by=named_by)
 
     def _named_by(self, pending: _ToVisit) -> str:
         """What names the visits in every call like this one; in this call alone for anonymous callers.
@@ -169,7 +169,7 @@ class LegacyCall(Call):
         """
         principal = caller_binding(self.principal)
         if principal is None:
-            return pending.journal.run_id
+            return pending.journal.flow_id
         entries = pending.journal.entries
         answers = [[entry.key, entry.value] for entry in entries if entry.kind is Kind.ANSWER]
         named = [principal, self.route.method, self.name, self.call_params.arguments, answers]

@@ -85,7 +85,7 @@ def test_notifications_that_have_no_room_are_counted_and_not_kept() -> None:
     kept = run.reports.notifications
     assert len(kept) + run.reports.dropped == 2_000
     assert sum(len(compact(each)) for each in kept) <= 10 * (size + 100)
-    assert run.reports.losses() == {"notifications_dropped": run.reports.dropped}
+    assert run.reports.log_fields() == {"notifications_dropped": run.reports.dropped}
 
 
 def test_an_unknown_log_level_is_the_authors_mistake() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.journal import Entry, Journal
-from mcp_roundtrip.engine.outcome import Asleep, Done, Escalate, Failed, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, Sleeping, TaskRequested
 from mcp_roundtrip_testing.clock import FakeClock
 from support.async_passes import AsyncPasses
 from support.passes import Passes, accept, asked, error
@@ -162,11 +162,11 @@ def test_a_round_counts_as_waiting_while_nothing_else_is_asked() -> None:
     outcome = call(page=ACCEPT)
     assert asked(outcome).keys() == {"name", "page"}
     assert isinstance(outcome, NeedsInput)
-    assert call.journal.waits == 0
+    assert call.journal.url_wait_rounds == 0
     assert page.looks == [0], "nobody waits for the page while the form is to be filled in"
     outcome = call(name=accept("Ada"), page=ACCEPT)
     assert isinstance(outcome, NeedsInput)
-    assert (outcome.requests.keys(), call.journal.waits) == ({"page"}, 1)
+    assert (outcome.requests.keys(), call.journal.url_wait_rounds) == ({"page"}, 1)
 
 
 def test_several_pages_are_waited_for_together() -> None:
@@ -218,8 +218,8 @@ def test_a_done_that_raises_stop_iteration_ends_no_question() -> None:
 
 
 def test_a_state_of_before_pages_were_waited_for_is_read() -> None:
-    assert Journal.from_json({"v": 1, "id": "x"}).waits == 0
-    assert Journal.from_json(Journal("x", waits=3).to_json()).waits == 3
+    assert Journal.from_json({"v": 1, "id": "x"}).url_wait_rounds == 0
+    assert Journal.from_json(Journal("x", url_wait_rounds=3).to_json()).url_wait_rounds == 3
 
 
 # -- beside other branches ------------------------------------------------------------------------------
@@ -298,9 +298,9 @@ def test_a_call_that_can_become_a_task_waits_there_and_takes_the_consent_along()
     call = Passes(visiting(page), clock=page.clock, may_start_task=True)
     asked(call())
     outcome = call(page=ACCEPT)
-    assert isinstance(outcome, Escalate)
-    assert outcome.journal.held == {"page": ACCEPT}
-    assert outcome.journal.asked.keys() == {"page"}
+    assert isinstance(outcome, TaskRequested)
+    assert outcome.journal.unused_responses == {"page": ACCEPT}
+    assert outcome.journal.outstanding.keys() == {"page"}
     assert page.looks == [0]
 
 
@@ -320,7 +320,7 @@ class Records:
     def record(self, entry: Entry) -> Entry:
         return self.entries.setdefault(entry.key, entry)
 
-    def may_go_on(self) -> bool:
+    def holds_lease(self) -> bool:
         return True
 
 
@@ -329,11 +329,11 @@ def test_a_task_sleeps_longer_and_longer_until_the_page_is_complete() -> None:
     call = Passes(visiting(page), clock=page.clock, recorder=records, remaining_ms=800_000)
     asked(call())
     assert call.journal is not None
-    fingerprints, slept = call.journal.asked, []
+    fingerprints, slept = call.journal.outstanding, []
     while True:
         call.journal = Journal("run-1", tuple(records.entries.values()), fingerprints)
         outcome = call(page=ACCEPT)
-        if not isinstance(outcome, Asleep):
+        if not isinstance(outcome, Sleeping):
             break
         slept.append(outcome.wake_at_ms / 1000 - page.clock.now)
         page.clock.advance(slept[-1] + 0.001)
@@ -353,10 +353,10 @@ def test_an_opened_page_in_a_task_may_still_change_its_question() -> None:
 
     call = Passes(body, clock=page.clock, recorder=records)
     asked(call())
-    assert isinstance(call(page=ACCEPT), Asleep)
+    assert isinstance(call(page=ACCEPT), Sleeping)
     texts.pop(0)
     assert call.journal is not None
-    call.journal = Journal("run-1", tuple(records.entries.values()), call.journal.asked)
+    call.journal = Journal("run-1", tuple(records.entries.values()), call.journal.outstanding)
     assert asked(call(page=ACCEPT))["page"]["params"]["message"] == "Please go there"
 
 

@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.methods import LOG_LEVELS
 
 
 @dataclass(slots=True)
-class Reports:
+class NotificationBuffer:
     """Collects what the client asked for: nothing without a progress token, nothing below its log level.
 
     What cannot be sent raises UsageError whether or not this client asked for it: a tool should not fail for
@@ -42,9 +42,9 @@ class Reports:
     def log(self, level: str, data: Any, logger: str | None, *, news: bool) -> None:
         """`notifications/message`."""
         if level not in LOG_LEVELS:
-            from mcp_roundtrip.engine import misuse
+            from mcp_roundtrip.engine import usage_errors
 
-            raise misuse.level(level, LOG_LEVELS)
+            raise usage_errors.level(level, LOG_LEVELS)
         params: dict[str, Any] = {"level": level, "data": _json(data)}
         if logger is not None:
             params["logger"] = str(logger)
@@ -61,16 +61,16 @@ class Reports:
         self.room -= size
         self.notifications.append(added)
 
-    def losses(self) -> dict[str, int]:
+    def log_fields(self) -> dict[str, int]:
         """What the log says of notifications for which there was no room."""
         return {"notifications_dropped": self.dropped} if self.dropped else {}
 
 
 def _number(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
-        from mcp_roundtrip.engine import misuse
+        from mcp_roundtrip.engine import usage_errors
 
-        raise misuse.progress_number(value)
+        raise usage_errors.progress_number(value)
     return value
 
 
@@ -86,6 +86,6 @@ def _json(data: Any) -> Any:
     try:
         return parse(compact(data))
     except (TypeError, ValueError, RecursionError):
-        from mcp_roundtrip.engine import misuse
+        from mcp_roundtrip.engine import usage_errors
 
-        raise misuse.log_data(data) from None
+        raise usage_errors.log_data(data) from None

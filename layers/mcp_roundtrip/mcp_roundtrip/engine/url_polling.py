@@ -63,7 +63,7 @@ def _in_round(
     """Look until all are complete, something else is to be asked, or the round's time is nearly over."""
     budget, left, finished = run.environment.budget, dict(polled), list[str]()
     end_ms = budget.clock_ms() + min(budget.remaining_ms() - RESERVE_MS, LONGEST_MS)
-    pause_ms: float = _interval_ms(polled) if run.journal.waits else FIRST_PAUSE_MS
+    pause_ms: float = _interval_ms(polled) if run.journal.url_wait_rounds else FIRST_PAUSE_MS
     while left and not run.asks_anew:
         began_ms = budget.clock_ms()
         if began_ms + pause_ms + look_ms > end_ms:
