@@ -142,7 +142,9 @@ class Call:
             journal, offered = Journal(self.ports.random_bytes(16).hex()), self.call_params.responses
         else:
             journal = self._journal(opened)
-            listed = {key: raw for key, raw in self.call_params.responses.items() if key in journal.outstanding}
+            listed = {
+                key: raw for key, raw in self.call_params.responses.items() if key in journal.outstanding
+            }
             offered = {**listed, **journal.unused_responses}
         meta, environment = self.route.meta, self.environment()
         if _round(opened) > self._rounds(journal) and not self.may_start_task():
