@@ -155,7 +155,9 @@ class Call:
             resumed=opened is not None,
             capabilities=meta.capabilities,
             environment=environment,
-            reports=NotificationBuffer(meta.progress_token, meta.log_level, self.invocation.max_response_bytes),
+            reports=NotificationBuffer(
+                meta.progress_token, meta.log_level, self.invocation.max_response_bytes
+            ),
             tasks=TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
         )
 
