@@ -53,6 +53,11 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
 
+# A file's tests share fixtures, so a file is not divided. tests/conftest.py says which files come first.
+IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
+                           test_canonical.py test_http.py test_messages.py test_redaction.py test_settings.py)
+
 # The tests' virtual environments are made side by side. (Two other goals might both install into one.)
 ifeq ($(MAKECMDGOALS),test)
 MAKEFLAGS += --jobs=4
@@ -73,14 +78,22 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	$(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
+.PHONY: check
+check: lint  ## ruff, mypy and the tests of the parts that start nothing
+	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
+
 .PHONY: test
-test: $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS)  ## ruff, mypy and all tests
+test: $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS) lint  ## ruff, mypy and all tests
+	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
+	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
+
+.PHONY: lint
+lint: $(VENV)/.dev  ## ruff and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	@# One function at a time: each has its folder on the path and calls its module `app`.
 	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
-	$(VENV)/bin/pytest --numprocesses auto --dist loadfile
 
 .PHONY: e2e
 e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## the built artefact: in AWS's Lambda emulator, and deployed to ministack

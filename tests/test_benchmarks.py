@@ -6,6 +6,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from support import skips
 from support.stores import new_table
 
 pytest_plugins = ["support.ministack"]
@@ -56,7 +57,7 @@ def test_this_revision_is_compared_with_itself(benchmarks):
     try:
         found = before.figures("HEAD", 1, 1, 1)
     except before.NoRevision as reason:
-        pytest.skip(str(reason))
+        skips.skip(skips.HISTORY, str(reason))
     assert all(min(each.before, each.today, each.ratio) > 0 for each in found.values())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support import cloud, ministack, rie
+from support import cloud, ministack, rie, skips
 from support.cloud import Cloud
 from support.sam_build import SAM, Built, sam_build
 
@@ -19,7 +19,7 @@ def pytest_report_header() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def _all_it_takes_is_here() -> None:
     if sys.platform != "linux":
-        pytest.skip("the built layer and AWS's emulator are for Linux")
+        skips.skip(skips.LINUX, "the built layer and AWS's emulator")
     for tool in (SAM, ministack.HYPERCORN):
         assert tool.exists(), f"{tool} does not exist: `make e2e` installs it"
 

@@ -23,7 +23,7 @@ from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_local.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_local.sample_events import DEVELOPMENT_ENVIRONMENT, live
 from mcp_roundtrip_local.samples import stable
-from support import kms, rie, stores
+from support import kms, rie, skips, stores
 from support.cloud import CREDENTIALS, REGION, Cloud
 from support.lambda_runtime import runtime
 from support.rie import Artefact, InvocationFailed, started
@@ -44,7 +44,7 @@ LOGICAL_IDS = {
 def artefact(built: Built, function: str) -> Artefact:
     found = runtime(built.runtime)
     if found is None:
-        pytest.skip(f"{built.runtime} is not on this computer")
+        skips.skip(skips.RUNTIME, built.runtime)
     handler = f"app.{handler_of(function)[1]}"
     return Artefact(built.function(LOGICAL_IDS[function]), built.layer, handler, found)
 
@@ -147,7 +147,7 @@ def test_a_warm_function_answers_one_event_after_another(warm: Invoke) -> None:
 @pytest.mark.parametrize("name", [name for name in RUNTIMES if name != NATIVE_RUNTIME])
 def test_other_runtimes_finish_what_they_began(name: str, variables: Mapping[str, str]) -> None:
     if runtime(name) is None:
-        pytest.skip(f"{name} is not on this computer")
+        skips.skip(skips.RUNTIME, name)
     cold = cold_starts(sam_build(name), variables)
     events = live(cold)
     assert_as_the_table_says(responses(cold, events), events, LIVE)
@@ -169,7 +169,7 @@ IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
 
 def test_a_function_cannot_write_to_its_code(built: Built) -> None:
     if rie.protection() == "permissions" and os.geteuid() == 0:
-        pytest.skip("root may write to everything, and this computer permits no mounts")
+        skips.skip(skips.READ_ONLY, "this is root, without mounts")
     done = rie.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
     refusal = {"mounts": "Read-only file system", "permissions": "Permission denied"}[rie.protection()]
     assert done.stdout.splitlines() == [refusal] * 3, done.stderr

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings, target
 from hypothesis import strategies as st
 
 from mcp_roundtrip.http import MAX_JSON_VALUES
+from support import skips
 from support.exposed_server import RAW
 from support.measured import Cost, Measure, measuring
 from support.worst_bodies import BODIES, HOLE, ROOM, members, nested, repeated, string, tool
@@ -19,7 +20,7 @@ from support.worst_bodies import BODIES, HOLE, ROOM, members, nested, repeated, 
 MAX_MB = 160
 MAX_CPU_S = 2.0
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measured with Linux's /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: /proc")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from types import CodeType
 import pytest
 from packaging.requirements import Requirement
 
+from support import skips
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
 from support.template import functions, read_template
 
@@ -66,7 +67,7 @@ def make_layer(
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the layer's wheels are for Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: the layer's wheels")
 def test_the_layer_is_complete_by_itself(built: Built) -> None:
     site = built.layer / "python"
     program = f"""

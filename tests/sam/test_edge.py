@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip_local.yaml_tags import load
-from support import cloudformation
+from support import cloudformation, skips
 from support.sam_build import ROOT
 from support.transformed import lint, transformed
 
@@ -133,7 +133,7 @@ def routed(*requests: dict[str, Any]) -> list[dict[str, Any]]:
     """What the function makes of requests, run by Node.js."""
     node = shutil.which("node")
     if node is None:
-        pytest.skip("there is no Node.js")
+        skips.skip(skips.NODE, "CloudFront's function")
     program = f"{CODE}\nconst requests = {json.dumps(requests)};\n" + (
         "console.log(JSON.stringify(requests.map(request => handler({request: request}))));"
     )

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from support import skips
+
 FOLDER = Path(__file__).parents[2] / ".cache/browser"
 PROGRAM = Path(__file__).with_name("browser.mjs")
 UNPACKED = FOLDER / "unpacked"
@@ -43,7 +45,7 @@ lead to 127.0.0.1."""
 def visit() -> Visit:
     node = shutil.which("node")
     if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
-        pytest.skip("Chromium is not installed: `make test` does it where there are npm and Node.js 20")
+        skips.skip(skips.NODE, "Chromium")
     UNPACKED.mkdir(exist_ok=True)
     fonts = FOLDER / "fonts.conf"
     fonts.write_text(FONTS)

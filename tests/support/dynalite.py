@@ -21,7 +21,7 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from support import stores
+from support import skips, stores
 
 DYNALITE = Path(__file__).parents[2] / ".cache/dynalite/node_modules/dynalite"
 
@@ -59,9 +59,7 @@ def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dyna
     """A client of the test run's dynalite; tables last as long as it."""
     node = shutil.which("node")
     if node is None or not DYNALITE.exists():
-        pytest.skip(
-            "dynalite is not installed: `make test` does it where there are npm and Node.js 20 or later"
-        )
+        skips.skip(skips.NODE, "dynalite")
     log = tmp_path_factory.mktemp("dynalite") / "log"
     with running(node, log) as url:
         connected = stores.client(url, timeout_s=START_S)

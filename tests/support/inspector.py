@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from support import skips
+
 PROGRAM = (
     Path(__file__).parents[2]
     / ".cache/inspector/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -43,9 +45,7 @@ Inspect = Callable[..., Inspected]
 def inspector(tmp_path: Path) -> Inspect:
     node = shutil.which("node")
     if node is None or not PROGRAM.exists():
-        pytest.skip(
-            "MCP Inspector is not installed: `make test` does it where there are npm and Node.js 20 or later"
-        )
+        skips.skip(skips.NODE, "MCP Inspector")
 
     def inspected(configuration: Any, *arguments: str) -> Inspected:
         [server] = configuration["mcpServers"]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from support import skips
+
 FOLDER = Path(__file__).parents[2] / ".cache/typescript"
 PACKAGE = "node_modules/@modelcontextprotocol/client"
 
@@ -27,9 +29,7 @@ RunModule = Callable[[str], str]
 def run_module() -> RunModule:
     node = shutil.which("node")
     if node is None or not (FOLDER / PACKAGE).exists():
-        pytest.skip(
-            "the TypeScript client is not installed: `make test` does it where there are npm and Node.js 20"
-        )
+        skips.skip(skips.NODE, "the TypeScript client")
 
     def run(text: str) -> str:
         command = [node, "--input-type=module", "--eval", text]

@@ -1,0 +1,40 @@
+"""A pytest plugin: the reasons for which a test may be skipped. A skip for any other reason is a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NoReturn
+
+import pytest
+
+LINUX = "needs Linux"
+NODE = "needs Node.js 20 or later, with npm"
+RUNTIME = "needs the interpreter of the runtime"
+READ_ONLY = "needs mounts, or a user other than root"
+HISTORY = "needs the repository's history"
+
+PERMITTED = {
+    LINUX: "the layer's wheels, AWS's emulator and /proc exist on Linux only; CI is Linux",
+    NODE: "`make test` cannot install Node.js itself; it says so, and installs what runs on it",
+    RUNTIME: "the artefact is tried with every runtime whose interpreter is installed; CI has three of four",
+    READ_ONLY: "root writes to everything unless the code is mounted read-only",
+    HISTORY: "an archive or a shallow clone has no revision to compare with",
+}
+"""Reason -> why a run without the test is acceptable."""
+
+
+def skip(reason: str, detail: str) -> NoReturn:
+    """Skip the test for one of the permitted reasons; `detail` says what is missing."""
+    pytest.skip(f"{reason}: {detail}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _, _, message = report.longrepr
+        reason = message.removeprefix("Skipped: ")
+        if not reason.startswith(tuple(PERMITTED)):
+            report.outcome = "failed"
+            report.longrepr = f"{__name__} does not permit to skip {item.nodeid} because: {reason}"
+    return report
