@@ -1,4 +1,4 @@
-"""What every test run has: one Hypothesis profile, little garbage collection, an order, and an orderly end."""
+"""What every test run has: a Hypothesis profile, little garbage collection, an order, and an orderly end."""
 
 from __future__ import annotations
 
