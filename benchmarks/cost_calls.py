@@ -16,9 +16,11 @@ from urllib.request import Request, urlopen
 from mcp_roundtrip.protocol.methods import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.model import partition_key
 from mcp_roundtrip.tasks.store import size_of
-from mcp_roundtrip_local import LocalApp, samples, serve
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.sample_events.live import messages
+from mcp_roundtrip_local.sample_events.live import stable as samples
+from mcp_roundtrip_local.template.yaml_reader import load
 from measure import DidNotRun
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
@@ -120,7 +122,7 @@ class Client:
 
     def send(self, message: dict[str, Any]) -> dict[str, Any]:
         """Returns the result."""
-        event = samples.post(samples.MCP, message)
+        event = messages.post(samples.MCP, message)
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
         with self.changed:
             self.used["request"] += 1
@@ -132,11 +134,11 @@ class Client:
 
     def call(self, name: str, arguments: dict[str, Any], *values: Any, **more: Any) -> dict[str, Any]:
         """Call a tool, whose questions, one in each round, get these values."""
-        result = self.send(samples.call(name, arguments, **more))
+        result = self.send(messages.call(name, arguments, **more))
         for value in values:
             answers = {key: accepted(value) for key in result["inputRequests"]}
             state = {"requestState": result["requestState"], "inputResponses": answers}
-            result = self.send(samples.call(name, arguments, **state, **more))
+            result = self.send(messages.call(name, arguments, **state, **more))
         return result
 
     def ask_about_tokyo(self) -> None:
@@ -163,7 +165,7 @@ class Client:
         return task + answered + Counter(stored=self.stored(task_id)), poll
 
     def about(self, method: str, task_id: str, **params: Any) -> dict[str, Any]:
-        return self.send(samples.message(method, capabilities=samples.WITH_TASKS, taskId=task_id, **params))
+        return self.send(messages.message(method, capabilities=samples.WITH_TASKS, taskId=task_id, **params))
 
     def await_workers(self, count: int) -> None:
         with self.changed:

@@ -11,9 +11,9 @@ from pathlib import Path
 import measure
 from contenders import ours
 from mcp_roundtrip_local.catalog import contents
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.lambda_api import LambdaApi
-from mcp_roundtrip_local.model import Function
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.services.lambda_api import LambdaApi
+from mcp_roundtrip_local.template.model import Function
 from measure import OURS, Contender, Figures
 from stand_in import served
 from tables import Target, table

@@ -30,7 +30,7 @@ from mcp_roundtrip.engine.run import Environment, Run
 from mcp_roundtrip.settings import load
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip_testing.environment import make_codec
+from mcp_roundtrip_testing.ports import make_codec
 from probe import Context as LambdaContext
 
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}

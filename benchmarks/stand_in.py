@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import measure
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip_local.kms import FakeKms, respond
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.services.kms import FakeKms, respond
 from stand_in import served
 
 SIZES = {"200 B": 200, "2 KB": 2_000, "20 KB": 20_000}

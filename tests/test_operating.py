@@ -22,8 +22,10 @@ from mcp_roundtrip.server.round import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS, counts_of
-from mcp_roundtrip_local import samples, serve
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.sample_events.live import messages
+from mcp_roundtrip_local.sample_events.live import stable as samples
+from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/operating.md").read_text("utf-8")
@@ -55,19 +57,19 @@ def lines() -> list[Line]:
     with serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=log) as app:
 
         def send(message: dict[str, Any]) -> Any:
-            event = samples.post(samples.MCP, message)
+            event = messages.post(samples.MCP, message)
             headers = {name: value for name, value in event["headers"].items() if name != "host"}
             request = urllib.request.Request(app.url(), event["body"].encode(), headers)
             with urllib.request.urlopen(request) as response:
                 return json.load(response)["result"]
 
         def call(name: str, arguments: Any, *values: str, **more: Any) -> Any:
-            result = send(samples.call(name, arguments, **more))
+            result = send(messages.call(name, arguments, **more))
             for value in values:
                 answer = {"action": "accept", "content": {"value": value}}
                 answers = dict.fromkeys(result["inputRequests"], answer)
                 state = result["requestState"]
-                again = samples.call(name, arguments, requestState=state, inputResponses=answers, **more)
+                again = messages.call(name, arguments, requestState=state, inputResponses=answers, **more)
                 result = send(again)
             return result
 

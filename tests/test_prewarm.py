@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.kms import FakeKms, serve
-from mcp_roundtrip_local.model import Reply, Request
-from mcp_roundtrip_local.runtime_api import Invocation, Ready, Responded, RuntimeApi
+from mcp_roundtrip_local.execution.runtime_api import Invocation, Ready, Responded, RuntimeApi
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.services.kms import FakeKms, serve
 from support.messages import call
 
 APP = """

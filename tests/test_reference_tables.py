@@ -16,7 +16,7 @@ import mcp_roundtrip
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.settings import PREFIX, Settings
 from mcp_roundtrip.telemetry import NAMESPACE, REQUESTS, WARNINGS, LogObserver
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
 DEPLOYING, SETTINGS, LOGS_AND_METRICS, ADDING_A_TOOL = (

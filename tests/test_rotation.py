@@ -13,8 +13,8 @@ import pytest
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.settings import load
-from mcp_roundtrip_local.kms import FakeKms, serve
-from mcp_roundtrip_testing.environment import Remembered
+from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 from support.transformed import variables
 
@@ -81,7 +81,7 @@ def kind(parameter: str) -> Mapping[str, str]:
 
 
 def greeting(environment: Mapping[str, str]) -> Server:
-    ports = replace(wiring.make_ports(load(environment)), observer=Remembered())
+    ports = replace(wiring.make_ports(load(environment)), observer=RecordingObserver())
     server = Server("greeting", ports=lambda: ports)
 
     @server.tool

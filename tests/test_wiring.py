@@ -13,8 +13,8 @@ import pytest
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.errors import SettingsError, StateRejected
 from mcp_roundtrip.settings import load
-from mcp_roundtrip_local.kms import FakeKms, serve
-from mcp_roundtrip_testing.environment import Remembered
+from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 
 AUTHORIZER = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice"}}}
@@ -46,9 +46,9 @@ def environment(**changes: str) -> dict[str, str]:
     return {**given, **{f"MCP_{name.upper()}": value for name, value in changes.items()}}
 
 
-def server_on(observer: Remembered | None = None, **changes: str) -> Server:
+def server_on(observer: RecordingObserver | None = None, **changes: str) -> Server:
     """A server whose ports come from settings, as in a new execution environment."""
-    ports = replace(wiring.make_ports(load(environment(**changes))), observer=observer or Remembered())
+    ports = replace(wiring.make_ports(load(environment(**changes))), observer=observer or RecordingObserver())
     server = Server("x", ports=lambda: ports)
 
     @server.tool
@@ -125,7 +125,7 @@ def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deplo
 def test_each_certificate_is_logged_with_what_it_takes_to_revoke_it(
     kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     deployed = {"state_key_arn": signing_key(kms), "state_signing": "delegated", **UNENCRYPTED}
     monkeypatch.setattr(wiring, "observer", lambda: observer)
     state = post(server_on(**deployed), "greet")["result"]["requestState"]
@@ -160,7 +160,7 @@ def test_pinned_public_keys_are_never_asked_for(kms: FakeKms, deployed: dict[str
     "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
 )
 def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms, public_keys: str) -> None:
-    arn, observer = signing_key(kms), Remembered()
+    arn, observer = signing_key(kms), RecordingObserver()
     given = public_keys.format(key_id=arn.rpartition("/")[2])
     server = server_on(observer, state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
     assert post(server, "greet")["error"]["code"] == -32603
@@ -171,7 +171,7 @@ def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms
 
 @pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
 def test_an_alias_is_no_key(kms: FakeKms, name: str) -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     server = server_on(observer, **{**given, name: "alias/state"})
     assert post(server, "greet")["error"]["code"] == -32603
@@ -201,7 +201,7 @@ def test_a_kms_that_does_not_sign_is_an_internal_error_whose_reason_is_in_the_lo
         kms.DisableKey(KeyId=arn)
     else:
         kms.fail_next(20, code)
-    observer = Remembered()
+    observer = RecordingObserver()
     failed = post(server_on(observer, state_key_arn=arn, **UNENCRYPTED), "greet")
     assert failed["error"]["code"] == -32603
     assert "Exception" not in failed["error"]["message"]
@@ -217,7 +217,7 @@ def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
 ) -> None:
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = replace(wiring.make_ports(load(given)), observer=observer)
     server = server_on(state_key_arn="unused")
     server._ports = lambda: ports

@@ -4,6 +4,6 @@
 """
 
 from mcp_roundtrip_local.app import LocalApp, serve
-from mcp_roundtrip_local.model import FunctionFailed, TemplateError
+from mcp_roundtrip_local.template.model import FunctionFailed, TemplateError
 
 __all__ = ["FunctionFailed", "LocalApp", "TemplateError", "serve"]

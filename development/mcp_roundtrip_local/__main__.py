@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FrameType
 
 from mcp_roundtrip_local.app import LocalApp, serve
-from mcp_roundtrip_local.checks import how_to_set
-from mcp_roundtrip_local.model import Route, TemplateError
-from mcp_roundtrip_local.template import parameters_without_default
+from mcp_roundtrip_local.template.model import Route, TemplateError
+from mcp_roundtrip_local.template.reader import parameters_without_default
+from mcp_roundtrip_local.template.validation import how_to_set
 
 ASSUMED = {"AuthMode": "none"}
 """Parameters that only a deployment must choose: on this computer there are no callers to keep out."""

@@ -14,20 +14,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.cors import Cors
-from mcp_roundtrip_local.credentials import Credentials
-from mcp_roundtrip_local.debugger import TIMEOUT_S, Debugger
-from mcp_roundtrip_local.dynamodb import FakeDynamoDb
-from mcp_roundtrip_local.dynamodb import serve as serve_dynamodb
-from mcp_roundtrip_local.environment import Environment, Outcome, process_variables
-from mcp_roundtrip_local.front_doors import FrontDoors
-from mcp_roundtrip_local.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.keys import LocalKeys
-from mcp_roundtrip_local.kms import FakeKms
-from mcp_roundtrip_local.kms import serve as serve_kms
-from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_local.model import (
+from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
+from mcp_roundtrip_local.execution.debugger import TIMEOUT_S, Debugger
+from mcp_roundtrip_local.execution.environment import Environment, Outcome, process_variables
+from mcp_roundtrip_local.execution.pools import Launched, Pools, affected
+from mcp_roundtrip_local.execution.requirements import Requirements
+from mcp_roundtrip_local.fresh_catalogs import FrontDoors
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
+from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms import serve as serve_kms
+from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
+from mcp_roundtrip_local.services.sqs import Queues
+from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.template_keys import LocalKeys
+from mcp_roundtrip_local.source_watcher import Watcher, syntax_error, watching
+from mcp_roundtrip_local.template.model import (
     Application,
     Function,
     FunctionFailed,
@@ -36,14 +42,7 @@ from mcp_roundtrip_local.model import (
     TemplateError,
     function_arn,
 )
-from mcp_roundtrip_local.pool import Launched
-from mcp_roundtrip_local.pools import Pools, affected
-from mcp_roundtrip_local.requirements import Requirements
-from mcp_roundtrip_local.sqs import MAX_BODY as MAX_MESSAGE
-from mcp_roundtrip_local.sqs import Queues
-from mcp_roundtrip_local.stand_ins import local_variables
-from mcp_roundtrip_local.template import Template
-from mcp_roundtrip_local.watch import Watcher, syntax_error, watching
+from mcp_roundtrip_local.template.reader import Template
 
 Log = Callable[[str], None]
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol.uri_normal import reference_key
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.resources import Resource, of_kind
 from mcp_roundtrip.server.tools import Tool
-from mcp_roundtrip_testing.modules import load_module, servers_in
+from mcp_roundtrip_testing.loading import load_module, servers_in
 
 FUNCTIONS = Path("functions")
 FRONT_DOOR = "front_door"

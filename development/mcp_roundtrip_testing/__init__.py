@@ -27,14 +27,13 @@ the requests, and nothing else. They can be killed at every call of it::
 Time is a `FakeClock`: nothing waits.
 """
 
-from mcp_roundtrip_testing.answers import CANCEL, DECLINE
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.crashes import crashes
-from mcp_roundtrip_testing.environment import Sealed, make_ports
-from mcp_roundtrip_testing.modules import load_module
-from mcp_roundtrip_testing.played import CallFailed, NotReplayable, QuestionChanged
+from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_testing.played_call import CANCEL, DECLINE, CallFailed, NotReplayable, QuestionChanged
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.player import EVERYTHING, WITH_TASKS, Player
+from mcp_roundtrip_testing.ports import RecordingCodec, make_ports
 from mcp_roundtrip_testing.round import Round
 from mcp_roundtrip_testing.workers import Crash
 
@@ -50,8 +49,8 @@ __all__ = [
     "PlayedTask",
     "Player",
     "QuestionChanged",
+    "RecordingCodec",
     "Round",
-    "Sealed",
     "crashes",
     "load_module",
     "make_ports",

@@ -7,8 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip_testing.answers import response
-from mcp_roundtrip_testing.played import Played, answered_in_vain, asking, standing_of, warn_of_changes
+from mcp_roundtrip_testing.played_call import (
+    PlayedCall,
+    answered_in_vain,
+    asking,
+    response,
+    standing_of,
+    warn_of_changes,
+)
 from mcp_roundtrip_testing.workers import Workers
 
 __tracebackhide__ = True  # pytest shows the line of the test
@@ -18,7 +24,7 @@ PATIENCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PlayedTask(Played):
+class PlayedTask(PlayedCall):
     """A task at rest, as its client sees it: it waits for answers, sleeps, or has ended.
 
     `message` is the response to the last `tasks/get`.
@@ -74,7 +80,7 @@ class PlayedTask(Played):
 
         Raises CallFailed.
         """
-        return Played.question(self, self._wire_key(key))
+        return PlayedCall.question(self, self._wire_key(key))
 
     def answer(self, /, **answers: Any) -> PlayedTask:
         """Answer outstanding questions, given as to a round, and have workers go on.

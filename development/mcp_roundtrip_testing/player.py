@@ -29,12 +29,13 @@ from mcp_roundtrip.protocol.parameter_headers import parameter_headers
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.environment import Remembered, RequestObserver, Sealed, make_codec, make_ports
-from mcp_roundtrip_testing.modules import Source, load_server
-from mcp_roundtrip_testing.played import NotReplayable, answered_in_vain, difference
+from mcp_roundtrip_testing.loading import Source, load_server
+from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
+from mcp_roundtrip_testing.played_call import NotReplayable, answered_in_vain, difference
 from mcp_roundtrip_testing.played_task import PlayedTask
+from mcp_roundtrip_testing.ports import RecordingCodec, make_codec, make_ports
 from mcp_roundtrip_testing.round import Round
-from mcp_roundtrip_testing.tasks import TaskTable
+from mcp_roundtrip_testing.task_table import TaskTable
 from mcp_roundtrip_testing.workers import Workers
 
 __tracebackhide__ = True  # pytest shows the line of the test
@@ -67,7 +68,7 @@ class Player:
     authorizer: Mapping[str, Any] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     key: LocalKey = field(default_factory=LocalKey.generate)
-    observer: Remembered = field(default_factory=Remembered)
+    observer: RecordingObserver = field(default_factory=RecordingObserver)
     always_replay: bool = False
     remaining_ms: float = 29_000
     log_level: str | None = None
@@ -186,7 +187,7 @@ class Player:
         body = json.dumps(
             {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
         )
-        sealed = Sealed(make_codec(self.key, self.clock))
+        sealed = RecordingCodec(make_codec(self.key, self.clock))
         server = load_server(self.source)
         headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
         ports = replace(self._ports(), states=lambda: sealed)

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip_testing.answers import response
-from mcp_roundtrip_testing.played import Played, answered_in_vain, standing_of, warn_of_changes
+from mcp_roundtrip_testing.played_call import (
+    PlayedCall,
+    answered_in_vain,
+    response,
+    standing_of,
+    warn_of_changes,
+)
 from mcp_roundtrip_testing.played_task import PlayedTask
 
 if TYPE_CHECKING:
@@ -18,7 +23,7 @@ __tracebackhide__ = True  # pytest shows the line of the test
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Round(Played):
+class Round(PlayedCall):
     """What one request came to."""
 
     player: Player

@@ -13,10 +13,10 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.environment import Remembered, RequestObserver
-from mcp_roundtrip_testing.modules import Source, load_server
-from mcp_roundtrip_testing.played import NotReplayable, difference
-from mcp_roundtrip_testing.tasks import Dying, Killed, TaskTable
+from mcp_roundtrip_testing.loading import Source, load_server
+from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
+from mcp_roundtrip_testing.played_call import NotReplayable, difference
+from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 
 NEVER: Final = 1 << 62
 """The number of a call that no worker comes to."""
@@ -58,7 +58,7 @@ class Workers:
     source: Source
     make_ports: Callable[[], Ports]
     table: TaskTable
-    observer: Remembered
+    observer: RecordingObserver
     remaining_ms: float
     always_replay: bool = False
     crash: Crash | None = None
@@ -72,9 +72,10 @@ class Workers:
             return False
         _, pk = self.table.kicks.sent.popleft()
         crash = self.crash or Crash(NEVER, is_done=False)
-        store, remembered = Dying(self.table.store, crash.call - self.calls, crash.is_done), Remembered()
+        store = CrashingStore(self.table.store, crash.call - self.calls, crash.is_done)
+        remembered = RecordingObserver()
         observer = RequestObserver(remembered)
-        with suppress(Killed):
+        with suppress(WorkerKilled):
             self._run(pk, self.table, store, observer)
         self.calls += store.calls
         if store.is_dead:
@@ -90,7 +91,7 @@ class Workers:
             self._replay(pk)
         return True
 
-    def _run(self, pk: str, table: TaskTable, store: Dying, observer: RequestObserver) -> None:
+    def _run(self, pk: str, table: TaskTable, store: CrashingStore, observer: RequestObserver) -> None:
         clock = self.table.clock
         context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms)
 
@@ -113,8 +114,8 @@ class Workers:
         for item in self.table.store.query(pk):
             ready = {"st": Status.WORKING.value, "rn": Running.READY.value} if item["sk"] == TASK else {}
             copy.put_new({**item, **ready})
-        immortal = Dying(copy, NEVER, is_done=False)
-        observer = RequestObserver(Remembered())
+        immortal = CrashingStore(copy, NEVER, is_done=False)
+        observer = RequestObserver(RecordingObserver())
         self._run(pk, TaskTable(self.table.clock, copy), immortal, observer)
         left, again = _standing(self.table.store, pk), _standing(copy, pk)
         if again != left:

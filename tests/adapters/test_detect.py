@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.adapters import http_api
 from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, adapter, detect, is_function_url
 from mcp_roundtrip.adapters.event import Source
-from mcp_roundtrip_local.samples import stable
+from mcp_roundtrip_local.sample_events.stable import stable
 from support.messages import http_event
 
 SAMPLES = {file: event for file, event in stable().items() if "worker" not in file}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters.detect import adapter, detect
-from mcp_roundtrip_local.event_formats import FORMATS
+from mcp_roundtrip_local.sample_events.sources import FORMATS
 from support.messages import headers
 from support.sam_build import SAM
 from support.sources import any_call, sent_by

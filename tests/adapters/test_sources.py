@@ -19,9 +19,9 @@ from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.handler import MARGIN_MS
 from mcp_roundtrip_local.catalog import contents
-from mcp_roundtrip_local.samples import Event
+from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import call, message
 from support.sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 

@@ -16,7 +16,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip_local.samples import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
+from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
 from support.cloud import Cloud, Stack, deploy
 from support.sam_build import Built

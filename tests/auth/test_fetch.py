@@ -12,8 +12,8 @@ import pytest
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 
 
 @contextmanager

@@ -16,10 +16,11 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.settings import load
-from mcp_roundtrip_local.events import to_event, to_reply
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request, Route
-from mcp_roundtrip_testing.environment import Remembered
+from mcp_roundtrip_local.api_gateway.payload import to_event, to_reply
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.issuer import ONE, RSA, TWO, jwks
 from support.messages import call, headers
@@ -49,7 +50,7 @@ class Deployed:
 
     url: str
     issuer: AuthorizationServer
-    observer: Remembered
+    observer: RecordingObserver
 
     def post(self, token: str | None, tool: str = "read") -> httpx2.Response:
         body = call(tool)
@@ -77,7 +78,7 @@ def remapped(reply: Reply) -> Reply:
 def deployed(
     issuer: AuthorizationServer, *, mode: str = "bearer", is_rest_api: bool = False, **given: Any
 ) -> Iterator[Deployed]:
-    observer = Remembered()
+    observer = RecordingObserver()
     at: dict[str, str] = {}
 
     def respond(request: Request) -> Reply:

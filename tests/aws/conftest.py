@@ -1,6 +1,6 @@
 import pytest
 
-from mcp_roundtrip_local.kms import FakeKms
+from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing import FakeClock
 from support.kms import running
 from support.tokens import NOW

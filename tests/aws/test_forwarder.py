@@ -10,8 +10,8 @@ import pytest
 
 from mcp_roundtrip.aws.forwarder import LambdaForwarder
 from mcp_roundtrip.errors import ForwardingFailed
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 
 OK = Reply(200, (("Content-Type", "application/json"),), b'{"statusCode": 200, "body": "x"}')
 

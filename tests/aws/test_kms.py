@@ -24,7 +24,8 @@ from mcp_roundtrip.aws.kms import (
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.keys import is_valid, kid_of
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
-from mcp_roundtrip_local.kms import FakeKms, KmsFault
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_testing import FakeClock
 from support.kms import REGION, client, mac_key, running, signing_key
 

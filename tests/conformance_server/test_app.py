@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from mcp_roundtrip_local.catalog import render
 from mcp_roundtrip_testing import Player, Round
-from mcp_roundtrip_testing.modules import load_module
+from mcp_roundtrip_testing.loading import load_module
 from support.wire import assert_valid
 
 APP = Path(__file__).with_name("app.py")

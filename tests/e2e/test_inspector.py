@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_roundtrip_local.catalog import contents, servers
-from mcp_roundtrip_local.samples import DOCUMENT, EXPENSE, HYDERABAD, HYDERABAD_IN_JULY, ORDERS, PRICES
+from mcp_roundtrip_local.sample_events.stable import (
+    DOCUMENT,
+    EXPENSE,
+    HYDERABAD,
+    HYDERABAD_IN_JULY,
+    ORDERS,
+    PRICES,
+)
 from support.connecting import inspector_configuration
 from support.functions import FUNCTIONS
 from support.served import Served, for_anybody

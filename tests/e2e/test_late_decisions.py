@@ -17,8 +17,8 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Request
+from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.http.server import HttpServer
 from support.approvals import ApprovalSystem
 from support.hurried_python import TIMES_FASTER, hurried_python
 from support.served import Served, for_alice

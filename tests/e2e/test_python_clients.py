@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip_local.catalog import contents, servers
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.samples import (
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
     EXPENSE,
     HYDERABAD,

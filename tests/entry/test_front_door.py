@@ -25,8 +25,8 @@ from mcp_roundtrip.server.model import PAGE_SIZE, ServerOptions
 from mcp_roundtrip.server.tools import ToolServer
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import make_ports
-from mcp_roundtrip_testing.tasks import TaskTable
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import META, call, headers, message
 
 TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}

@@ -18,7 +18,7 @@ from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import call, headers, http_event, message
 
 

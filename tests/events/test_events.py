@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip_local.sample_events import development_ports, invoker, live, main
-from mcp_roundtrip_local.samples import stable
+from mcp_roundtrip_local.sample_events.__main__ import main
+from mcp_roundtrip_local.sample_events.live import development_ports, invoker, live
+from mcp_roundtrip_local.sample_events.stable import stable
 from mcp_roundtrip_testing import load_module
 from support.sample_events import (
     EVENTS,

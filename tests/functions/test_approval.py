@@ -8,10 +8,10 @@ import pytest
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply
+from mcp_roundtrip_local.http.messages import Reply
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS
 

@@ -10,7 +10,8 @@ from mcp_roundtrip.errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
 from mcp_roundtrip_local.catalog import servers
-from mcp_roundtrip_local.samples import (
+from mcp_roundtrip_local.sample_events.messages import call, message, post, prompt, read
+from mcp_roundtrip_local.sample_events.stable import (
     DUPLICATE,
     HYDERABAD,
     HYDERABAD_IN_JULY,
@@ -19,14 +20,9 @@ from mcp_roundtrip_local.samples import (
     RESOLVE,
     TRIAGE,
     WORK_ITEM,
-    call,
-    message,
-    post,
-    prompt,
-    read,
 )
 from mcp_roundtrip_testing import FakeClock, load_module, make_ports
-from mcp_roundtrip_testing.environment import Remembered
+from mcp_roundtrip_testing.observers import RecordingObserver
 from support.functions import FUNCTIONS
 
 Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
@@ -38,7 +34,7 @@ class Deployment:
 
     def __init__(self, forward: Forward | None = None) -> None:
         self.clock = FakeClock()
-        self.observer = Remembered()
+        self.observer = RecordingObserver()
         self.forwarded: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
         self.ports: Ports = make_ports(
             clock=self.clock, observer=self.observer, forward=forward or self._forward

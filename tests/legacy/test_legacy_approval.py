@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from mcp_roundtrip.principal import caller_binding
-from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import load_module
 from support.approvals import ApprovalSystem
 from support.functions import FUNCTIONS

@@ -25,7 +25,8 @@ from mcp_roundtrip import (
     Server,
 )
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.legacy import LegacyClient, text
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -339,7 +340,7 @@ def test_a_question_after_an_effect_is_refused(effect: str) -> None:
         return ctx.elicit("name", "Who?", str)
 
     client = through_model(late)
-    observer = Remembered()
+    observer = RecordingObserver()
     client.ports = make_ports(observer=observer)
     for answers in ({}, {"name": "Ada"}):
         assert "begun" in client.told("late", input_responses=answers)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip_local.browsers import from_a_foreign_page, from_a_page
-from mcp_roundtrip_local.model import Request
+from mcp_roundtrip_local.http.browser_protection import from_a_foreign_page, from_a_page
+from mcp_roundtrip_local.http.messages import Request
 
 OWN = ("host", "127.0.0.1:3000")
 

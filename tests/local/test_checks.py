@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_local import TemplateError
-from mcp_roundtrip_local.template import Template
+from mcp_roundtrip_local.template.reader import Template
 from support.served import TEMPLATE
 from support.throwaway import write_application
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.cors import Cors
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.http.messages import Reply, Request
 
 APP = "https://app.example"
 CONFIGURATION = {

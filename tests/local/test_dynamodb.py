@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_local.dynamodb import FakeDynamoDb, serve
+from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb, serve
 from support.stores import client
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local import FunctionFailed
-from mcp_roundtrip_local.credentials import Credentials
-from mcp_roundtrip_local.environment import process_variables
-from mcp_roundtrip_local.model import Function
+from mcp_roundtrip_local.execution.environment import process_variables
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.template.model import Function
 from support.throwaway import Running
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"

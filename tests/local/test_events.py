@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_local.events import MalformedResponse, to_event, to_reply
-from mcp_roundtrip_local.model import Request, Route
+from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, to_event, to_reply
+from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.template.model import Route
 
 ROUTE = Route("ANY", "/a/{id}", "f")
 

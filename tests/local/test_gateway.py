@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.cors import Cors
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.gateway import Gateway
-from mcp_roundtrip_local.model import Request, Route
+from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.api_gateway.gateway import Gateway
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.template.model import Route
 from support.served import TEMPLATE
 from support.throwaway import Running
 from support.throwaway import http as request

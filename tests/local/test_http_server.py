@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 
 
 def answer(request: Request) -> Reply:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.runtime_api import Invocation, RuntimeApi
+from mcp_roundtrip_local.execution.runtime_api import Invocation, RuntimeApi
 from support.throwaway import write_application
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.intrinsics import Scope, Unresolvable, holds, resolve
+from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, holds, resolve
 
 SCOPE = Scope(
     values={

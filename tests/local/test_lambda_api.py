@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.lambda_api import LambdaApi
-from mcp_roundtrip_local.model import Function, Reply, Request
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.services.lambda_api import LambdaApi
+from mcp_roundtrip_local.template.model import Function
 from support.throwaway import Running
 
 FUNCTIONS = {"F": Function("F", "a.b", Path("/"), (), {}, 3, 128, alias="live")}

@@ -14,8 +14,9 @@ import pytest
 from mcp.client import Client
 
 from mcp_roundtrip_local.catalog import main as catalog
-from mcp_roundtrip_local.new_tool import MAX_NAME, NewToolError, main, planned, write
-from mcp_roundtrip_local.new_tool_files import files
+from mcp_roundtrip_local.new_tool.__main__ import main
+from mcp_roundtrip_local.new_tool.files import files
+from mcp_roundtrip_local.new_tool.plan import MAX_NAME, NewToolError, planned, write
 from support.project import ROOT, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.credentials import Credentials
-from mcp_roundtrip_local.environment import Environment, process_variables
-from mcp_roundtrip_local.model import Function
-from mcp_roundtrip_local.pool import Pool
+from mcp_roundtrip_local.execution.environment import Environment, process_variables
+from mcp_roundtrip_local.execution.pools import Pool
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.template.model import Function
 from support.throwaway import write_application
 
 SOURCE = """

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.model import Function
-from mcp_roundtrip_local.pools import Pools, affected
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.pools import Pools, affected
+from mcp_roundtrip_local.template.model import Function
 
 LAYER = Path("/layer")
 ONE = Function("One", "app.handler", Path("/one"), (LAYER,), {}, 3, 128)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_local.model import Route
-from mcp_roundtrip_local.routing import match
+from mcp_roundtrip_local.api_gateway.routing import match
+from mcp_roundtrip_local.template.model import Route
 
 ROUTES = [
     Route("ANY", "$default", "default"),

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from mcp_roundtrip_local.runtime_api import (
+from mcp_roundtrip_local.execution.runtime_api import (
     MAX_RESPONSE,
     Invocation,
     Oversized,

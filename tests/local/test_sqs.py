@@ -16,11 +16,11 @@ from botocore.exceptions import ClientError
 from mypy_boto3_sqs import SQSClient
 
 from mcp_roundtrip_local import TemplateError, serve
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Queue
-from mcp_roundtrip_local.sqs import MAX_BODY, Queues
-from mcp_roundtrip_local.template import Template
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.sqs import MAX_BODY, Queues
+from mcp_roundtrip_local.template.model import Queue
+from mcp_roundtrip_local.template.reader import Template
 from support.throwaway import write_application
 
 WITHIN_S = 5

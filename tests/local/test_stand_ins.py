@@ -7,8 +7,8 @@ from urllib.request import urlopen
 import pytest
 
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.model import TemplateError
-from mcp_roundtrip_local.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.template.model import TemplateError
 from support.throwaway import write_application
 
 TEMPLATE = """
@@ -28,7 +28,7 @@ TEMPLATE = """
 
 SOURCES = {
     "services/prices.py": """
-        from mcp_roundtrip_local.model import Reply
+        from mcp_roundtrip_local.http.messages import Reply
 
         def respond(request):
             return Reply(200, body=request.target.encode())

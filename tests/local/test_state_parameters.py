@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.fake_kms import FakeKms
-from mcp_roundtrip_local.model import ACCOUNT, REGION
-from mcp_roundtrip_local.template import KmsKey, Template
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.template.model import ACCOUNT, REGION
+from mcp_roundtrip_local.template.reader import KmsKey, Template
 from support.messages import call, headers
 from support.template import ROOT
 from support.throwaway import http

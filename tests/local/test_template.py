@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.model import Application, Route, TemplateError
-from mcp_roundtrip_local.template import KmsKey, Template, parameters_without_default
+from mcp_roundtrip_local.template.model import Application, Route, TemplateError
+from mcp_roundtrip_local.template.reader import KmsKey, Template, parameters_without_default
 from support.throwaway import write_application
 
 TEMPLATE = """

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.model import TemplateError
-from mcp_roundtrip_local.template_entry import add_call, add_entry, base, simple_tool, taken
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local.new_tool.template_entry import add_call, add_entry, base, simple_tool, taken
+from mcp_roundtrip_local.template.model import TemplateError
+from mcp_roundtrip_local.template.yaml_reader import load
 from support.project import ROOT, TOOL
 
 TEMPLATE = ROOT / "template.yaml"

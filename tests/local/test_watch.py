@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_roundtrip_local.watch import Watcher, syntax_error
+from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
 
 
 def test_a_change_is_noticed_once(tmp_path: Path) -> None:

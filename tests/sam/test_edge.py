@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.sam_build import ROOT
 from support.transformed import lint, transformed

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_local.new_tool import planned, write
-from mcp_roundtrip_local.template_entry import base
+from mcp_roundtrip_local.new_tool.plan import planned, write
+from mcp_roundtrip_local.new_tool.template_entry import base
 from support import cloudformation
 from support.project import TOOL, copy_project
 from support.sam_build import SAM, run

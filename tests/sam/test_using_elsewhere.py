@@ -18,7 +18,7 @@ import pytest
 import yaml
 from mcp.client import Client
 
-from mcp_roundtrip_local.yaml_tags import load
+from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation
 from support.pages import blocks
 from support.project import ROOT, copy_project

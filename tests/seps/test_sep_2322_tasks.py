@@ -28,8 +28,8 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import make_ports
-from mcp_roundtrip_testing.tasks import TaskTable
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import http_event
 from support.task_world import World, accepted
 

@@ -15,7 +15,8 @@ from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import Player, load_module
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.legacy import LegacyClient
 from support.messages import call, headers, message
 
@@ -80,7 +81,7 @@ class Posted:
     """Requests to the endpoint itself: `Player` would refuse such a server."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.observer = server, Remembered()
+        self.server, self.observer = server, RecordingObserver()
         self.ports = make_ports(observer=self.observer)
 
     def __call__(self, body: Mapping[str, Any]) -> Any:

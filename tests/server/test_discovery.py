@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.methods import (
 from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID, Subscriptions
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support import wire
 from support.messages import META, headers, message
 

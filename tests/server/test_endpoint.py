@@ -16,10 +16,11 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, call, headers, http_event, message
 
-OBSERVER = Remembered()
+OBSERVER = RecordingObserver()
 server = Server("test", instructions="Ask away.", ports=lambda: make_ports(observer=OBSERVER))
 
 
@@ -284,7 +285,7 @@ def test_a_name_no_encoding_can_carry_is_an_unknown_tool() -> None:
 
 
 def test_a_fault_of_the_library_is_an_internal_error_with_a_correlation_id() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     broken = Server("x", ports=lambda: replace(ports, config=replace(ports.config, max_rounds=None)))  # type: ignore[arg-type]  # the fault
 
@@ -373,7 +374,7 @@ def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
 
 @pytest.mark.parametrize("base64", [False, True])
 def test_a_body_over_a_limit_is_refused_with_the_limit_and_its_setting_in_the_log(base64: bool) -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     config = replace(ports.config, max_body_bytes=2_000, max_json_values=100)
     small = Server("x", ports=lambda: replace(ports, config=config))

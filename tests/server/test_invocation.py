@@ -14,7 +14,8 @@ from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.entry.server import server_info
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import call
 
 
@@ -71,7 +72,7 @@ def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) ->
 
 
 def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("x", ports=lambda: ports)
 
@@ -90,7 +91,7 @@ def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
 
 
 def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     server = Server("x", ports=lambda: make_ports(observer=observer))
     forwarded = LambdaContext(ClientContext(Forwarded(None, "listed").custom()))
     assert server.lambda_handler(call("gone"), forwarded)["error"]["code"] == -32602
@@ -103,7 +104,7 @@ def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:
 def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None:
     tags: dict[str, dict[str, str]] = {}
 
-    class Tagged(Remembered):
+    class Tagged(RecordingObserver):
         def record(self, event: str, **fields: Any) -> None:
             tags[event] = dict(self.tags)
 

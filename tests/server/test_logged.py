@@ -19,8 +19,8 @@ from mcp_roundtrip.protocol.methods import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import DECLINE, Player
-from mcp_roundtrip_testing.environment import make_ports
 from mcp_roundtrip_testing.player import EVERYTHING
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, call, headers
 from support.task_world import World
 

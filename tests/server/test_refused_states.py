@@ -20,7 +20,8 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.round import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import FakeClock, Player
-from mcp_roundtrip_testing.environment import AUDIENCE, ISSUER, Remembered, make_codec, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec, make_ports
 from support.attacks import CASES
 from support.forge import FORGES, Attack
 from support.messages import call, headers
@@ -38,7 +39,7 @@ def provision(ctx: Context, name: str, vcpus: int) -> str:
     raise AssertionError("a refused state reached the tool")
 
 
-def presented(attack: Attack, configuration: Configuration, observer: Remembered) -> HttpResponse:
+def presented(attack: Attack, configuration: Configuration, observer: RecordingObserver) -> HttpResponse:
     body = call(
         BINDING.name, BINDING.arguments, requestState=attack.forge(FORGES[configuration]), inputResponses={}
     )
@@ -68,7 +69,7 @@ def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log
     ]
     answers: set[tuple[int, str]] = set()
     for attack, configuration in refused:
-        observer = Remembered()
+        observer = RecordingObserver()
         response = presented(attack, configuration, observer)
         answers.add((response.status, response.body))
         ((_, fields),) = [told for told in observer.events if told[0] == "state_refused"]

@@ -14,7 +14,7 @@ from mcp_roundtrip.auth.metadata import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 
 ROOT = "/.well-known/oauth-protected-resource"
 SUFFIXED = f"{ROOT}/mcp"

@@ -11,14 +11,15 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, call, headers, http_event, message
 from support.sources import sent_by
 
 
 @pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
 def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text: str) -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     large = Server("large", ports=lambda: ports)
 
@@ -42,7 +43,7 @@ def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text
 @pytest.mark.parametrize("limit", [2_000, 990_000])
 @pytest.mark.parametrize("notifications", [0, 40])
 def test_a_response_is_no_larger_than_its_event_source_takes(limit: int, notifications: int) -> None:
-    observer, text = Remembered(), "a" * limit
+    observer, text = RecordingObserver(), "a" * limit
     ports = make_ports(observer=observer)
     server = Server("large", ports=lambda: ports)
 
@@ -79,7 +80,7 @@ def test_a_response_is_no_larger_than_its_event_source_takes(limit: int, notific
 
 
 def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("talkative", ports=lambda: ports)
 
@@ -98,7 +99,7 @@ def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
 
 
 def test_as_many_notifications_are_sent_as_there_is_room_for_and_the_log_counts_the_others() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("talkative", ports=lambda: ports)
 
@@ -128,7 +129,7 @@ def test_a_load_balancer_gets_no_response_over_its_own_limit(source: str) -> Non
 
 
 def test_an_older_clients_error_that_is_too_large_is_another_error() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("large", ports=lambda: ports)
 

@@ -16,7 +16,7 @@ from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.round import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, headers, http_event, message
 
 server = Server("test")

@@ -20,7 +20,8 @@ from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents, hierarchy, owners_hide
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_testing.environment import Remembered, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
 from support.legacy import assert_valid
 from support.messages import META, call, headers, http_event, message
 
@@ -67,7 +68,7 @@ def databases(**given: Any) -> Server:
     return server
 
 
-def ports(mode: AuthMode = AuthMode.JWT, observer: Remembered | None = None) -> Ports:
+def ports(mode: AuthMode = AuthMode.JWT, observer: RecordingObserver | None = None) -> Ports:
     authenticator = EventAuthenticator(mode, "user", "scope")
     return make_ports(auth=authenticator, authorization_server="https://id.test", observer=observer)
 
@@ -173,7 +174,7 @@ def test_a_refusal_where_there_is_no_authorization_server_sends_nobody_anywhere(
 
 
 def test_a_refusal_is_in_the_log_with_its_scopes() -> None:
-    observer = Remembered()
+    observer = RecordingObserver()
     send(databases().endpoint, call("write"), signed_in(READER), ports(observer=observer))
     assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in observer.events
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol.uri_template import UriTemplate
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 from support.messages import headers, message
 from support.uris import spelled, spellings
 

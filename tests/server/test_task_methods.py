@@ -15,7 +15,7 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import StepInterrupted, StoreError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.tasks import Dying, Killed
+from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.task_world import UNDECLARED, OfALambda, World, accepted
 
 server = Server("jobs")
@@ -322,8 +322,8 @@ def played(world: World, dies_at: int, *, is_done: bool) -> bool:
     for _ in range(8):
         while world.table.kicks.sent:
             _, pk = world.table.kicks.sent.popleft()
-            dying = Dying(world.table.store, 10**9 if died else dies_at, is_done)
-            with suppress(Killed):
+            dying = CrashingStore(world.table.store, 10**9 if died else dies_at, is_done)
+            with suppress(WorkerKilled):
                 work(server._tool_server, {"task": pk}, OfALambda(), partial(world.ports, dying))
             died = died or dying.calls > dies_at
             dies_at = dies_at if died else dies_at - dying.calls

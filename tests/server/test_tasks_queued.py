@@ -17,7 +17,7 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing.tasks import Dying, Kicks, Killed
+from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.task_world import OfALambda, World, accepted
 
 HOUR_MS = 3_600_000
@@ -27,7 +27,7 @@ ENOUGH = 100
 
 
 @dataclass(slots=True)
-class Queue(Kicks):
+class Queue(RecordingDispatcher):
     """Messages by the time (epoch seconds) at which they can be received."""
 
     now: Callable[[], float] = lambda: 0.0
@@ -61,10 +61,10 @@ class Deployment(World):
         self.queue.messages.remove((due, pk))
         self.clock.advance(max(0.0, due - self.clock()))
         event = {"Records": [{"messageId": "m", "body": json.dumps({"task": pk})}]}
-        store = None if dies_at is None else Dying(self.store, dies_at, is_done=False)
+        store = None if dies_at is None else CrashingStore(self.store, dies_at, is_done=False)
         try:
             answer = work(self.server._tool_server, event, OfALambda(), partial(self.ports, store))
-        except Killed:
+        except WorkerKilled:
             answer = {"batchItemFailures": [{"itemIdentifier": "m"}]}
         if answer["batchItemFailures"]:
             self.queue.messages.append((self.clock() + VISIBILITY_S, pk))

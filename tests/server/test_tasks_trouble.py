@@ -17,7 +17,7 @@ from mcp_roundtrip.tasks.items import Past
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import LogObserver
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
 from support.stores import Wire, behind, new_table
 from support.task_world import World, accepted
 

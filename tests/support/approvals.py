@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from threading import Lock
 
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
 
 
 class ApprovalSystem:

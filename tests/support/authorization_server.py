@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 from support.issuer import ONE, Key, jwks
 
 PATH = "/tenant"

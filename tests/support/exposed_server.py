@@ -10,7 +10,7 @@ from pydantic import AnyUrl, BaseModel, Field, JsonValue, create_model
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.telemetry import LogObserver
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 
 
 class Eight(BaseModel):

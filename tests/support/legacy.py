@@ -17,7 +17,7 @@ from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing.environment import make_ports
+from mcp_roundtrip_testing.ports import make_ports
 
 RESULTS: Mapping[str, type[BaseModel]] = {
     "initialize": models.InitializeResult,

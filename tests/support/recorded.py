@@ -16,8 +16,8 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import mcp_types as types
 
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.samples import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
 from support.approvals import ApprovalSystem
 from support.clients import Answer, Connect, Person, fast_mcp, official
 from support.functions import FUNCTIONS

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.dynamodb import FakeDynamoDb
-from mcp_roundtrip_local.dynamodb import serve as serve_dynamodb
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.kms import FakeKms, serve
-from mcp_roundtrip_local.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_local.sample_events import (
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.sample_events.live import (
     DEVELOPMENT_ENVIRONMENT,
     DEVELOPMENT_KEY_ID,
     DEVELOPMENT_MAC_KEY_ID,
     development_key,
     development_secret,
 )
+from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
+from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_local.http_server import HttpServer
+from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.server import HttpServer
 from support.functions import FUNCTIONS
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"

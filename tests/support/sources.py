@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_roundtrip_local.event_formats import FORMATS
-from mcp_roundtrip_local.samples import Event, post
+from mcp_roundtrip_local.sample_events.messages import Event, post
+from mcp_roundtrip_local.sample_events.sources import FORMATS
 from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)

@@ -12,8 +12,8 @@ import boto3
 from botocore.config import Config
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.model import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 
 REGION = "us-east-1"
 JSON = "application/x-amz-json-1.0"

@@ -28,8 +28,8 @@ from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Worker
-from mcp_roundtrip_testing.environment import make_ports
-from mcp_roundtrip_testing.tasks import Kicks
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.stores import client
 
 LEASE_MS = 1_000
@@ -76,7 +76,7 @@ def provision(ctx: Context, record: str) -> dict[str, str]:
 def make_worker(store: TaskStore) -> Worker:
     """A worker of `server` by the computer's clock. It has no deadline: what ends it asks nobody."""
     body = TaskBody(server._tool_server, make_ports(), Invocation("worker", 1e18))
-    return Worker(store, Kicks(), body, now_ms, lambda: secrets.token_hex(12))
+    return Worker(store, RecordingDispatcher(), body, now_ms, lambda: secrets.token_hex(12))
 
 
 def create(tasks: Tasks, record: Path) -> Task:

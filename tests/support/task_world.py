@@ -19,8 +19,9 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.environment import Remembered, make_ports
-from mcp_roundtrip_testing.tasks import TaskTable
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import META, headers, message
 from support.task_models import assert_valid
 
@@ -51,7 +52,7 @@ class World:
 
     server: Server
     clock: FakeClock = field(default_factory=FakeClock)
-    observer: Remembered = field(default_factory=Remembered)
+    observer: RecordingObserver = field(default_factory=RecordingObserver)
     capabilities: Mapping[str, Any] = field(default_factory=lambda: DECLARED)
     user: str = "alice"
     store: TaskStore = field(default_factory=MemoryStore)

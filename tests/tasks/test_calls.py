@@ -16,8 +16,8 @@ from mcp_roundtrip.tasks.items import PIECE, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
-from mcp_roundtrip_testing.environment import make_ports
-from mcp_roundtrip_testing.tasks import Kicks
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.stores import new_table
 
 pytest_plugins = ["support.ministack"]
@@ -72,7 +72,7 @@ class Counted:
     task: object = None
 
     def __post_init__(self):
-        self.tasks = Tasks(self.store, Kicks(), now_ms)
+        self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
 
     def note(self, event_name, **_):
         """A handler of botocore's before-send: every attempt counts."""
@@ -94,7 +94,10 @@ class Counted:
 
     def work(self):
         body = TaskBody(server._tool_server, make_ports(), Invocation("worker", 1e18))
-        Worker(self.store, Kicks(), body, now_ms, lambda: secrets.token_hex(12)).work(self.task.pk, LEASE_MS)
+        dispatcher = RecordingDispatcher()
+        Worker(self.store, dispatcher, body, now_ms, lambda: secrets.token_hex(12)).work(
+            self.task.pk, LEASE_MS
+        )
         return self.taken()
 
     def poll(self):

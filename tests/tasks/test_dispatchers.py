@@ -26,12 +26,12 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_local.environment import Outcome
-from mcp_roundtrip_local.http_server import HttpServer
-from mcp_roundtrip_local.lambda_api import LambdaApi
-from mcp_roundtrip_local.model import REGION, Function, function_arn
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.lambda_api import LambdaApi
+from mcp_roundtrip_local.template.model import REGION, Function, function_arn
 from mcp_roundtrip_testing import FakeClock, make_ports
-from mcp_roundtrip_testing.environment import Remembered
+from mcp_roundtrip_testing.observers import RecordingObserver
 
 pytest_plugins = ["support.ministack"]
 
@@ -103,7 +103,7 @@ class Deployment:
     def _ports(self):
         tasks = Tasks(self.store, self.dispatcher, self._now_ms)
         port = TaskPort(tasks, self.store, self.dispatcher, lambda: self.address)
-        return replace(make_ports(clock=self.clock, observer=Remembered()), tasks=lambda: port)
+        return replace(make_ports(clock=self.clock, observer=RecordingObserver()), tasks=lambda: port)
 
 
 class Inline(Deployment):

@@ -17,7 +17,7 @@ from mcp_roundtrip.tasks.items import Past
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing.tasks import Kicks
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support import task_process
 from support.stores import client, new_table
 from support.task_process import ANSWER, LEASE_MS, SIDES, Doomed, create, id_of, lines, make_worker, now_ms
@@ -41,7 +41,7 @@ def answer(tasks, task):
 
 def calls_of_a_run(record):
     """The calls of a run whose workers live, in their order."""
-    store, kicks = MemoryStore(), Kicks()
+    store, kicks = MemoryStore(), RecordingDispatcher()
     tasks = Tasks(store, kicks, now_ms)
     task = create(tasks, record)
     while kicks.sent:

@@ -13,7 +13,7 @@ from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.tasks import Kicks
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 
 TTL_MS = 60_000
 LEASE_MS = 120_000
@@ -39,7 +39,7 @@ class Deployment:
     store: Interrupted = field(default_factory=Interrupted)
 
     def __post_init__(self):
-        self.tasks = Tasks(self.store, Kicks(), self.now_ms)
+        self.tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms)
         call = TaskCall("tools/call", "x", {}, None, None)
         self.task = self.tasks.create(call, None, Journal("run"), worker="w", capabilities={}, ttl_ms=TTL_MS)
 

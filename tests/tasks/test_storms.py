@@ -11,7 +11,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing.tasks import Kicks
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.stores import new_table
 from support.task_process import ANSWER, create, lines, make_worker, now_ms
 
@@ -43,7 +43,7 @@ class Storm:
     worked: list = field(default_factory=list)
 
     def __post_init__(self):
-        self.tasks = Tasks(self.store, Kicks(), now_ms)
+        self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
         self.task = create(self.tasks, self.record)
         self.worker = make_worker(self.store)
         self.begin = threading.Barrier(8)

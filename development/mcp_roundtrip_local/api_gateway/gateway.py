@@ -1,0 +1,109 @@
+"""The HTTP API in front of the functions, with the limits and the answers of API Gateway."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decoded_path, to_event, to_reply
+from mcp_roundtrip_local.api_gateway.routing import match
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.browser_protection import from_a_foreign_page
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.template.model import Route
+
+MAX_BODY = 10 * 1024 * 1024
+"""API Gateway's limit for a request body, in bytes."""
+
+MAX_EVENT = 6 * 1024 * 1024
+"""Lambda's limit for an event, in bytes."""
+
+INTEGRATION_TIMEOUT_S = 30.0
+"""How long API Gateway waits for a function; the function itself goes on."""
+
+
+class Gateway:
+    """Turns a request into an event for a function, and its outcome into a reply.
+
+    `routes` and `cors` are asked at every request, for a template may change; `invoke` runs a function by
+    name. A page whose origin the CORS configuration does not name is refused, which API Gateway leaves to
+    functions: with AuthMode none every page in the developer's browser could call them.
+    """
+
+    def __init__(
+        self,
+        routes: Callable[[], Sequence[Route]],
+        invoke: Callable[[str, bytes], Outcome],
+        log: Callable[[str], None],
+        *,
+        cors: Callable[[], Cors | None] = lambda: None,
+        timeout_s: float = INTEGRATION_TIMEOUT_S,
+    ) -> None:
+        self._cors = cors
+        self._routes = routes
+        self._invoke = invoke
+        self._log = log
+        self._timeout_s = timeout_s
+        self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
+
+    def respond(self, request: Request) -> Reply:
+        """Serve one request and log it."""
+        started = time.perf_counter()
+        request_id = str(uuid.uuid4())
+        reply = self._with_cors(request, request_id)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        rpc_method = request.header("mcp-method") or "-"
+        path = request.target.partition("?")[0]  # a query may hold what is nobody else's
+        line = f"{request.method} {path} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
+        # A client must not be able to write control sequences to the terminal.
+        self._log("".join(character if character.isprintable() else "?" for character in line))
+        return Reply(reply.status, (*reply.headers, ("apigw-requestid", request_id)), reply.body)
+
+    def _with_cors(self, request: Request, request_id: str) -> Reply:
+        cors = self._cors()
+        if cors is not None and (preflight := cors.preflight(request)):
+            return preflight
+        allows = cors.allows if cors else lambda origin: False
+        reply = from_a_foreign_page(request, allows) or self._reply(request, request_id)
+        return cors.add_to(reply, request) if cors else reply
+
+    def _reply(self, request: Request, request_id: str) -> Reply:
+        found = match(self._routes(), request.method, decoded_path(request.target))
+        if found is None:
+            return _message(404, "Not Found")
+        route, parameters = found
+        event = to_event(request, route, parameters, request_id=request_id, now=time.time())
+        payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if request.too_large or len(payload) > MAX_EVENT:
+            return _message(413, "Request Entity Too Large")
+        future: Future[Outcome] = self._workers.submit(self._invoke, route.function, payload)
+        try:
+            outcome = future.result(self._timeout_s)
+        except TimeoutError:
+            self._log(f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API")
+            return _message(503, "Service Unavailable")
+        return self._from_outcome(route.function, outcome)
+
+    def _from_outcome(self, function: str, outcome: Outcome) -> Reply:
+        if outcome.failed:
+            return _FAILED
+        try:
+            return to_reply(outcome.payload)
+        except MalformedResponse as error:
+            self._log(f"[{function}] malformed response: {error}")
+            return _FAILED
+
+    def close(self) -> None:
+        """Let no thread behind; the functions must have been stopped before."""
+        self._workers.shutdown(cancel_futures=True)
+
+
+def _message(status: int, text: str) -> Reply:
+    return Reply(status, (("content-type", "application/json"),), json.dumps({"message": text}).encode())
+
+
+_FAILED = _message(500, "Internal Server Error")

@@ -1,0 +1,44 @@
+"""Which route of an HTTP API takes a request.
+
+Source: API Gateway developer guide, "Create routes for HTTP APIs in API Gateway": full matches come before
+greedy variables, those before `$default`, and a method comes before ANY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_roundtrip_local.template.model import Route
+
+
+def match(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """The route for `method` and the decoded `path`, with its path parameters."""
+    matches = [
+        (route, parameters)
+        for route in routes
+        if route.method in ("ANY", method) and (parameters := _parameters(route.path, path)) is not None
+    ]
+    return min(matches, key=lambda found: _rank(found[0]), default=None)
+
+
+def _rank(route: Route) -> tuple[bool, bool, int, int, bool]:
+    path = route.path
+    return path == "$default", "+}" in path, -path.count("/"), path.count("{"), route.method == "ANY"
+
+
+def _parameters(pattern: str, path: str) -> dict[str, str] | None:
+    if pattern == "$default":
+        return {}
+    parts, given = pattern.split("/"), path.split("/")
+    if parts[-1].endswith("+}"):
+        last = len(parts) - 1
+        given = [*given[:last], "/".join(given[last:])]
+    if len(parts) != len(given):
+        return None
+    parameters = {}
+    for part, value in zip(parts, given, strict=True):
+        if part.startswith("{") and value:
+            parameters[part.strip("{+}")] = value
+        elif part != value:
+            return None
+    return parameters

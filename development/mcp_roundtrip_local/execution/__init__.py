@@ -1,0 +1,1 @@
+"""Runs functions: execution environments, their pools, the debugger."""

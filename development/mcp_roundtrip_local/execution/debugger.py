@@ -1,0 +1,164 @@
+"""All functions in one process at the terminal, for `breakpoint()`; `debugged_process.py` is what runs in it.
+
+Events come one after the other: a function that another one invokes runs while that waits, every other event
+waits for the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.template.model import Function
+
+TIMEOUT_S = 24 * 3600
+"""How long a function may take here, in seconds: the person at the prompt decides."""
+
+_PROGRAM = Path(__file__).with_name("debugged_process.py")
+_ENDED = Outcome(
+    b'{"errorType": "Runtime.ExitError", "errorMessage": "the process of DEBUG=1 has ended: start again"}',
+    failed=True,
+)
+
+
+class Debugger:
+    """The process. It has the terminal that this one has."""
+
+    def __init__(self, python: str, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._answers: dict[str, SimpleQueue[Outcome]] = {}
+        self._terminal = _terminal_settings()
+        self._closed = False
+        ours, theirs = socket.socketpair()
+        self._socket = ours
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
+                # Without its own folder on the path: `events` and `kms` would be found there.
+                [python, "-P", "-u", os.fspath(_PROGRAM), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+            )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def environment(self, function: Function, variables: Mapping[str, str]) -> DebugEnvironment:
+        """What a pool launches for a function."""
+        return DebugEnvironment(self, function, variables)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def call(self, message: Mapping[str, Any]) -> Outcome:
+        """Have the process run a handler, and wait for its end."""
+        call_id, answer = str(uuid.uuid4()), SimpleQueue[Outcome]()
+        with self._lock:
+            if not self.alive:
+                return _ENDED
+            self._answers[call_id] = answer
+            self._send({"id": call_id, **message})
+        return answer.get()
+
+    def forget(self, function: str) -> None:
+        """Have the process import the function again at its next event."""
+        with self._lock, suppress(OSError):
+            self._send({"forget": function})
+
+    def close(self) -> None:
+        """End the process, and leave the terminal as it was."""
+        self._closed = True
+        if self.alive:
+            self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._socket.close()
+        _restore_terminal(self._terminal)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def _read(self) -> None:
+        with suppress(OSError), self._socket.makefile("rb") as lines:
+            for line in lines:
+                answer = json.loads(line)
+                outcome = Outcome(answer["payload"].encode("utf-8", "surrogatepass"), answer["failed"])
+                with self._lock:
+                    waiting = self._answers.pop(answer["id"], None)
+                if waiting is not None:
+                    waiting.put(outcome)
+        if not self._closed:
+            self._log("the process of DEBUG=1 has ended: stop, and start again")
+        with self._lock:
+            for waiting in self._answers.values():
+                waiting.put(_ENDED)
+
+
+class DebugEnvironment:
+    """One function in the debugger's process, for a pool."""
+
+    def __init__(self, debugger: Debugger, function: Function, variables: Mapping[str, str]) -> None:
+        self._debugger = debugger
+        self._function = function
+        self._variables = variables
+        self._stopped = False
+
+    @property
+    def alive(self) -> bool:
+        return not self._stopped
+
+    def start(self) -> Outcome | None:
+        """Nothing: the process imports a function when its first event comes."""
+        return None
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        """Run the handler once."""
+        return self._debugger.call(
+            {
+                "function": self._function.name,
+                "handler": self._function.handler,
+                "code": os.fspath(self._function.code),
+                "own": [*map(os.fspath, self._function.path[: -len(self._function.layers) or None])],
+                "variables": dict(self._variables),
+                "event": payload.decode("utf-8", "surrogatepass"),
+                "arn": function_arn,
+                "client_context": client_context,
+                "deadline_ms": int((time.time() + TIMEOUT_S) * 1000),
+            }
+        )
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._debugger.forget(self._function.name)
+
+
+_INHERITED = ("PATH", "HOME", "TERM", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "PYTHONBREAKPOINT")
+
+
+def _terminal_settings() -> list[Any] | None:
+    if os.name != "posix" or sys.stdin is None:
+        return None
+    import termios  # only where there are terminals
+
+    with suppress(termios.error, ValueError, OSError):
+        return termios.tcgetattr(sys.stdin)
+    return None
+
+
+def _restore_terminal(settings: list[Any] | None) -> None:
+    if settings is not None:
+        import termios  # as above
+
+        with suppress(termios.error, ValueError, OSError):
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)

@@ -1,0 +1,229 @@
+"""One execution environment: a real runtime process that serves one invocation at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty
+from types import MappingProxyType
+
+from mcp_roundtrip_local.execution.runtime_api import (
+    MAX_RESPONSE,
+    Exited,
+    Invocation,
+    Oversized,
+    Raised,
+    Ready,
+    Report,
+    Responded,
+    RuntimeApi,
+)
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.template.model import LATEST, REGION, Function
+
+INIT_TIMEOUT_S = 10.0
+"""What Lambda gives to initialisation; the function's own timeout comes on top, where it tries once more."""
+
+DEBUGGER_HINT = "breakpoint() needs a terminal: stop, and start again with `make run DEBUG=1`"
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an invocation came to: `payload` is JSON, about the error if `failed`."""
+
+    payload: bytes
+    failed: bool = False
+
+
+class Environment:
+    """`start` it, `invoke` it for as long as it is `alive`, and `stop` it.
+
+    `variables` is the process's whole environment apart from the address of its Runtime API; `log` takes the
+    lines it prints.
+    """
+
+    def __init__(
+        self, function: Function, variables: Mapping[str, str], *, python: str, log: Callable[[str], None]
+    ) -> None:
+        self._function = function
+        self._log = log
+        self._api = RuntimeApi()
+        self._ready = False
+        self._stopped = False
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
+                [python, "-m", "awslambdaric", function.handler],
+                cwd=function.code,
+                env={**variables, "AWS_LAMBDA_RUNTIME_API": self._api.address},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a group of its own, so that what the function starts dies with it
+            )
+        except OSError:
+            self._api.close()
+            raise
+        for target in (self._copy_output, self._await_exit):
+            threading.Thread(target=target, daemon=True).start()
+
+    @property
+    def alive(self) -> bool:
+        return not self._stopped and self._process.poll() is None
+
+    def start(self) -> Outcome | None:
+        """Wait until the function is imported; the outcome if that fails. Once it succeeded, do nothing."""
+        if self._ready:
+            return None
+        seconds = INIT_TIMEOUT_S + self._function.timeout_s
+        report = self._report(seconds)
+        if isinstance(report, Ready):
+            self._ready = True
+            return None
+        self._abandon(f"could not be initialised: {_reason(report, seconds)}")
+        return _failure(report, str(uuid.uuid4()), seconds)
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        """Run the handler once. A process that is late, gone or out of step is stopped."""
+        timeout_s = self._function.timeout_s
+        request_id = str(uuid.uuid4())
+        deadline_ms = int((time.time() + timeout_s) * 1000)
+        self._api.pending.put(Invocation(request_id, payload, function_arn, deadline_ms, client_context))
+        report = self._report(timeout_s)
+        match report:
+            case Responded(answer):
+                return Outcome(answer)
+            case Raised(error):
+                return Outcome(error, failed=True)
+        self._abandon(_reason(report, timeout_s))
+        return _failure(report, request_id, timeout_s)
+
+    def stop(self) -> None:
+        """Kill the process and all it started, and wait for its end. Lambda kills, too."""
+        self._stopped = True
+        if self._process.poll() is None:
+            self._kill_group()
+        self._process.wait()
+        self._api.close()
+
+    def _abandon(self, reason: str) -> None:
+        if not self._stopped:  # else it was told to stop, and that is no news
+            self._log(f"[{self._function.name}] {reason}")
+        self.stop()
+
+    def _report(self, seconds: float) -> Report | None:
+        with suppress(Empty):
+            return self._api.reports.get(timeout=seconds)
+        return None
+
+    def _await_exit(self) -> None:
+        status = self._process.wait()
+        self._kill_group()  # what it started and left behind
+        self._api.reports.put(Exited(status))
+
+    def _kill_group(self) -> None:
+        with suppress(OSError):  # the group is empty
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _copy_output(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            for line in output:
+                # The runtime client separates the lines of one message by carriage returns.
+                for part in line.decode("utf-8", "replace").rstrip("\r\n").split("\r"):
+                    self._log(f"[{self._function.name}] {part}")
+                    if "BdbQuit" in part:
+                        self._log(f"[{self._function.name}] {DEBUGGER_HINT}")
+
+
+def process_variables(
+    function: Function,
+    endpoints: Mapping[str, str],
+    version: str,
+    credentials: Credentials,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """The environment of a function's process.
+
+    It starts from nothing, as on Lambda: credentials, profiles and endpoints of the developer must not
+    reach a function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as
+    ``3.13``, `credentials` are those of the stand-ins. `given` come before all others.
+    """
+    return {
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        **credentials.variables(),
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_python{version}",
+        "AWS_LAMBDA_FUNCTION_NAME": function.name,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+        "AWS_LAMBDA_FUNCTION_VERSION": LATEST,
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
+        "AWS_LAMBDA_LOG_STREAM_NAME": "local",
+        "LAMBDA_TASK_ROOT": str(function.code),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, function.path)),
+        "PYTHONUNBUFFERED": "1",
+        "TZ": ":UTC",
+        "_HANDLER": function.handler,
+        **endpoints,
+        **_log_variables(function),
+        **function.environment,
+        **given,
+    }
+
+
+def _log_variables(function: Function) -> dict[str, str]:
+    """What Lambda makes of LoggingConfig.
+
+    Without a level there, the root logger gets that of the function's other loggers: Lambda leaves it at
+    WARNING.
+    """
+    variables = function.environment
+    level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""
+    found = {"AWS_LAMBDA_LOG_FORMAT": function.log_format, "AWS_LAMBDA_LOG_LEVEL": level.upper()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _reason(report: Report | None, seconds: float) -> str:
+    match report:
+        case None:
+            return f"Task timed out after {seconds:.2f} seconds"
+        case Exited(status) if status < 0:
+            return f"Runtime exited with error: signal: {signal.Signals(-status).name}"
+        case Exited(status):
+            return f"Runtime exited with error: exit status {status}"
+        case Oversized():
+            return f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE} bytes)."
+        case Raised(error):
+            with suppress(ValueError, TypeError, KeyError):
+                return str(json.loads(error)["errorMessage"])
+    return "the runtime did not follow the Runtime API"
+
+
+def _failure(report: Report | None, request_id: str, seconds: float) -> Outcome:
+    if isinstance(report, Raised):
+        return Outcome(report.payload, failed=True)
+    kinds = {
+        type(None): "Sandbox.Timedout",
+        Exited: "Runtime.ExitError",
+        Oversized: "Function.ResponseSizeTooLarge",
+    }
+    error = {
+        "errorType": kinds.get(type(report), "Runtime.Unknown"),
+        "errorMessage": f"RequestId: {request_id} Error: {_reason(report, seconds)}",
+    }
+    return Outcome(json.dumps(error).encode(), failed=True)

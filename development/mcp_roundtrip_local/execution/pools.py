@@ -1,0 +1,151 @@
+"""The execution environments of one function."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.template.model import Function
+
+MAX_CONCURRENCY = 10
+"""How many processes one function may have at a time."""
+
+
+class Launched(Protocol):
+    """What a pool launches: an `Environment`, or one of the debugger's."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can serve another invocation."""
+
+    def start(self) -> Outcome | None:
+        """Get ready; the outcome if that fails."""
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        """Run the handler once."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+class Pool:
+    """Starts a process when an invocation finds none idle; with `fresh`, for every invocation.
+
+    Has at most `limit` processes at a time: further invocations wait.
+    """
+
+    def __init__(
+        self, launch: Callable[[], Launched], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
+    ) -> None:
+        self._launch = launch
+        self._fresh = fresh
+        self._slots = threading.BoundedSemaphore(limit)
+        self._lock = threading.Lock()
+        self._idle: list[Launched] = []
+        self._busy: set[Launched] = set()
+        self._retired = False
+        self._closed = False
+
+    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+        with self._slots:
+            environment = self._take()
+            if environment is None:
+                return Outcome(b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True)
+            try:
+                return environment.start() or environment.invoke(
+                    payload, function_arn=function_arn, client_context=client_context
+                )
+            finally:
+                self._give_back(environment)
+
+    def retire(self) -> None:
+        """Stop what is idle now, and what is busy once it has answered."""
+        with self._lock:
+            self._retired = True
+            idle, self._idle = self._idle, []
+        for environment in idle:
+            environment.stop()
+
+    def close(self) -> None:
+        """Stop everything now; invocations under way or waiting fail."""
+        self.retire()
+        with self._lock:
+            self._closed = True
+            busy = list(self._busy)
+        for environment in busy:
+            environment.stop()
+
+    def _take(self) -> Launched | None:
+        with self._lock:
+            if self._closed:
+                return None
+            while self._idle:
+                environment = self._idle.pop()
+                if environment.alive:
+                    break
+                environment.stop()
+            else:
+                environment = self._launch()
+            self._busy.add(environment)
+            return environment
+
+    def _give_back(self, environment: Launched) -> None:
+        with self._lock:
+            self._busy.discard(environment)
+            keep = environment.alive and not self._fresh and not self._retired
+            if keep:
+                self._idle.append(environment)
+        if not keep:
+            environment.stop()
+
+
+class Pools:
+    """By the name of a function. Not safe to share between threads: the caller holds a lock."""
+
+    def __init__(self, launch: Callable[[Function], Launched], *, fresh: bool) -> None:
+        self._launch = launch
+        self._fresh = fresh
+        self._pools: dict[str, tuple[Function, Pool]] = {}
+        self._retired: list[Pool] = []
+
+    def of(self, function: Function, code: Path) -> Pool:
+        """The pool of a function that runs with the folder `code`; a new one where it had another."""
+        runs = replace(function, code=code)
+        if function.name not in self._pools or self._pools[function.name][0] != runs:
+            self.retire([function.name])
+            pool = Pool(lambda: self._launch(runs), fresh=self._fresh)
+            self._pools[function.name] = runs, pool
+        return self._pools[function.name][1]
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Stop what is idle now, and what is busy once it has answered."""
+        for name in names:
+            if name in self._pools:
+                _, pool = self._pools.pop(name)
+                pool.retire()
+                self._retired.append(pool)
+
+    def close(self) -> None:
+        """Stop every process."""
+        for pool in (*self._retired, *(pool for _, pool in self._pools.values())):
+            pool.close()
+
+
+def affected(
+    before: Mapping[str, Function], after: Mapping[str, Function], changed: Iterable[Path]
+) -> list[str]:
+    """The functions that are defined differently, or have one of the changed files among their sources."""
+    files = tuple(changed)
+    return [
+        name
+        for name, function in after.items()
+        if before.get(name) != function or any(_is_source(path, function) for path in files)
+    ]
+
+
+def _is_source(path: Path, function: Function) -> bool:
+    return any(path.is_relative_to(folder) for folder in (function.code, *function.layers))

@@ -1,0 +1,141 @@
+"""The Lambda Runtime API for one runtime process.
+
+Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01). The
+process asks for `next` and waits; whatever it answers, or fails with, becomes a report.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from mcp_roundtrip_local.http.browser_protection import from_a_page
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
+
+MAX_RESPONSE = 6 * 1024 * 1024 + 100
+"""Lambda's limit for a response, in bytes, as its own error message spells it: 6291556."""
+
+_ROOT = "/2018-06-01/runtime/"
+_JSON = (("Content-Type", "application/json"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One event on its way in; `client_context` is ASCII JSON, `deadline_ms` epoch milliseconds."""
+
+    request_id: str
+    payload: bytes
+    function_arn: str
+    deadline_ms: int
+    client_context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The runtime has imported the function and asked for its first event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Responded:
+    """The handler returned; `payload` is its JSON."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The handler or the initialisation failed; `payload` is the runtime's JSON about it."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """The handler returned more than MAX_RESPONSE bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The process has ended, with a negative status if a signal ended it."""
+
+    status: int
+
+
+Report = Ready | Responded | Raised | Oversized | Exited
+
+
+class RuntimeApi:
+    """Takes invocations from `pending`, puts reports into `reports`. `address` is AWS_LAMBDA_RUNTIME_API."""
+
+    def __init__(self) -> None:
+        self.pending: SimpleQueue[Invocation | None] = SimpleQueue()
+        self.reports: SimpleQueue[Report] = SimpleQueue()
+        self._ready = False
+        self._current: str | None = None
+        self._server = HttpServer(self._respond, max_body=MAX_RESPONSE).start()
+        self.address = f"127.0.0.1:{self._server.port}"
+
+    def close(self) -> None:
+        """Stop listening, and release the thread in which the runtime waits for its next event."""
+        self.pending.put(None)
+        self._server.close()
+
+    def _respond(self, request: Request) -> Reply:
+        if refusal := from_a_page(request):  # nothing is signed here
+            return refusal
+        match request.method, request.target.removeprefix(_ROOT).split("/"):
+            case "GET", ["invocation", "next"]:
+                return self._next()
+            case "POST", ["invocation", request_id, "response" | "error" as kind]:
+                return self._finish(request_id, kind, request)
+            case "POST", ["init", "error"]:
+                self.reports.put(Raised(request.body))
+                return _status(202)
+        return _status(404)
+
+    def _next(self) -> Reply:
+        if not self._ready:
+            self._ready = True
+            self.reports.put(Ready())
+        invocation = self.pending.get()
+        if invocation is None:
+            return _status(410)
+        self._current = invocation.request_id
+        return Reply(200, _next_headers(invocation), invocation.payload)
+
+    def _finish(self, request_id: str, kind: str, request: Request) -> Reply:
+        if request_id != self._current:
+            return _status(400)
+        self._current = None
+        if request.too_large:
+            self.reports.put(Oversized())
+            return _status(413)
+        self.reports.put(Responded(request.body) if kind == "response" else Raised(request.body))
+        return _status(202)
+
+
+def _next_headers(invocation: Invocation) -> tuple[tuple[str, str], ...]:
+    headers = [
+        ("Content-Type", "application/json"),
+        ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),
+        ("Lambda-Runtime-Deadline-Ms", str(invocation.deadline_ms)),
+        ("Lambda-Runtime-Invoked-Function-Arn", invocation.function_arn),
+        (
+            "Lambda-Runtime-Trace-Id",
+            _trace_id(invocation.request_id),
+        ),
+    ]
+    if invocation.client_context is not None:
+        headers.append(("Lambda-Runtime-Client-Context", invocation.client_context))
+    return tuple(headers)
+
+
+def _trace_id(request_id: str) -> str:
+    digits = request_id.replace("-", "")
+    return f"Root=1-{digits[:8]}-{digits[8:]};Sampled=0"
+
+
+def _status(status: int) -> Reply:
+    return Reply(status, _JSON, json.dumps({"status": status}).encode())

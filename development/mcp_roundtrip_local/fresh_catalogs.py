@@ -1,0 +1,117 @@
+"""Catalogs of front doors, made from their owners' sources whenever those change.
+
+A deployment's catalog is the file beside the front door's code, which ``make catalog`` writes. Here a fresh
+one takes its place, in a copy of that folder, so that a new tool can be called at once.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcp_roundtrip_local.source_watcher import fingerprint
+from mcp_roundtrip_local.template.model import Application, Function
+
+OWNERS = "MCP_OWNERS"
+CATALOG = "catalog.json"
+
+_made: dict[str, str] = {}
+"""Catalogs by what they were made from: a process that serves often, as tests do, makes each once."""
+
+
+class FrontDoors:
+    """Makes catalogs in the background, one at a time. `close` removes the copies."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._copies = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
+        self._builds: dict[str, Future[Path]] = {}
+
+    def build(self, application: Application) -> None:
+        """Begin to make the catalogs that these sources give."""
+        for function in application.functions.values():
+            if owners := _owners(function, application):
+                before = self._builds.get(function.name)
+                self._builds[function.name] = self._builder.submit(self._code, function, owners, before)
+
+    def code(self, function: Function) -> Path:
+        """The folder of a function's code, with its catalog fresh. Waits until that is made."""
+        build = self._builds.get(function.name)
+        return function.code if build is None else build.result()
+
+    def close(self) -> None:
+        """Wait for what is being made, and remove the copies."""
+        self._builder.shutdown(cancel_futures=True)
+        self._copies.cleanup()
+
+    def _code(self, function: Function, owners: Mapping[str, Function], before: Future[Path] | None) -> Path:
+        written = function.code / CATALOG
+        try:
+            text = self._text(owners)
+        except subprocess.CalledProcessError as error:
+            self._log(
+                f"[{function.name}] {error.stderr.strip()}\n"
+                "The previous catalog is served until this is corrected."
+            )
+            return function.code if before is None else before.result()
+        if written.read_text(encoding="utf-8") == text:
+            return function.code
+        copy = Path(self._copies.name, f"{function.name}-{_digest(text)}")
+        shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / CATALOG).write_text(text, encoding="utf-8")
+        self._log(
+            f"[{function.name}] {CATALOG} is stale: a fresh one is served here. "
+            "Run `make catalog` before you deploy."
+        )
+        return copy
+
+    def _text(self, owners: Mapping[str, Function]) -> str:
+        """The catalog. Raises CalledProcessError."""
+        modules = {owner: _module(function) for owner, function in owners.items()}
+        layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
+        seen = fingerprint([*(module.parent for module in modules.values()), *layers])
+        key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
+        if key not in _made:
+            _made[key] = self._run(modules, layers)
+        return _made[key]
+
+    def _run(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
+        output = Path(self._copies.name, CATALOG)
+        options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
+        options += [f"--path={layer}" for layer in layers]
+        # In a process of its own: sources that have changed are imported as they are now.
+        command = [sys.executable, "-m", "mcp_roundtrip_local.catalog", f"--output={output}", *options]
+        subprocess.run(  # noqa: S603 - the command is this package's own
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        )
+        return output.read_text(encoding="utf-8")
+
+
+def _owners(function: Function, application: Application) -> dict[str, Function]:
+    """The owners behind a front door in alphabetical order; none behind another function."""
+    if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
+        return {}
+    owners = json.loads(function.environment[OWNERS])
+    found = {owner: application.functions.get(_name(to)) for owner, to in sorted(owners.items())}
+    return {owner: owned for owner, owned in found.items() if owned is not None}
+
+
+def _name(function: str) -> str:
+    """The name in an ARN with or without a qualifier, or in a name itself."""
+    return function.rpartition("function:")[2].partition(":")[0]
+
+
+def _module(function: Function) -> Path:
+    return function.code / (function.handler.rpartition(".")[0].replace(".", "/") + ".py")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]

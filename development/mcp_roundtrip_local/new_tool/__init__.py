@@ -1,0 +1,1 @@
+"""Writes a new tool (`make new-tool`)."""

@@ -1,0 +1,114 @@
+"""What a new tool begins with: a function that asks one question, its test and its sample events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+from string import Template
+
+from mcp_roundtrip_local.sample_events.messages import call, post
+
+TEXT = "Ask before you count."
+
+
+def files(name: str) -> dict[PurePosixPath, str]:
+    """The files of a new tool, by their paths in the project."""
+    return {
+        PurePosixPath("functions", name, "app.py"): APP.substitute(name=name),
+        PurePosixPath("tests/functions", f"test_{name}.py"): TEST.substitute(name=name, text=TEXT),
+        **{PurePosixPath("events", name, file): text for file, text in _events(name).items()},
+    }
+
+
+def _events(name: str) -> dict[str, str]:
+    path, asks = f"/tools/{name}", call(name, {"text": TEXT})
+    events = {
+        "call.json": post(path, asks),
+        "bad_arguments.json": post(path, call(name, {"text": 1})),
+        "missing_capability.json": post(path, call(name, {"text": TEXT}, capabilities={})),
+        "direct_call.json": asks,
+    }
+    return {file: json.dumps(event, indent=2, ensure_ascii=False) + "\n" for file, event in events.items()}
+
+
+APP = Template('''\
+"""Tells how long a text is, after asking in which unit: an example to begin with."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, Field
+
+from mcp_roundtrip import Context, Server
+
+server = Server("$name")
+
+
+class Unit(StrEnum):
+    WORDS = "words"
+    CHARACTERS = "characters"
+
+
+class Length(BaseModel):
+    length: int = Field(description="How many of them the text has")
+    unit: Unit
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def $name(ctx: Context, text: str) -> Length:
+    """Tell how long a text is, in words or in characters.
+
+    Args:
+        text: What is measured.
+    """
+    unit = ctx.elicit("unit", "Do you want words or characters to be counted?", Unit)
+    counted = text.split() if unit is Unit.WORDS else text
+    return Length(length=len(counted), unit=unit)
+
+
+handler = server.lambda_handler
+''')
+
+TEST = Template("""\
+import json
+
+import pytest
+
+from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip_local.sample_events.live import development_ports
+from mcp_roundtrip_testing import DECLINE, Player, load_module
+from support.functions import FUNCTIONS
+from support.sample_events import ASKS, EVENTS, TOOL_ERROR, Outcome, outcome
+
+APP = FUNCTIONS / "$name/app.py"
+
+
+@pytest.fixture
+def play() -> Player:
+    return Player(APP, always_replay=True)
+
+
+@pytest.mark.parametrize(("unit", "length"), [("words", 4), ("characters", 21)])
+def test_the_user_decides_what_is_counted(play: Player, unit: str, length: int) -> None:
+    asked = play.call("$name", {"text": "$text"})
+    assert asked.asked.keys() == {"unit"}
+    assert asked.answer(unit=unit).structured == {"length": length, "unit": unit}
+
+
+def test_a_user_who_does_not_say_ends_the_call_in_a_tool_error(play: Player) -> None:
+    asked = play.call("$name", {"text": "$text"})
+    assert asked.answer(unit=DECLINE).failed
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("call.json", Outcome(200, ASKS)),
+        ("bad_arguments.json", Outcome(200, TOOL_ERROR)),
+        ("missing_capability.json", Outcome(400, -32021)),
+        ("direct_call.json", Outcome(None, ASKS)),
+    ],
+)
+def test_a_sample_event_comes_to_what_it_shows(file: str, shown: Outcome) -> None:
+    event = json.loads((EVENTS / "$name" / file).read_text("utf-8"))
+    assert outcome(handle(load_module(APP).server.endpoint, event, None, development_ports)) == shown
+""")

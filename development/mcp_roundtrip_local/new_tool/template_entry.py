@@ -1,0 +1,196 @@
+"""The entries of a further tool: in template.yaml a simple tool's under another name, at the edge its call.
+
+The copying is done in the text, since comments do not survive a parser; what is parsed only says where things
+are. A tool's *base* is what the logical ids of its resources begin with: `FindOrders` for `find_orders`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from mcp_roundtrip_local.template.model import TemplateError
+from mcp_roundtrip_local.template.reader import FUNCTION
+
+SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
+
+_PAIR = re.compile(r'"([^"]+)":\s*"[^"]*"')
+_CALLED_BY_NAME = re.compile(r'"tools/call": \{(\s*)[^{}]*"(?=\s*\})')
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What is copied, as offsets in the text: from `start` up to `end`, to `at`, the end of what it is in."""
+
+    start: int
+    end: int
+    at: int
+    within: int
+    """Where that begins."""
+    before: str = ""
+    """What stands between `at` and the copy."""
+
+
+def base(name: str) -> str:
+    """What the logical ids of a tool's resources begin with."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def simple_tool(document: Mapping[str, Any]) -> str:
+    """The folder of the first tool that is told nothing but its name. Raises TemplateError."""
+    for name, resource in document["Resources"].items():
+        if resource["Type"] == FUNCTION:
+            properties = resource["Properties"]
+            folder = str(properties["CodeUri"]).rstrip("/").rpartition("/")[2]
+            told = properties.get("Environment", {}).get("Variables", {})
+            paths = [event["Properties"].get("Path") for event in properties.get("Events", {}).values()]
+            if (
+                name == base(folder) + "Function"
+                and paths == [f"/tools/{folder}"]
+                and [*told] == [SERVICE_NAME]
+            ):
+                return folder
+    raise TemplateError("it has no tool left whose entry could be copied: each has variables of its own")
+
+
+def taken(document: Mapping[str, Any], name: str) -> str | None:
+    """What the template has already that a tool of this name would be mistaken for, or would need."""
+    found = next(iter(_ids(document, base(name))), None)
+    return found or next((text for text in _texts(document) if _means(name).search(text)), None)
+
+
+def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> str:
+    """The template's text with everything that belongs to the tool `model` once more, for `name`.
+
+    `document` is the template, read. Raises TemplateError where something of `model` stands in a place that
+    cannot be copied.
+    """
+    # SAM appends to a function's id in what it generates: WeatherFunctionAliaslive.
+    ids = re.compile(rf"\b{base(model)}(?=(?:{'|'.join(_suffixes(document, model))})(?![a-z0-9]))")
+
+    def mentions(value: str) -> bool:
+        return bool(ids.search(value) or _means(model).search(value))
+
+    def renamed(copied: str) -> str:
+        return re.sub(rf"(?<!\w){model}(?!\w)", name, ids.sub(base(name), copied))
+
+    text = text.removesuffix("\n") + "\n"
+    root = yaml.compose(text, yaml.SafeLoader)
+    assert root is not None  # `document` has Resources
+    copies = {copy.start: copy for copy in _Finder(text, model, mentions).copies(root, None)}
+    outermost = [
+        copy
+        for copy in copies.values()
+        if not any(other.start < copy.start and copy.end <= other.end for other in copies.values())
+    ]
+    # From the end, so that offsets stay what they are. What goes to one place is written inside out.
+    for copy in sorted(outermost, key=lambda copy: (copy.at, -copy.within, copy.start), reverse=True):
+        text = text[: copy.at] + copy.before + renamed(text[copy.start : copy.end]) + text[copy.at :]
+    return text
+
+
+def add_call(text: str, name: str) -> str:
+    """The edge's text with the tool `name`, of the function of that name, last in its table of tools.
+
+    Without that table the text stays as it is: what the edge does not know goes to the front door.
+    """
+    return _CALLED_BY_NAME.sub(lambda calls: f'{calls[0]},{calls[1]}"{name}": "{name}"', text, count=1)
+
+
+def _ids(document: Mapping[str, Any], own: str) -> Iterator[str]:
+    """The logical ids with this base. WeatherReportRole is not weather's where there is a weather_report."""
+    functions = (name for name, each in document["Resources"].items() if each["Type"] == FUNCTION)
+    bases = {own, *(name.removesuffix("Function") for name in functions)}
+    for section in document.values():
+        for name in section if isinstance(section, dict) else ():
+            begun_with = [each for each in bases if re.match(rf"{each}(?![a-z0-9])", name)]
+            if max(begun_with, key=len, default=None) == own:
+                yield name
+
+
+def _suffixes(document: Mapping[str, Any], tool: str) -> set[str]:
+    return {re.escape(found.removeprefix(base(tool))) for found in _ids(document, base(tool))}
+
+
+def _means(tool: str) -> re.Pattern[str]:
+    """Matches a value that is, or has in a path or in JSON, a tool's name."""
+    return re.compile(rf'(?:^|[/"]){tool}(?:$|[/"])')
+
+
+def _texts(document: Any) -> Iterator[str]:
+    if isinstance(document, dict):
+        yield from document
+        document = list(document.values())
+    if isinstance(document, list):
+        for item in document:
+            yield from _texts(item)
+    elif isinstance(document, str):
+        yield document
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds what has to be copied: members of mappings, items of lists, and pairs in a JSON object."""
+
+    text: str
+    model: str
+    mentions: Callable[[str], bool]
+
+    def copies(self, node: yaml.Node, item: _Copy | None) -> Iterator[_Copy]:
+        """The copies that the mentions in `node` ask for; `item` is the innermost list item that it is in."""
+        if isinstance(node, yaml.MappingNode):
+            yield from self._of_mapping(node, item)
+        elif isinstance(node, yaml.SequenceNode):
+            for each in node.value:
+                yield from self.copies(each, item if node.flow_style else self._item(node, each))
+        elif self.mentions(node.value):
+            found = self._pair(node) or item
+            if found is None:
+                raise TemplateError(f"line {node.start_mark.line + 1} cannot be copied for another tool")
+            yield found
+
+    def _of_mapping(self, node: yaml.MappingNode, item: _Copy | None) -> Iterator[_Copy]:
+        start = self._line(node.start_mark.index)
+        for key, value in node.value:
+            # A member begins where the one before it ends, with the comments above it.
+            end = self._next_line(_end(value))
+            if self.mentions(key.value) and not node.flow_style:
+                yield _Copy(start, end, self._next_line(_end(node)), node.start_mark.index)
+            else:
+                yield from self.copies(value, item)
+            start = end
+
+    def _item(self, node: yaml.SequenceNode, each: yaml.Node) -> _Copy:
+        start, end = self._line(each.start_mark.index), self._next_line(_end(each))
+        return _Copy(start, end, self._next_line(_end(node)), node.start_mark.index)
+
+    def _pair(self, node: yaml.Node) -> _Copy | None:
+        pairs = list(_PAIR.finditer(self.text, node.start_mark.index, node.end_mark.index))
+        for pair in pairs:
+            if pair[1] == self.model:
+                last = pairs[-1]
+                line = self._line(last.start())
+                spaces = len(self.text[line:]) - len(self.text[line:].lstrip(" "))
+                before = ",\n" + " " * spaces
+                return _Copy(pair.start(), pair.end(), last.end(), node.start_mark.index, before)
+        return None
+
+    def _line(self, offset: int) -> int:
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def _next_line(self, offset: int) -> int:
+        return self.text.find("\n", offset) + 1
+
+
+def _end(node: yaml.Node) -> int:
+    """Where the last of a node's text ends. A block's own mark comes after the comments that follow it."""
+    if isinstance(node, yaml.MappingNode) and not node.flow_style and node.value:
+        return _end(node.value[-1][1])
+    if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
+        return _end(node.value[-1])
+    block_scalar = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
+    return int(node.end_mark.index) - (1 if block_scalar else 0)

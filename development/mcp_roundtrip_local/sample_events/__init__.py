@@ -1,0 +1,1 @@
+"""Writes the sample events in `events/`."""

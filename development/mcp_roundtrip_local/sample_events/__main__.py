@@ -1,0 +1,67 @@
+"""Writes the sample events in `events/`, one folder per function.
+
+``python -m mcp_roundtrip_local.sample_events`` writes them all. Those in `events/live/` carry a live
+`requestState`, which the functions mint themselves; they expire after ten minutes and are not committed.
+
+The settings that go into a state (key, issuer, audience) are the environment's, if it has MCP_STATE_KEY_ARN:
+those of the deployment the events are for. Otherwise they are DEVELOPMENT_ENVIRONMENT, whose key is public.
+Either way `events/live/env.json` hands them to ``sam local invoke --env-vars``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.settings import PREFIX, load
+from mcp_roundtrip_local.catalog import FUNCTIONS
+from mcp_roundtrip_local.sample_events.live import (
+    DEVELOPMENT_ENVIRONMENT,
+    EVENTS,
+    development_ports,
+    invoker,
+    live,
+)
+from mcp_roundtrip_local.sample_events.stable import stable
+
+
+def write(folder: Path, events: Mapping[str, Any]) -> None:
+    """Write JSON files by their paths in `folder`."""
+    for name, content in events.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m mcp_roundtrip_local.sample_events",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
+    given = parser.parse_args(arguments)
+    deployed = "MCP_STATE_KEY_ARN" in os.environ
+    environment = os.environ if deployed else DEVELOPMENT_ENVIRONMENT
+    settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    try:
+        ports = wiring.make_ports(load(settings)) if deployed else development_ports()
+        minted = live(invoker(given.functions, ports))
+    except McpRoundtripError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    write(given.output, {**stable(), **minted, "live/env.json": {"Parameters": settings}})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""Writes the sample events in `events/`, one folder per function.
+
+``python -m mcp_roundtrip_local.sample_events`` writes them all. Those in `events/live/` carry a live
+`requestState`, which the functions mint themselves; they expire after ten minutes and are not committed.
+
+The settings that go into a state (key, issuer, audience) are the environment's, if it has MCP_STATE_KEY_ARN:
+those of the deployment the events are for. Otherwise they are DEVELOPMENT_ENVIRONMENT, whose key is public.
+Either way `events/live/env.json` hands them to ``sam local invoke --env-vars``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.settings import load
+from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.sample_events.messages import Event, call, post, prompt
+from mcp_roundtrip_local.sample_events.stable import (
+    DOCUMENT,
+    DUPLICATE,
+    HYDERABAD,
+    ORDERS,
+    PROVISION,
+    RESOLVE,
+    SUMMARIZE,
+    TRIAGE,
+    WEATHER,
+    WITH_TASKS,
+    WORK_ITEMS,
+)
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+EVENTS = Path("events")
+
+DEVELOPMENT_KEY_ID = "00000000-0000-4000-8000-000000000001"
+DEVELOPMENT_MAC_KEY_ID = "00000000-0000-4000-8000-000000000002"
+DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
+    "MCP_AUTH_MODE": "none",
+    "MCP_ISSUER": "urn:mcp-roundtrip:development",
+    "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
+    "MCP_STATE_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_KEY_ID}",
+    "MCP_STATE_ENCRYPTION_KEY_ARN": f"arn:aws:kms:us-east-1:000000000000:key/{DEVELOPMENT_MAC_KEY_ID}",
+    "MCP_TASK_TABLE": "mcp-roundtrip-development",
+    "MCP_TASK_WORKER": "arn:aws:lambda:us-east-1:000000000000:function:ProvisionWorkerFunction",
+}
+
+Invoke = Callable[[str, Event], Any]
+"""Takes a function's folder name and an event, returns the function's response."""
+
+
+class EventsError(McpRoundtripError):
+    """A live event could not be made; the message says what the function answered instead of asking."""
+
+
+def development_key() -> EllipticCurvePrivateKey:
+    """The private key of DEVELOPMENT_ENVIRONMENT. Anybody can compute it: it protects nothing."""
+    from cryptography.hazmat.primitives.asymmetric import ec  # the stable events need no key
+
+    secret = int.from_bytes(sha256(b"mcp-roundtrip development key").digest(), "big")
+    return ec.derive_private_key(secret, ec.SECP256R1())
+
+
+def development_secret() -> bytes:
+    """The secret of DEVELOPMENT_ENVIRONMENT's encryption key, just as public."""
+    return sha256(b"mcp-roundtrip development encryption key").digest()
+
+
+def live(invoke: Invoke) -> dict[str, Event]:
+    """The events that carry a live requestState, by file. Raises EventsError."""
+
+    def state(function: str, request: Event) -> str:
+        return _state(function, invoke(function, request))
+
+    place = _accepted("place", "Hyderabad, Pakistan")
+    original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
+    weather = state("weather", call("get_weather", HYDERABAD))
+    resolution = state("work_items", call("update_work_item", RESOLVE))
+    second = call("update_work_item", RESOLVE, number=2, inputResponses=DUPLICATE, requestState=resolution)
+    third = call(
+        "update_work_item",
+        RESOLVE,
+        number=3,
+        inputResponses=original,
+        requestState=state("work_items", second),
+    )
+    retry = call("get_weather", HYDERABAD, number=2, inputResponses=place, requestState=weather)
+    moved = call("get_weather", {**HYDERABAD, "month": 8}, number=2, requestState=weather)
+    picked = prompt(
+        TRIAGE,
+        {},
+        number=2,
+        inputResponses=_accepted("work_item", "Bug #4522: Endless redirect after the laptop was asleep"),
+        requestState=state("work_items", prompt(TRIAGE, {})),
+    )
+    summary = call(
+        "summarize",
+        DOCUMENT,
+        number=2,
+        inputResponses=_summary(),
+        requestState=state("summarize", call("summarize", DOCUMENT)),
+    )
+    sized = call(
+        "provision_database",
+        ORDERS,
+        number=2,
+        capabilities=WITH_TASKS,
+        inputResponses=_accepted("size", "small"),
+        requestState=state("provision", call("provision_database", ORDERS, capabilities=WITH_TASKS)),
+    )
+    placed = call(
+        "provision_database",
+        ORDERS,
+        number=3,
+        capabilities=WITH_TASKS,
+        inputResponses=_accepted("region", "eu-central-1"),
+        requestState=state("provision", sized),
+    )
+    return {
+        "live/provision/retry.json": post(PROVISION, sized),
+        "live/provision/becomes_a_task.json": post(PROVISION, placed),
+        "live/weather/retry.json": post(WEATHER, retry),
+        "live/weather/direct_retry.json": retry,
+        "live/weather/moved_state.json": post(WEATHER, moved),
+        "live/work_items/retry.json": post(WORK_ITEMS, second),
+        "live/work_items/final.json": post(WORK_ITEMS, third),
+        "live/work_items/prompt_retry.json": post(WORK_ITEMS, picked),
+        "live/summarize/retry.json": post(SUMMARIZE, summary),
+    }
+
+
+def _accepted(key: str, value: str) -> dict[str, Any]:
+    return {key: {"action": "accept", "content": {"value": value}}}
+
+
+def _summary() -> dict[str, Any]:
+    text = {"type": "text", "text": "Whatever a tool has learned travels with the client."}
+    return {
+        "summary": {"role": "assistant", "content": text, "model": "a-model", "stopReason": "endTurn"},
+        "roots": {"roots": [{"uri": "file:///home/ada/engine", "name": "engine"}]},
+    }
+
+
+def _state(function: str, response: Any) -> str:
+    try:
+        return str(response["result"]["requestState"])
+    except (KeyError, TypeError):
+        raise EventsError(f"{function} did not ask: {json.dumps(response)}") from None
+
+
+def invoker(functions: Path, ports: Ports) -> Invoke:
+    """Calls the functions in this process, on these ports. Raises CatalogError."""
+    loaded = servers(functions)
+    return lambda function, event: handle(loaded[function].endpoint, event, None, lambda: ports)
+
+
+def development_ports() -> Ports:
+    """Ports on DEVELOPMENT_ENVIRONMENT that need no key service."""
+    from mcp_roundtrip.state.epochs import LocalMacKey  # the stable events need no state
+    from mcp_roundtrip.state.keys import LocalKey
+    from mcp_roundtrip_testing.ports import make_codec
+
+    mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
+    issuer = DEVELOPMENT_ENVIRONMENT["MCP_ISSUER"]
+    codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key, issuer=issuer)
+    return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)

@@ -1,0 +1,1 @@
+"""The AWS services that functions call under `make run`."""

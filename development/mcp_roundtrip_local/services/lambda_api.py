@@ -1,0 +1,146 @@
+"""The Lambda service's Invoke operation, so that functions reach each other through a real AWS client.
+
+Source: AWS Lambda API reference, "Invoke".
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+import threading
+import uuid
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qs, unquote
+
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.template.model import LATEST, Function
+
+MAX_PAYLOAD = 6 * 1024 * 1024
+"""The most bytes Invoke takes with RequestResponse."""
+
+MAX_EVENT_PAYLOAD = 1024 * 1024
+"""The most bytes Invoke takes with Event."""
+
+MAX_CLIENT_CONTEXT = 3583
+"""The most characters of Base64 in X-Amz-Client-Context."""
+
+NOT_EMULATED = (
+    "{service} is not emulated here: Lambda (Invoke), KMS, DynamoDB and SQS (SendMessage) are, as far as the "
+    "layer uses them. To reach another endpoint, and with credentials of yours the service itself: "
+    'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
+)
+"""A name without a value is passed on from the environment of `make`."""
+
+_SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_request")
+
+Invoke = Callable[[str, bytes, str | None, str | None], Outcome]
+"""Function name, payload, qualifier, client context as ASCII JSON."""
+
+
+class ApiError(Exception):
+    """An error answer of the service."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class LambdaApi:
+    """Answers Invoke; `functions` is asked at every request, for a template may change.
+
+    `invoke_later` runs asynchronous invocations. `log` takes the names of services that are not emulated.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[], Mapping[str, Function]],
+        invoke: Invoke,
+        invoke_later: Invoke | None = None,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._functions = functions
+        self._invoke = invoke
+        self._invoke_later = invoke_later or invoke
+        self._log = log
+
+    def respond(self, request: Request) -> Reply:
+        try:
+            return self._reply(request)
+        except ApiError as error:
+            body = json.dumps({"Type": "User", "Message": str(error), "message": str(error)})
+            headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", error.code))
+            return Reply(error.status, headers, body.encode())
+
+    def _reply(self, request: Request) -> Reply:
+        path, _, query = request.target.partition("?")
+        match request.method, path.split("/"):
+            case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
+                return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
+        # Every other AWS service has its endpoint here, so that nothing leaves this computer by accident.
+        return self._not_emulated(request)
+
+    def _not_emulated(self, request: Request) -> Reply:
+        scope = _SCOPE.search(request.header("authorization") or "")
+        service = scope[1] if scope else "aws"
+        text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
+        self._log(f"[{service}] {text}")
+        if service == "s3":
+            document = f"<Error><Code>NotImplemented</Code><Message>{text}</Message></Error>"
+            return Reply(501, (("Content-Type", "application/xml"),), document.encode())
+        raise ApiError(501, "NotImplemented", text)
+
+    def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Reply:
+        name, qualifier = self._find(reference, qualifier)
+        client_context = _client_context(request.header("x-amz-client-context"))
+        kind = request.header("x-amz-invocation-type") or "RequestResponse"
+        payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
+        if kind == "DryRun":
+            return Reply(204)
+        if kind == "Event":
+            call = (name, payload, qualifier, client_context)
+            threading.Thread(target=self._invoke_later, args=call, daemon=True).start()
+            return Reply(202)
+        if kind != "RequestResponse":
+            raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")
+        outcome = self._invoke(name, payload, qualifier, client_context)
+        failed = (("X-Amz-Function-Error", "Unhandled"),) if outcome.failed else ()
+        headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
+        return Reply(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), outcome.payload)
+
+    def _find(self, reference: str, qualifier: str | None) -> tuple[str, str | None]:
+        # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.
+        name, _, suffix = reference.rpartition("function:")[2].partition(":")
+        qualifier = suffix or qualifier
+        function = self._functions().get(name)
+        if function is None or qualifier not in (None, LATEST, function.alias):
+            raise ApiError(404, "ResourceNotFoundException", f"Function not found: {reference}")
+        return name, qualifier
+
+
+def _client_context(header: str | None) -> str | None:
+    if not header:
+        return None
+    try:
+        if len(header) > MAX_CLIENT_CONTEXT:
+            raise ValueError
+        return json.dumps(json.loads(b64decode(header, validate=True)))
+    except (binascii.Error, ValueError):
+        text = f"the client context must be JSON in at most {MAX_CLIENT_CONTEXT} characters of Base64"
+        raise ApiError(400, "InvalidRequestContentException", text) from None
+
+
+def _payload(request: Request, limit: int) -> bytes:
+    if request.too_large or len(request.body) > limit:
+        text = f"Request must be smaller than {limit} bytes for the InvokeFunction operation"
+        raise ApiError(413, "RequestTooLargeException", text)
+    try:
+        json.loads(request.body or b"{}")
+    except ValueError:
+        raise ApiError(
+            400, "InvalidRequestContentException", "Could not parse request body into json"
+        ) from None
+    return request.body or b"{}"

@@ -1,0 +1,138 @@
+"""Queues, as far as functions send to them and read from them through event source mappings.
+
+Source: SQS API reference, "SendMessage"; Lambda developer guide, "Using Lambda with Amazon SQS". Every
+message gets an invocation of its own, which is what a batch size of 1 asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import md5
+from typing import Any, Final
+
+from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.template.model import ACCOUNT, REGION, Queue
+
+MAX_BODY: Final = 1024 * 1024
+MAX_DELAY_S: Final = 900
+
+_HEADERS: Final = (("Content-Type", "application/x-amz-json-1.0"),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    queue: Queue
+    id: str
+    body: str
+
+
+def record(message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int) -> dict[str, Any]:
+    """A message of a queue, as its reader gets it in delivery number `receives`; `sent_ms` is epoch time."""
+    return {
+        "messageId": message_id,
+        "receiptHandle": f"{message_id}#{receives}",
+        "body": body,
+        "attributes": {
+            "ApproximateReceiveCount": str(receives),
+            "SentTimestamp": str(sent_ms),
+            "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+            "ApproximateFirstReceiveTimestamp": str(sent_ms),
+        },
+        "messageAttributes": {},
+        "md5OfBody": _digest(body),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": queue_arn.split(":")[3],
+    }
+
+
+class Queues:
+    """Answers SendMessage, and brings each message to the queue's reader until that has dealt with it.
+
+    `queues` are those of the template by name; `run` takes a function and an event in JSON.
+    """
+
+    def __init__(
+        self,
+        queues: Callable[[], Mapping[str, Queue]],
+        run: Callable[[str, bytes], Outcome],
+        log: Callable[[str], None],
+    ) -> None:
+        self._queues = queues
+        self._run = run
+        self._log = log
+        self._lock = threading.Lock()
+        self._timers: set[threading.Timer] = set()
+        self._closed = False
+
+    def respond(self, request: Request) -> Reply:
+        operation = (request.header("x-amz-target") or "").rpartition(".")[2]
+        if operation != "SendMessage":
+            return _refusal("UnsupportedOperation", f"{operation!r} is not an operation of this stand-in")
+        asked = json.loads(request.body)
+        queue = self._queues().get(str(asked["QueueUrl"]).rpartition("/")[2])
+        if queue is None:
+            return _refusal("QueueDoesNotExist", "The specified queue does not exist.")
+        delay_s = asked.get("DelaySeconds", 0)
+        if not 0 <= delay_s <= MAX_DELAY_S:
+            return _refusal("InvalidParameterValue", f"DelaySeconds must be 0 to {MAX_DELAY_S}")
+        message = _Message(queue, str(uuid.uuid4()), asked["MessageBody"])
+        self._later(delay_s, message, receives=1)
+        answer = {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
+        return Reply(200, _HEADERS, json.dumps(answer).encode())
+
+    def close(self) -> None:
+        """Deliver nothing more."""
+        with self._lock:
+            self._closed = True
+            for timer in self._timers:
+                timer.cancel()
+
+    def _later(self, delay_s: float, message: _Message, receives: int) -> None:
+        timer = threading.Timer(delay_s, lambda: self._deliver(timer, message, receives))
+        timer.daemon = True
+        with self._lock:
+            if not self._closed:
+                self._timers.add(timer)
+                timer.start()
+
+    def _deliver(self, timer: threading.Timer, message: _Message, receives: int) -> None:
+        queue = message.queue
+        with self._lock:
+            self._timers.discard(timer)
+        arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue.name}"
+        sent_ms = int(time.time() * 1000)
+        delivered = record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
+        outcome = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
+        if _is_done(outcome, message.id):
+            return
+        if receives < queue.max_receives:
+            self._later(queue.visibility_timeout_s, message, receives + 1)
+        else:
+            self._log(f"[{queue.name}] given up after {receives} deliveries: {message.body}")
+
+
+def _is_done(outcome: Outcome, message_id: str) -> bool:
+    """Whether the reader has dealt with a message. An answer that cannot be read fails the whole batch."""
+    if outcome.failed:
+        return False
+    try:
+        failures = (json.loads(outcome.payload) or {}).get("batchItemFailures") or ()
+        return message_id not in {failure["itemIdentifier"] for failure in failures}
+    except (ValueError, AttributeError, LookupError, TypeError):
+        return False
+
+
+def _digest(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _refusal(code: str, message: str) -> Reply:
+    body = json.dumps({"__type": f"com.amazonaws.sqs#{code}", "message": message})
+    return Reply(400, _HEADERS, body.encode())

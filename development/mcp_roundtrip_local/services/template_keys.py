@@ -1,0 +1,33 @@
+"""The template's KMS keys, in the embedded KMS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_key import KmsFault
+from mcp_roundtrip_local.template.model import TemplateError
+from mcp_roundtrip_local.template.reader import KmsKey
+
+
+class LocalKeys:
+    """Creates each key once, so that tokens outlive a change of the template. `arns` are by logical id."""
+
+    def __init__(self, kms: FakeKms) -> None:
+        self._kms = kms
+        self.arns: dict[str, str] = {}
+
+    def create(self, keys: Iterable[KmsKey]) -> None:
+        """Create the keys that do not exist yet. Raises TemplateError for a kind the KMS does not have."""
+        for key in keys:
+            if key.logical_id not in self.arns:
+                self.arns[key.logical_id] = self._create(key)
+
+    def _create(self, key: KmsKey) -> str:
+        try:
+            metadata = self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]
+            for alias in key.aliases:
+                self._kms.CreateAlias(AliasName=alias, TargetKeyId=metadata["KeyId"])
+        except KmsFault as error:
+            raise TemplateError(f"{key.logical_id}: {error.message}") from None
+        return str(metadata["Arn"])

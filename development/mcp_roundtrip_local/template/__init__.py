@@ -1,0 +1,1 @@
+"""Reads template.yaml and resolves what running it needs."""

@@ -1,0 +1,290 @@
+"""Read a SAM template: the functions, layers, routes and keys in it, with everything they refer to resolved.
+
+Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Globals section".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, holds, is_intrinsic
+from mcp_roundtrip_local.template.model import (
+    ACCOUNT,
+    LATEST,
+    REGION,
+    STACK_NAME,
+    Application,
+    Function,
+    Queue,
+    Route,
+    TemplateError,
+    function_arn,
+)
+from mcp_roundtrip_local.template.resource import Resource
+from mcp_roundtrip_local.template.validation import check_rules, check_settings
+from mcp_roundtrip_local.template.yaml_reader import load
+
+PSEUDO_PARAMETERS = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackName": STACK_NAME,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK_NAME}/0",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::NotificationARNs": [],
+}
+
+FUNCTION = "AWS::Serverless::Function"
+LAYER = "AWS::Serverless::LayerVersion"
+HTTP_APIS = ("AWS::Serverless::HttpApi", "AWS::ApiGatewayV2::Api")
+QUEUE = "AWS::SQS::Queue"
+EVENT_SOURCE = "AWS::Lambda::EventSourceMapping"
+KEY = "AWS::KMS::Key"
+ALIAS = "AWS::KMS::Alias"
+
+
+@dataclass(frozen=True, slots=True)
+class KmsKey:
+    """A key the template asks for, with the names of its aliases."""
+
+    logical_id: str
+    spec: str
+    usage: str
+    aliases: tuple[str, ...]
+
+
+class Template:
+    """A template with its parameters.
+
+    Raises TemplateError if it is unreadable, lacks a parameter, or has one that its rules do not allow.
+    """
+
+    def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
+        self.path = path.resolve()
+        document = load(self.path)
+        self._globals: Mapping[str, Any] = document.get("Globals") or {}
+        self._scope = Scope(
+            values={**PSEUDO_PARAMETERS, **_parameters(document.get("Parameters", {}), parameters)},
+            attributes={},
+            mappings=document.get("Mappings", {}),
+            conditions=document.get("Conditions", {}),
+        )
+        check_rules(document.get("Rules") or {}, self._scope)
+        self._resources = {
+            name: resource
+            for name, resource in document.get("Resources", {}).items()
+            if self._exists(name, resource)
+        }
+
+    def keys(self) -> tuple[KmsKey, ...]:
+        """The KMS keys to create before `application` can be asked."""
+        aliases: dict[str, list[str]] = {}
+        for alias in self._of_type(ALIAS, self._named()):
+            aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
+        return tuple(
+            KmsKey(
+                key.name,
+                key.text("KeySpec", "SYMMETRIC_DEFAULT"),
+                key.text("KeyUsage", "ENCRYPT_DECRYPT"),
+                tuple(aliases.get(key.name, ())),
+            )
+            for key in self._of_type(KEY, self._named())
+        )
+
+    def application(self, key_arns: Mapping[str, str], api_url: str, sqs_url: str = "") -> Application:
+        """Everything to run, given the ARNs of the created keys by logical id and the services' URLs."""
+        scope = self._named(key_arns, api_url, sqs_url)
+        layers = {
+            layer_arn(layer.name): _layer_folder(layer.folder("ContentUri", self.path.parent))
+            for layer in self._of_type(LAYER, scope)
+        }
+        resources = list(self._of_type(FUNCTION, scope))
+        functions = [self._function(resource, layers) for resource in resources]
+        return Application(
+            {function.name: function for function in functions},
+            {queue.name: queue for queue in self._queues(scope)},
+            tuple(
+                route
+                for resource, function in zip(resources, functions, strict=True)
+                for route in _routes(resource, function.name)
+            ),
+            (
+                self.path,
+                *dict.fromkeys([f.code for f in functions] + [d for f in functions for d in f.layers]),
+            ),
+            self._cors(scope),
+        )
+
+    def _function(self, resource: Resource, layers: Mapping[str, Path]) -> Function:
+        if resource.get("PackageType", "Zip") != "Zip" or "InlineCode" in resource.properties:
+            raise TemplateError(
+                f"{resource.name}: only functions with Handler and a local CodeUri can be run"
+            )
+        arns = resource.get("Layers", [])
+        for arn in arns:
+            if arn not in layers:
+                raise TemplateError(f"{resource.name}.Layers: {arn} is not a layer of this template")
+        variables = resource.get("Environment", {}).get("Variables", {})
+        logging = resource.get_known("LoggingConfig")
+        function = Function(
+            name=resource.text("FunctionName", resource.name),
+            handler=resource.text("Handler"),
+            code=resource.folder("CodeUri", self.path.parent),
+            layers=tuple(layers[arn] for arn in arns),
+            environment={
+                name: resource.as_text(f"Environment.{name}", value) for name, value in variables.items()
+            },
+            timeout_s=resource.number("Timeout", 3),
+            memory_mb=int(resource.number("MemorySize", 128)),
+            alias=resource.text("AutoPublishAlias", "") or None,
+            log_format=str(logging.get("LogFormat", "")),
+            log_level=str(logging.get("ApplicationLogLevel", "")),
+        )
+        written = (resource.properties.get("Environment") or {}).get("Variables") or {}
+        check_settings(function, written, self._scope.values)
+        return function
+
+    def _cors(self, scope: Scope) -> Any:
+        """The CORS configuration of the first API that has one; Globals are those of SAM's own kind."""
+        shared = Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
+        apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
+        return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
+
+    def _queues(self, scope: Scope) -> Iterator[Queue]:
+        """The queues that a function reads. One that is only written to, as for what failed, is not run."""
+        queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, scope)}
+        for source in self._of_type(EVENT_SOURCE, scope):
+            queue = queues.get(source.text("EventSourceArn"))
+            if queue is None:
+                raise TemplateError(f"{source.name}.EventSourceArn: is no queue of this template")
+            yield Queue(
+                queue.name,
+                source.text("FunctionName").rpartition("function:")[2].partition(":")[0],
+                queue.number("VisibilityTimeout", 30),
+                float(queue.get("RedrivePolicy", {}).get("maxReceiveCount", math.inf)),
+            )
+
+    def _globals_of(self, kind: str) -> Mapping[str, Any]:
+        return self._globals.get(kind) or {}
+
+    def _exists(self, name: str, resource: Any) -> bool:
+        if not isinstance(resource, dict) or "Type" not in resource:
+            raise TemplateError(f"{name}: a resource needs a Type")
+        try:
+            return "Condition" not in resource or holds(resource["Condition"], self._scope)
+        except Unresolvable as error:
+            raise TemplateError(f"{name}.Condition: {error}") from None
+
+    def _of_type(self, kind: str, scope: Scope) -> Iterator[Resource]:
+        for name, resource in self._resources.items():
+            if resource["Type"] == kind:
+                properties = resource.get("Properties") or {}
+                if kind == FUNCTION:
+                    properties = _merged(self._globals_of("Function"), properties)
+                yield Resource(name, properties, scope)
+
+    def _named(
+        self, key_arns: Mapping[str, str] | None = None, api_url: str = "", sqs_url: str = ""
+    ) -> Scope:
+        """The scope with the template's resources in it, under the names they have on this computer."""
+        values, attributes = dict(self._scope.values), dict(self._scope.attributes)
+        values.update((name, name) for name in self._resources)
+        for alias in self._of_type(ALIAS, self._scope):
+            values[alias.name] = alias.text("AliasName")
+        for layer in self._of_type(LAYER, self._scope):
+            values[layer.name] = layer_arn(layer.name)
+        for kind in HTTP_APIS:
+            for api in self._of_type(kind, self._scope):
+                attributes |= {f"{api.name}.ApiEndpoint": api_url, f"{api.name}.ApiId": api.name}
+        for function in self._of_type(FUNCTION, self._scope):
+            name = values[function.name] = function.text("FunctionName", function.name)
+            attributes[f"{function.name}.Arn"] = function_arn(name)
+            if alias_name := function.text("AutoPublishAlias", ""):
+                # SAM accepts both the property of the function and the name of the resource it generates.
+                values[f"{function.name}.Alias"] = function_arn(name, alias_name)
+                values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
+                values[f"{function.name}.Version"] = function_arn(name, LATEST)  # there is no other here
+        for queue in self._of_type(QUEUE, self._scope):
+            values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
+            attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
+        for key in self._of_type(KEY, self._scope):
+            arn = (key_arns or {}).get(key.name, key.name)
+            values[key.name] = attributes[f"{key.name}.KeyId"] = arn.rpartition("/")[2]
+            attributes[f"{key.name}.Arn"] = arn
+        return Scope(values, attributes, self._scope.mappings, self._scope.conditions)
+
+
+def parameters_without_default(path: Path) -> set[str]:
+    """The parameters that must be given a value. Raises TemplateError."""
+    return {
+        name for name, parameter in load(path).get("Parameters", {}).items() if "Default" not in parameter
+    }
+
+
+def layer_arn(logical_id: str) -> str:
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{logical_id}:1"
+
+
+def queue_arn(logical_id: str) -> str:
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
+
+
+def _layer_folder(content: Path) -> Path:
+    # A built layer has its packages under python/, the source of one that `sam build` builds, at its top.
+    built = content / "python"
+    return built if built.is_dir() else content
+
+
+def _routes(resource: Resource, function: str) -> Iterator[Route]:
+    for event_name, event in (resource.properties.get("Events") or {}).items():
+        if event.get("Type") == "HttpApi":
+            where = Resource(
+                f"{resource.name}.Events.{event_name}", event.get("Properties") or {}, resource.scope
+            )
+            yield Route(where.text("Method", "ANY").upper(), where.text("Path", "$default"), function)
+
+
+def _merged(base: Any, over: Any) -> Any:
+    """What SAM makes of a property that Globals has, too: objects are merged, lists are appended."""
+    if (
+        isinstance(base, dict)
+        and isinstance(over, dict)
+        and not is_intrinsic(base)
+        and not is_intrinsic(over)
+    ):
+        return {
+            **base,
+            **{key: _merged(base[key], value) if key in base else value for key, value in over.items()},
+        }
+    if isinstance(base, list) and isinstance(over, list):
+        return base + over
+    return over
+
+
+def _parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    for name in given:
+        if name not in declared:
+            nearest = get_close_matches(name, declared, 1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(declared) or 'none'}"
+            raise TemplateError(f"the template has no parameter {name}; {hint}")
+    return {name: _parameter(name, parameter, given) for name, parameter in declared.items()}
+
+
+def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str]) -> Any:
+    kind = str(declared.get("Type", "String"))
+    if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
+        return Unresolvable(f"the parameter {name} lies in the Parameter Store: give it a value here")
+    value = given.get(name, declared.get("Default"))
+    if value is None:
+        raise TemplateError(f"the parameter {name} has no default: give it a value")
+    allowed = [str(option) for option in declared.get("AllowedValues", [])]
+    if allowed and str(value) not in allowed:
+        raise TemplateError(f"the parameter {name} must be one of {', '.join(allowed)}")
+    if kind == "CommaDelimitedList" or kind.startswith("List<"):
+        return [item.strip() for item in str(value).split(",")]
+    return str(value)

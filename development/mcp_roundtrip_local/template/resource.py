@@ -1,0 +1,58 @@
+"""The properties of a resource, with intrinsic functions resolved when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, resolve
+from mcp_roundtrip_local.template.model import TemplateError
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """The properties of one resource, resolved when asked for; errors name the resource and the property."""
+
+    name: str
+    properties: Mapping[str, Any]
+    scope: Scope
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            value = resolve(self.properties.get(name), self.scope)
+        except Unresolvable as error:
+            raise TemplateError(f"{self.name}.{name}: {error}") from None
+        return default if value is None else value
+
+    def get_known(self, name: str) -> dict[str, Any]:
+        """The members of an object that do not depend on a deployment."""
+        found = {}
+        for member, value in (self.properties.get(name) or {}).items():
+            with suppress(Unresolvable):
+                found[member] = resolve(value, self.scope)
+        return found
+
+    def text(self, name: str, default: str | None = None) -> str:
+        return self.as_text(name, self.get(name, default))
+
+    def as_text(self, name: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if not isinstance(value, (str, int, float)):
+            raise TemplateError(f"{self.name}.{name}: must be a string")
+        return str(value)
+
+    def number(self, name: str, default: float) -> float:
+        try:
+            return float(self.get(name, default))
+        except (TypeError, ValueError):
+            raise TemplateError(f"{self.name}.{name}: must be a number") from None
+
+    def folder(self, name: str, base: Path) -> Path:
+        folder = base / self.text(name)
+        if not folder.is_dir():
+            raise TemplateError(f"{self.name}.{name}: there is no folder {folder}")
+        return folder.resolve()

@@ -1,0 +1,72 @@
+"""Refuses parameters that contradict each other, before anything is served.
+
+The rules are those of a deployment: the template's own (AWS CloudFormation user guide, "Rules"), and what the
+layer's settings say about the variables that functions get.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from mcp_roundtrip import settings
+from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, is_true
+from mcp_roundtrip_local.template.model import Function, TemplateError
+
+_IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
+
+
+def check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
+    """Raises TemplateError with the description of the first assertion that does not hold."""
+    for name, rule in rules.items():
+        if "RuleCondition" in rule and not _holds(rule["RuleCondition"], scope):
+            continue
+        for assertion in rule.get("Assertions", ()):
+            if not _holds(assertion["Assert"], scope):
+                description = assertion.get("AssertDescription", f"the template's rule {name} does not hold")
+                raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
+
+
+def check_settings(function: Function, variables: Mapping[str, Any], parameters: Collection[str]) -> None:
+    """Raises TemplateError where the layer would refuse the function's variables at the first request.
+
+    `variables` are those of the template, unresolved: they say which of the `parameters` to change.
+    """
+    if not any(name.startswith(settings.PREFIX) for name in function.environment):
+        return
+    try:
+        settings.load(function.environment)
+    except SettingsError as error:
+        names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
+        change = f"change it with {how_to_set(*names)}" if names else "change it in the template"
+        raise TemplateError(f"{function.name}: {error}; {change}") from None
+
+
+def how_to_set(*names: str) -> str:
+    """What to write on the command line for parameters of the template, with and without make."""
+    options = " ".join(f"--parameter {name}=…" for name in names)
+    return f'{options}, or make run PARAMETERS="{" ".join(f"{name}=…" for name in names)}"'
+
+
+def _holds(condition: Any, scope: Scope) -> bool:
+    try:
+        return is_true(condition, scope)
+    except Unresolvable:  # about what only a deployment knows
+        return True
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The names that a value refers to."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name == "Ref":
+                yield str(value)
+            elif name == "Fn::Sub":
+                yield from _IN_TEXT.findall(str(value))
+            else:
+                yield from _names(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _names(item)

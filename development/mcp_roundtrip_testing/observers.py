@@ -1,0 +1,73 @@
+"""Observers that record what a server reports."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+_TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+
+
+@dataclass(slots=True)
+class RecordingObserver:
+    """An observer that keeps each event with its fields, and each failure."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failures: list[tuple[str, BaseException]] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, correlation_id: str) -> None:
+        """Forget what the invocation before was tagged with."""
+        self.tags.clear()
+
+    def redact(self, values: Callable[[], Iterable[Any]]) -> None:
+        """Nothing is hidden from a test."""
+
+    def called(self, service: str) -> None:
+        """Tests count calls where they are made."""
+
+    def tag(self, **fields: str) -> None:
+        self.tags |= fields
+
+    def record(self, event: str, **fields: Any) -> None:
+        assert fields.keys().isdisjoint(_TAKEN), "logging refuses these names"
+        self.events.append((event, fields))
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        self.record(event, **fields)
+        self.failures.append((event, error))
+
+    def raised(self, error: BaseException) -> None:
+        """A test sees it as the cause of what it ends in."""
+
+    def take_over(self, other: RecordingObserver) -> None:
+        """Add what another one remembers."""
+        self.events += other.events
+        self.failures += other.failures
+
+
+@dataclass(slots=True)
+class RequestObserver:
+    """Keeps the errors and the changed questions of one request; `observer` gets everything."""
+
+    observer: Any
+    errors: list[BaseException] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.observer, name)
+
+    def record(self, event: str, **fields: Any) -> None:
+        if event == "question_changed":
+            self.changed.append(fields["key"])
+        self.observer.record(event, **fields)
+
+    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        if event != "step_failed":  # the tool continues
+            self.errors.append(error)
+        self.observer.failure(event, error, **fields)
+
+    def raised(self, error: BaseException) -> None:
+        self.errors.append(error)

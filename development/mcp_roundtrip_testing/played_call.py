@@ -1,0 +1,174 @@
+"""What rounds and tasks have in common: they ask, and they end in a result or an error."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+from difflib import unified_diff
+from typing import Any, Final, NoReturn
+from warnings import warn
+
+from mcp_roundtrip.errors import ToolError
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+
+DECLINE: Final[Mapping[str, Any]] = {"action": "decline"}
+CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
+
+
+class CallFailed(AssertionError):
+    """A test asked a call for something that it does not have: its result, a question, an error.
+
+    The cause is the exception that the tool raised, if it raised one.
+    """
+
+
+class NotReplayable(AssertionError):
+    """A second pass over the same journal did not come to the same end: the tool is not deterministic.
+
+    The message has the difference, as a diff.
+    """
+
+
+class QuestionChanged(UserWarning):
+    """A question was worded differently than in the round before, so an answer to it did not count."""
+
+
+class PlayedCall(ABC):
+    """What a call has come to so far."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def result(self) -> Mapping[str, Any]:
+        """The result. Raises CallFailed where there is none."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> Mapping[str, Mapping[str, Any]]:
+        """The questions, by the key they have on the wire; empty when nothing is asked."""
+
+    @property
+    @abstractmethod
+    def raised(self) -> BaseException | None:
+        """The exception that the tool ended with, if it did."""
+
+    @abstractmethod
+    def standing(self) -> str:
+        """Where the call stands, as an error message says it."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.standing()}>"
+
+    def question(self, key: str) -> str:
+        """The message of an elicitation that was asked. Raises CallFailed."""
+        if key not in self.asked:
+            self.fail(f"{key!r} is not asked: {self.standing()}")
+        return str(self.asked[key]["params"]["message"])
+
+    @property
+    def text(self) -> str:
+        """The text blocks of a completed call, also of one that raised ToolError.
+
+        Raises CallFailed for a call that is not over, or that an unexpected exception ended.
+        """
+        result = self._completed()
+        if result.get("isError") and not isinstance(self.raised, ToolError | None):
+            self.fail(f"the call has no text of the tool's own: {self.standing()}")
+        if "content" not in result:
+            self.fail("the result has no content: use `.messages` for a prompt, `.contents` for a resource")
+        return texts(result)
+
+    @property
+    def structured(self) -> Any:
+        """The structuredContent of a call that completed without an error. Raises CallFailed."""
+        result = self._completed()
+        if result.get("isError"):
+            self.fail(f"the call has no structuredContent: {self.standing()}")
+        if "structuredContent" not in result:
+            self.fail("the tool returns no structuredContent: use `.text`, or annotate its return type")
+        return result["structuredContent"]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model got a tool error."""
+        return bool(self.result.get("isError"))
+
+    def fail(self, text: str) -> NoReturn:
+        """Raise CallFailed because of what the tool raised."""
+        raise CallFailed(text) from self.raised
+
+    def _completed(self) -> Mapping[str, Any]:
+        if self.result["resultType"] != "complete":
+            self.fail(f"the call is not over: {self.standing()}")
+        return self.result
+
+
+def texts(result: Mapping[str, Any]) -> str:
+    """The text blocks of a CallToolResult."""
+    return "".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+def standing_of(result: Mapping[str, Any], raised: BaseException | None) -> str:
+    """Where a call with this result stands."""
+    if requests := result.get("inputRequests"):
+        return f"it asks {asking(requests)}"
+    match result.get("resultType"):
+        case "input_required":
+            return "it gave its state back"
+        case "task":
+            return f"it became the task {result['taskId']}"
+    if not result.get("isError"):
+        return f"it completed with {_shortened(result)}"
+    if raised is None or isinstance(raised, ToolError):
+        return f"it failed: {texts(result)}"
+    return f"it raised {type(raised).__name__}: {raised}"
+
+
+def asking(requests: Mapping[str, Mapping[str, Any]]) -> str:
+    """The keys of InputRequests, with their messages."""
+    said = {key: request.get("params", {}).get("message") for key, request in requests.items()}
+    return ", ".join(repr(key) + (f" ({message!r})" if message else "") for key, message in said.items())
+
+
+def answered_in_vain(asked: Collection[str], answered: Iterable[str]) -> str:
+    """What to say of answers to questions that are not among those asked."""
+    return f"asked: {', '.join(asked) or 'nothing'}; you answered: {', '.join(answered)}"
+
+
+def difference(before: Any, after: Any, names: tuple[str, str]) -> str:
+    """A diff of JSON data."""
+    old, new = (json.dumps(each, indent=2, ensure_ascii=False).splitlines() for each in (before, after))
+    return "\n".join(unified_diff(old, new, *names, lineterm="", n=2))
+
+
+def warn_of_changes(
+    changed: Iterable[str], before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Warn of the questions with these wire keys in `after` that are not those of `before`."""
+    for key in changed:
+        shown = difference(before.get(key), after.get(key), ("asked before", "asked now"))
+        text = f"question {key!r} changed, and an answer to the earlier one does not count:\n{shown}"
+        warn(QuestionChanged(text), stacklevel=4)
+
+
+def _shortened(result: Mapping[str, Any]) -> str:
+    shown = {name: member for name, member in result.items() if name not in ("_meta", "resultType")}
+    return f"{shown!r:.500}"
+
+
+def response(request: Mapping[str, Any] | None, given: Any) -> Any:
+    """The entry of `inputResponses` for a request, or for a key that is not asked.
+
+    `given` has the values of a form (a dict, or the value of a single field), or is `DECLINE`, `CANCEL`, or a
+    whole result for sampling and roots. What is given to a URL is consent.
+    """
+    is_elicitation = request is not None and request["method"] == "elicitation/create"
+    if given is DECLINE or given is CANCEL or request is None or not is_elicitation:
+        return given
+    if request["params"].get("mode") == "url":
+        return {"action": "accept"}
+    return {"action": "accept", "content": given if isinstance(given, dict) else {"value": given}}

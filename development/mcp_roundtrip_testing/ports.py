@@ -1,0 +1,113 @@
+"""Ports for tests: a key in memory, a clock that stands, an observer that remembers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import ForwardingFailed
+from mcp_roundtrip.ports import DeploymentConfig, Ports
+from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.claims import Binding, Limits, OpenState
+from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.task_table import TaskTable
+
+ISSUER = "urn:mcp-roundtrip:test"
+AUDIENCE = "https://mcp.test/mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingCodec:
+    """The real codec, remembering each journal it sealed: `journals` is for tests to look at."""
+
+    codec: RequestStateCodec
+    journals: list[Journal] = field(default_factory=list)
+
+    def seal(
+        self,
+        binding: Binding,
+        payload: Any,
+        *,
+        round: int,  # noqa: A002 - the claim's name
+        first_issued_at: int | None,
+    ) -> str:
+        self.journals.append(Journal.from_json(payload))
+        return self.codec.seal(binding, payload, round=round, first_issued_at=first_issued_at)
+
+    def open(self, binding: Binding, token: Any) -> OpenState:
+        return self.codec.open(binding, token)
+
+
+_MAC_KEY = LocalMacKey("test", bytes(32))
+
+
+def make_codec(
+    key: LocalKey,
+    clock: Callable[[], float],
+    limits: Limits | None = None,
+    mac_key: MacKey = _MAC_KEY,
+    issuer: str = ISSUER,
+) -> RequestStateCodec:
+    """The real codec, encryption included, with both keys in memory."""
+    limits = limits or Limits()
+    renewals = Renewals(clock)
+    epochs = EpochKeys(
+        [mac_key], TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+    )
+    return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
+
+
+def make_ports(
+    *,
+    key: LocalKey | None = None,
+    clock: FakeClock | None = None,
+    limits: Limits | None = None,
+    observer: RecordingObserver | None = None,
+    auth: Authenticator | None = None,
+    authorization_server: str | None = None,
+    states: Callable[[], Any] | None = None,
+    allowed_origins: frozenset[str] = frozenset(),
+    max_rounds: int = 9,
+    forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
+    tasks: TaskTable | None = None,
+) -> Ports:
+    """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
+    time = clock or FakeClock()
+    signer = key or LocalKey.generate()
+    codec = make_codec(signer, time, limits)
+    links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
+    return Ports(
+        config=DeploymentConfig(
+            auth or EventAuthenticator(AuthMode.NONE),
+            allowed_origins,
+            max_rounds,
+            lambda: ISSUER,
+            lambda: AUDIENCE,
+            authorization_server,
+        ),
+        observer=observer or RecordingObserver(),
+        clock=time,
+        clock_ms=time.monotonic_ms,
+        pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
+        pause_ms_async=time.pause_ms_async,
+        random_bytes=secrets.token_bytes,
+        states=states or (lambda: codec),
+        links=lambda: links,
+        forward=forward or _nowhere,
+        tasks=(tasks or TaskTable(time)).port,
+    )
+
+
+def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
+    raise ForwardingFailed(f"this environment forwards nothing to {owner}")

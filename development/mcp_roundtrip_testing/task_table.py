@@ -1,0 +1,141 @@
+"""Tasks in tests: a store in memory, and workers that run when the test says so."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from mcp_roundtrip.ports import TaskPort
+from mcp_roundtrip.tasks.changes import Change, Item
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Task
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_testing.clock import FakeClock
+
+T = TypeVar("T")
+
+POLL_S: Final = 5.0
+"""How often a client of these tests polls a task without a worker."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RecordingDispatcher:
+    """A dispatcher that remembers each dispatch: (worker, partition key). It cannot delay, like Lambda.
+
+    Dispatch number `loses` (from 0) is lost: no worker runs. `pks` has partition keys by task id.
+    """
+
+    sent: deque[tuple[str, str]] = field(default_factory=deque)
+    loses: int | None = None
+    count: int = 0
+    pks: dict[str, str] = field(default_factory=dict)
+
+    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        if delay_ms:
+            return
+        number, self.count = self.count, self.count + 1
+        self.pks[pk.partition("#")[2]] = pk
+        if number == self.loses:
+            _log.warning("kick %d of a worker was lost", number)
+        else:
+            self.sent.append((worker, pk))
+
+
+class WorkerKilled(BaseException):
+    """The process is gone, as after SIGKILL."""
+
+
+@dataclass(slots=True)
+class CrashingStore:
+    """A store whose process is killed at its call number `dies_at` (from 0), before or after it is done.
+
+    From then on every call raises WorkerKilled, so nothing more is written.
+    """
+
+    store: TaskStore
+    dies_at: int
+    is_done: bool
+    calls: int = 0
+    killed_at: str = ""
+    has_journaled: bool = False
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process was killed."""
+        return self.calls > self.dies_at
+
+    def put_new(self, item: Item) -> Item | None:
+        self.has_journaled = self.has_journaled or str(item["sk"]).startswith(ENTRY)
+        return self._call(f"put_new {item['sk']!s}", lambda: self.store.put_new(item))
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        return self._call(f"get {sk}", lambda: self.store.get(pk, sk))
+
+    def query(self, pk: str) -> Sequence[Item]:
+        return self._call("query", lambda: self.store.query(pk))
+
+    def update(self, pk: str, sk: str, change: Change) -> Item | None:
+        return self._call(f"update {sk}", lambda: self.store.update(pk, sk, change))
+
+    def _call(self, name: str, operation: Callable[[], T]) -> T:
+        number, self.calls = self.calls, self.calls + 1
+        if number == self.dies_at:
+            self.killed_at = name
+        if number == self.dies_at and self.is_done:
+            operation()
+        if number >= self.dies_at:
+            raise WorkerKilled
+        return operation()
+
+
+@dataclass(slots=True)
+class TaskTable:
+    """What the environments of one test share."""
+
+    clock: FakeClock
+    store: TaskStore = field(default_factory=MemoryStore)
+    kicks: RecordingDispatcher = field(default_factory=RecordingDispatcher)
+    gone: list[str] = field(default_factory=list)
+
+    def port(self, store: TaskStore | None = None) -> TaskPort:
+        """For `testing.make_ports`; on a store of its own for an environment that is to die."""
+        store = store or self.store
+        tasks = Tasks(store, self.kicks, lambda: int(self.clock() * 1000), gone=self.gone.append)
+        return TaskPort(tasks, store, self.kicks, lambda: "worker:1")
+
+    def task(self, task_id: str) -> Task | None:
+        """A task as it is stored; None if no worker was ever dispatched for it."""
+        pk = self.kicks.pks.get(task_id)
+        item = None if pk is None else self.store.get(pk, TASK)
+        return None if item is None else Task.from_item(item)
+
+    def is_at_rest(self, task_id: str) -> bool:
+        """Whether no worker has to come: not for one that waits, sleeps on, or has ended."""
+        task = self.task(task_id)
+        if task is None:
+            return True
+        if task.wake_at_ms is not None:
+            return task.wake_at_ms > self.clock() * 1000
+        return task.running in (Running.PARKED, Running.DONE)
+
+    def pass_time(self, task_id: str) -> None:
+        """Let the lease of a lost worker run out, or the time to the next poll pass."""
+        task = self.task(task_id)
+        if task is not None and task.lease_until_ms is not None:
+            self._pass_until(task.lease_until_ms)
+        self.clock.advance(POLL_S)
+
+    def sleep_out(self, task_id: str) -> None:
+        """Let the time pass that a task sleeps for, if it does."""
+        task = self.task(task_id)
+        if task is not None and task.wake_at_ms is not None:
+            self._pass_until(task.wake_at_ms)
+
+    def _pass_until(self, epoch_ms: int) -> None:
+        """One millisecond more than that: seconds in floating point may lack a little."""
+        self.clock.advance(max(0.0, (epoch_ms + 1) / 1000 - self.clock()))
