@@ -18,8 +18,8 @@ from mcp_roundtrip.tasks.model import partition_key
 from mcp_roundtrip.tasks.store import size_of
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.environment import Outcome
-from mcp_roundtrip_local.sample_events.live import messages
-from mcp_roundtrip_local.sample_events.live import stable as samples
+from mcp_roundtrip_local.sample_events import messages
+from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
 from measure import DidNotRun
 

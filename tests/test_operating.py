@@ -23,8 +23,8 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS, counts_of
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.sample_events.live import messages
-from mcp_roundtrip_local.sample_events.live import stable as samples
+from mcp_roundtrip_local.sample_events import messages
+from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
