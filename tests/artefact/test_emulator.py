@@ -20,8 +20,7 @@ import pytest
 
 from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_local.sample_events import live
-from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT
+from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live
 from mcp_roundtrip_local.sample_events.stable import stable
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
 from support import kms, rie, skips, stores
