@@ -49,6 +49,8 @@ def test_the_client_shown_is_python() -> None:
     compile(blocks("python")[2], "README.md", "exec")
 
 
+pytest_plugins = ["support.example_services"]
+
 GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs/writing-tools.md").read_text("utf-8"), re.DOTALL)
 PLAYED = [block for block in GUIDE if "Player(" in block]
 
@@ -64,6 +66,7 @@ def order(ctx: Context, item: str) -> str:
     return "sent"
 
 
+@pytest.mark.usefixtures("example_services")
 @pytest.mark.parametrize("shown", PLAYED, ids=[str(number) for number in range(len(PLAYED))])
 def test_what_writing_tools_shows_of_the_player_plays(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

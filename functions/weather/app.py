@@ -1,90 +1,155 @@
-"""What the weather is usually like somewhere, asking which place is meant when several share the name.
+"""Report the weather in a place, and ask which place is meant when several share the name.
 
-Where the client cannot ask (those before 2026-07-28), its model does. The same figures are resources, whose
-URIs say exactly which place is meant.
+The data comes from Open-Meteo. Clients from before 2026-07-28 cannot ask the user, so their model answers.
 """
 
+import asyncio
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from mcp_roundtrip import Context, ResourceNotFound, Server, ToolError, one_of
-from places import PLACES, Place, find, labels, names
+import open_meteo
+from mcp_roundtrip import AsyncContext, Context, Elicit, ResourceNotFound, Retry, Server, ToolError, one_of
+from open_meteo import CONDITIONS, Place
 
 server = Server("weather")
 
-NORMALS = "weather://normals/{place}/{month}"
+RETRY = Retry(attempts=3, delay_ms=300, on=(open_meteo.Unavailable,))
 
-DAY_MS = 86_400_000
-"""How long clients may keep what they have read: the normals of a period do not change."""
+FORECAST = "weather://forecast/{place}"
+FORECAST_DAYS = 7
+FORECAST_TTL_MS = 3_600_000
 
-Month = Annotated[int, Field(ge=1, le=12)]
+SOURCE = "Weather data by Open-Meteo.com (CC BY 4.0)"
+
+Locations = Annotated[list[str], Field(min_length=2, max_length=5)]
 
 
 class Weather(BaseModel):
     place: str
-    month: int
-    high_c: float = Field(description="Mean daily maximum temperature in °C")
-    low_c: float = Field(description="Mean daily minimum temperature in °C")
-    precipitation_mm: float = Field(description="Mean precipitation of the whole month in mm")
-    source: str = Field(description="Who published the figures, for which period and station")
+    time: str = Field(description="Local time of the measurement")
+    conditions: str
+    temperature_c: float
+    precipitation_mm: float
+    wind_kmh: float
+    source: str = SOURCE
 
-    @classmethod
-    def usual(cls, place: Place, month: int) -> "Weather":
-        """The normals of a place in a month, 1 to 12."""
-        return cls(
-            place=place.label,
-            month=month,
-            high_c=place.high_c[month - 1],
-            low_c=place.low_c[month - 1],
-            precipitation_mm=place.precipitation_mm[month - 1],
-            source=f"{place.source}, {place.station}",
-        )
+
+class Comparison(BaseModel):
+    cities: list[Weather] = Field(description="In the order of the locations")
+
+
+class Day(BaseModel):
+    date: str
+    conditions: str
+    high_c: float
+    low_c: float
+    precipitation_mm: float
+
+
+class Forecast(BaseModel):
+    place: str
+    days: list[Day]
+    source: str = SOURCE
 
 
 @server.tool(annotations={"readOnlyHint": True}, legacy_questions="model")
-def get_weather(ctx: Context, location: str, month: Month) -> Weather:
-    """Tell what the weather is usually like in a city in a month of the year.
+def get_weather(ctx: Context, location: str) -> Weather:
+    """Get the current weather in a city.
 
     Args:
-        location: A city, such as "Tokyo" or "Hyderabad, India".
-        month: 1 for January to 12 for December.
+        location: A city, such as "Tokyo" or "Paris, Texas".
     """
     places = find(location)
+    label = next(iter(places)) if len(places) == 1 else ctx.ask(which(location, places))[0]
+    # A step keeps its result, so that later rounds need no second request; Retry bridges short outages.
+    report: Weather = ctx.step("weather", weather, places[label], retry=RETRY)
+    return report
+
+
+@server.tool(annotations={"readOnlyHint": True}, legacy_questions="model")
+async def compare_weather(ctx: AsyncContext, locations: Locations) -> Comparison:
+    """Compare the current weather in several cities.
+
+    Args:
+        locations: Two to five cities, such as "Tokyo" or "Paris, Texas".
+    """
+    # The branches ask their questions in the same round. Their names become part of the keys.
+    branches = {f"city {number}": partial(weather_in, city) for number, city in enumerate(locations, 1)}
+    return Comparison(cities=list((await ctx.gather(branches)).values()))
+
+
+async def weather_in(location: str, ctx: AsyncContext) -> Weather:
+    """Get the current weather in one of the cities."""
+    places = await asyncio.to_thread(find, location)
+    label = next(iter(places)) if len(places) == 1 else (await ctx.ask(which(location, places)))[0]
+
+    async def fetch() -> Weather:
+        return await asyncio.to_thread(weather, places[label])
+
+    report: Weather = await ctx.step("weather", fetch, retry=RETRY)
+    return report
+
+
+def find(location: str) -> dict[str, Place]:
+    """Return the places of that name by label. Raises ToolError where there are none."""
+    try:
+        places = open_meteo.search(location)
+    except open_meteo.Unavailable:
+        raise ToolError("The weather service is unavailable. Try again in a minute.") from None
     if not places:
-        raise ToolError(f"There are no figures for {location[:80]!r}. The cities are: {names()}.")
-    label = next(iter(places))
-    if len(places) > 1:
-        which = one_of(places, description="City and country")
-        label = ctx.elicit("place", f"There are {len(places)} places called {location}. Which one?", which)
-    return Weather.usual(places[label], month)
+        raise ToolError(f"No place is called {location[:80]!r}. Check the spelling, or name a larger city.")
+    return places
+
+
+def which(location: str, places: dict[str, Place]) -> Elicit[str]:
+    """Ask which of the places is meant."""
+    message = f"There are {len(places)} places called {location}. Which one?"
+    return Elicit("place", message, one_of(places, description="Place"))
+
+
+def weather(place: Place) -> Weather:
+    """Request the current weather. Raises Unavailable."""
+    now = open_meteo.current(place)
+    return Weather(
+        place=place.label,
+        time=now["time"],
+        conditions=CONDITIONS.get(now["weather_code"], "unknown"),
+        temperature_c=now["temperature_2m"],
+        precipitation_mm=now["precipitation"],
+        wind_kmh=now["wind_speed_10m"],
+    )
 
 
 @server.resource(
-    "weather://places",
-    name="places",
-    title="Places",
+    FORECAST,
+    title="Forecast",
     mime_type="application/json",
-    ttl_ms=DAY_MS,
+    ttl_ms=FORECAST_TTL_MS,
     cache_scope="public",
 )
-def known_places() -> list[dict[str, str]]:
-    """The places there are figures for, with who published them."""
-    return [{"place": place.label, "station": place.station, "source": place.source} for place in PLACES]
-
-
-@server.resource(NORMALS, title="Normals", mime_type="application/json", ttl_ms=DAY_MS, cache_scope="public")
-def normals(place: str, month: Month) -> Weather:
-    """What the weather is usually like in a place, such as "Tokyo, Japan", in a month from 1 to 12."""
-    found = find(place).get(place)
+def forecast(place: str) -> Forecast:
+    """The forecast for the next seven days in a place, such as "Tokyo, Japan"."""
+    found = open_meteo.search(place).get(place)
     if found is None:
         raise ResourceNotFound
-    return Weather.usual(found, month)
+    days = [
+        Day(
+            date=day["time"],
+            conditions=CONDITIONS.get(day["weather_code"], "unknown"),
+            high_c=day["temperature_2m_max"],
+            low_c=day["temperature_2m_min"],
+            precipitation_mm=day["precipitation_sum"],
+        )
+        for day in open_meteo.daily(found, FORECAST_DAYS)
+    ]
+    return Forecast(place=place, days=days)
 
 
-@server.completion(NORMALS, "place")
+@server.completion(FORECAST, "place")
 def complete_place(value: str) -> list[str]:
-    return labels(value)
+    return list(open_meteo.search(value))
 
 
 handler = server.lambda_handler

@@ -7,7 +7,7 @@ support/cloud.py says so, and what is otherwise than on AWS.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
+from mcp_roundtrip_local.services.stand_ins import local_variables
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
 from support.cloud import Cloud, Stack, deploy
-from support.sam_build import Built
+from support.sam_build import ROOT, Built
 
 pytestmark = pytest.mark.anyio
 
@@ -46,8 +47,14 @@ CALLS = {
     "get_weather": Call(
         "/tools/weather",
         HYDERABAD,
-        ({"value": "Hyderabad, Pakistan"},),
-        {"place": "Hyderabad, Pakistan", "high_c": 37.3},
+        ({"value": "Hyderabad, Sindh, Pakistan"},),
+        {"place": "Hyderabad, Sindh, Pakistan", "temperature_c": 22.3},
+    ),
+    "compare_weather": Call(
+        "/tools/weather",
+        {"locations": ["Hyderabad", "Tokyo"]},
+        ({"value": "Hyderabad, Sindh, Pakistan"},),
+        {},
     ),
     "update_work_item": Call(
         "/tools/work_items",
@@ -79,8 +86,18 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def stack(account: Cloud, built: Built) -> Stack:
-    return deploy(account, built, "mcp-roundtrip", AuthMode="none")
+def stack(account: Cloud, built: Built, services: Mapping[str, str]) -> Stack:
+    return deploy(account, built, "mcp-roundtrip", AuthMode="none", **services)
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[Mapping[str, str]]:
+    """The parameters that name the stand-ins of the services that the examples call."""
+    with local_variables(ROOT / "template.yaml") as variables:
+        yield {
+            "GeocodingApiUrl": variables["GEOCODING_API_URL"],
+            "WeatherApiUrl": variables["WEATHER_API_URL"],
+        }
 
 
 def test_the_template_as_it_is_becomes_a_stack(stack: Stack) -> None:
@@ -156,7 +173,7 @@ async def test_every_function_logs_where_the_template_says_and_no_answers_and_no
     for name in ("FrontDoorLogs", "WeatherLogs", "WorkItemsLogs", "SummarizeLogs", "ProvisionLogs"):
         assert "request_completed" in messages_of(logs[name]), name
     everything = json.dumps(logs)
-    for secret in ("Hyderabad, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):
+    for secret in ("Hyderabad, Sindh, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):
         assert secret not in everything
 
 

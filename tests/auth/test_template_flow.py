@@ -16,7 +16,7 @@ from support.messages import call, headers
 from support.served import FRONT_DOOR, TEMPLATE
 from support.signed_in_client import Kept, signed_in_client
 
-WEATHER = {"location": "Tokyo", "month": 4}
+WEATHER = {"location": "Tokyo"}
 
 
 @dataclass

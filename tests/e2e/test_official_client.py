@@ -100,19 +100,19 @@ async def test_discovery_and_the_list_come_from_the_front_door(served: Served) -
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
 async def test_weather_asks_which_place_is_meant(served: Served, path: str) -> None:
-    person = Person([accept(value="Hyderabad, Pakistan")])
+    person = Person([accept(value="Hyderabad, Sindh, Pakistan")])
     async with Client(served.app.url(path), elicitation_callback=person) as client:
-        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+        result = await client.call_tool("get_weather", {"location": "Hyderabad"})
     assert not result.is_error
     assert result.structured_content is not None
-    assert result.structured_content["place"] == "Hyderabad, Pakistan"
+    assert result.structured_content["place"] == "Hyderabad, Sindh, Pakistan"
     assert len(person.asked) == 1
     assert served.requests("tools/call", path) == 2
 
 
 async def test_weather_asks_nothing_when_the_place_is_clear(served: Served) -> None:
     async with Client(served.app.url(WEATHER)) as client:
-        result = await client.call_tool("get_weather", {"location": "Tokyo", "month": 1})
+        result = await client.call_tool("get_weather", {"location": "Tokyo"})
     assert result.structured_content is not None
     assert result.structured_content["place"] == "Tokyo, Japan"
     assert served.requests("tools/call") == 1
@@ -171,7 +171,7 @@ async def test_summarize_does_without_a_client_that_can_be_asked(served: Served)
 async def test_the_model_is_told_when_the_user_does_not_answer(served: Served, action: Any) -> None:
     person = Person([types.ElicitResult(action=action)])
     async with Client(served.app.url(WEATHER), elicitation_callback=person) as client:
-        result = await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+        result = await client.call_tool("get_weather", {"location": "Hyderabad"})
     assert result.is_error
     assert "place" in text(result)
     assert served.requests("tools/call") == 2
@@ -183,7 +183,7 @@ async def test_a_client_that_cannot_be_asked_is_told_which_capability_is_missing
 ) -> None:
     async with Client(served.app.url(path)) as client:
         with pytest.raises(MCPError) as refused:
-            await client.call_tool("get_weather", {"location": "Hyderabad", "month": 7})
+            await client.call_tool("get_weather", {"location": "Hyderabad"})
     assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
     assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
@@ -206,7 +206,7 @@ async def test_resources_are_read_and_their_variables_completed(served: Served, 
         [template] = (await client.list_resource_templates()).resource_templates
         ref = types.ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
         found = await client.complete(ref, {"name": "place", "value": "Hyd"})
-        uri = f"weather://normals/{quote(found.completion.values[0], safe='')}/7"
+        uri = f"weather://forecast/{quote(found.completion.values[0], safe='')}"
         [read] = (await client.read_resource(uri)).contents
     assert isinstance(read, types.TextResourceContents)
-    assert (read.uri, json.loads(read.text)["place"]) == (uri, "Hyderabad, India")
+    assert (read.uri, json.loads(read.text)["place"]) == (uri, "Hyderabad, Telangana, India")

@@ -19,10 +19,10 @@ from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
     EXPENSE,
     HYDERABAD,
-    HYDERABAD_IN_JULY,
     ORDERS,
     PRICES,
     RESOLVE,
+    TOKYO_FORECAST,
 )
 from support.approvals import ApprovalSystem
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
@@ -32,7 +32,7 @@ from support.served import Served, for_alice, for_anybody
 pytestmark = pytest.mark.anyio
 
 CATALOG = contents(servers(FUNCTIONS))
-NORMALS = "weather://normals/{place}/{month}"
+FORECAST = "weather://forecast/{place}"
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,14 @@ class Call:
 
 CALLS = {
     "get_weather": Call(
-        HYDERABAD, ({"value": "Hyderabad, Pakistan"},), {"place": "Hyderabad, Pakistan", "high_c": 37.3}
+        HYDERABAD,
+        ({"value": "Hyderabad, Sindh, Pakistan"},),
+        {"place": "Hyderabad, Sindh, Pakistan", "temperature_c": 22.3},
+    ),
+    "compare_weather": Call(
+        {"locations": ["Hyderabad", "Paris"]},
+        ({"value": "Hyderabad, Sindh, Pakistan"}, {"value": "Paris, Texas, United States"}),
+        {},
     ),
     "update_work_item": Call(
         RESOLVE,
@@ -150,14 +157,14 @@ async def test_a_prompt_asks_for_what_it_was_not_given(served: Served, connect: 
 async def test_every_resource_can_be_read(served: Served, connect: Connect) -> None:
     uris = [row["definition"]["uri"] for row in CATALOG["resources"]]
     async with connect(served.url, Person([])) as client:
-        read = {uri: json.loads(await client.read(uri)) for uri in [*uris, HYDERABAD_IN_JULY]}
-    assert {row["place"] for row in read["weather://places"]} >= {"Hyderabad, India", "Tokyo, Japan"}
+        read = {uri: json.loads(await client.read(uri)) for uri in [*uris, TOKYO_FORECAST]}
     assert read[PRICES]["prices"]["small"]["eu-west-1"] == 2628
-    assert (read[HYDERABAD_IN_JULY]["place"], read[HYDERABAD_IN_JULY]["high_c"]) == ("Hyderabad, India", 31)
-    assert [row["definition"]["uriTemplate"] for row in CATALOG["templates"]] == [NORMALS]
+    assert read[TOKYO_FORECAST]["place"] == "Tokyo, Japan"
+    assert len(read[TOKYO_FORECAST]["days"]) == 7
+    assert [row["definition"]["uriTemplate"] for row in CATALOG["templates"]] == [FORECAST]
 
 
-@pytest.mark.parametrize("uri", ["weather://nowhere", "weather://normals/Atlantis/7"])
+@pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
 async def test_what_is_not_there_is_named(served: Served, connect: Connect, uri: str) -> None:
     async with connect(served.url, Person([])) as client:
         with pytest.raises(MCPError) as refused:
@@ -173,7 +180,8 @@ async def test_the_official_client_keeps_what_it_may_keep(served: Served) -> Non
 
 async def test_arguments_and_variables_are_completed(served: Served, connect: Connect) -> None:
     prompt = PromptReference(type="ref/prompt", name="triage")
-    template = ResourceTemplateReference(type="ref/resource", uri=NORMALS)
+    template = ResourceTemplateReference(type="ref/resource", uri=FORECAST)
     async with connect(served.url, Person([])) as client:
         assert await client.complete(prompt, "workItemId", "45") == ["4522", "4530"]
-        assert await client.complete(template, "place", "hyd") == ["Hyderabad, India", "Hyderabad, Pakistan"]
+        offered = ["Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"]
+        assert await client.complete(template, "place", "hyd") == offered

@@ -8,14 +8,18 @@ from mcp_roundtrip_testing import DECLINE, Player
 from support.functions import FUNCTIONS
 from support.wire import assert_valid
 
+pytest_plugins = ["support.example_services"]
+
+pytestmark = pytest.mark.usefixtures("example_services")
+
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Short."}, "model": "test"}
 
 CALLS: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
-    ("weather", "get_weather", {"location": "Tokyo", "month": 1}, []),
-    ("weather", "get_weather", {"location": "Hyderabad", "month": 1}, [{"place": "Hyderabad, India"}]),
-    ("weather", "get_weather", {"location": "Hyderabad", "month": 1}, [{"place": DECLINE}]),
-    ("weather", "get_weather", {"location": "Hyderabad", "month": 13}, []),
+    ("weather", "get_weather", {"location": "Tokyo"}, []),
+    ("weather", "get_weather", {"location": "Hyderabad"}, [{"place": "Hyderabad, Telangana, India"}]),
+    ("weather", "get_weather", {"location": "Hyderabad"}, [{"place": DECLINE}]),
+    ("weather", "get_weather", {"location": "Atlantis"}, []),
     (
         "work_items",
         "update_work_item",
@@ -40,9 +44,8 @@ def test_every_round_is_valid(
 
 
 READS = [
-    ("weather", "weather://places"),
-    ("weather", "weather://normals/Tokyo%2C%20Japan/7"),
-    ("weather", "weather://normals/Atlantis/7"),
+    ("weather", "weather://forecast/Tokyo%2C%20Japan"),
+    ("weather", "weather://forecast/Atlantis"),
     ("provision", "provision://prices"),
 ]
 
@@ -61,7 +64,7 @@ def test_every_round_of_a_prompt_is_valid(given: dict[str, Any]) -> None:
 
 
 LISTS = {
-    "weather": ["tools/list", "resources/list", "resources/templates/list"],
+    "weather": ["tools/list", "resources/templates/list"],
     "work_items": ["tools/list", "prompts/list"],
     "provision": ["tools/list", "resources/list"],
     "summarize": ["tools/list"],

@@ -14,10 +14,10 @@ from mcp_roundtrip_local.sample_events.messages import call, message, post, prom
 from mcp_roundtrip_local.sample_events.stable import (
     DUPLICATE,
     HYDERABAD,
-    HYDERABAD_IN_JULY,
     PLACE,
     PRICES,
     RESOLVE,
+    TOKYO_FORECAST,
     TRIAGE,
     WORK_ITEM,
 )
@@ -26,6 +26,10 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from support.functions import FUNCTIONS
 
 Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
+pytest_plugins = ["support.example_services"]
+
+pytestmark = pytest.mark.usefixtures("example_services")
+
 OWNERS = servers(FUNCTIONS)
 
 
@@ -96,7 +100,7 @@ def test_discovery_presents_one_server() -> None:
 
 def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     deployment = Deployment()
-    event = post("/mcp", call("get_weather", {"location": "Tokyo", "month": 1}))
+    event = post("/mcp", call("get_weather", {"location": "Tokyo"}))
     response = deployment.send(event)
     assert response["statusCode"] == 200
     assert json.loads(response["body"])["result"]["structuredContent"]["place"] == "Tokyo, Japan"
@@ -110,7 +114,7 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
 
 def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_the_difference() -> None:
     deployment = Deployment()
-    tokyo = call("get_weather", {"location": "Tokyo", "month": 1})
+    tokyo = call("get_weather", {"location": "Tokyo"})
     deployment.send(tokyo)
     assert "catalog_drift" not in dict(deployment.observer.events)
     [(owner, event, custom)] = deployment.forwarded
@@ -178,8 +182,7 @@ def test_methods_it_does_not_have_are_not_found(method: str) -> None:
 @pytest.mark.parametrize(
     ("event", "owner"),
     [
-        (read("weather://places"), "weather"),
-        (read(HYDERABAD_IN_JULY), "weather"),
+        (read(TOKYO_FORECAST), "weather"),
         (read(PRICES), "provision"),
         (prompt(TRIAGE, {"workItemId": "4522"}), "work_items"),
         (message("completion/complete", **PLACE), "weather"),
@@ -199,8 +202,8 @@ def test_prompts_reads_and_completions_go_to_their_owner(event: Mapping[str, Any
     ("event", "data"),
     [
         (read("weather://nowhere"), {"uri": "weather://nowhere"}),
-        (read("weather://normals/Tokyo, Japan/7"), {"uri": "weather://normals/Tokyo, Japan/7"}),
-        (read("weather://normals/a/b/7"), {"uri": "weather://normals/a/b/7"}),
+        (read("weather://forecast/Tokyo, Japan"), {"uri": "weather://forecast/Tokyo, Japan"}),
+        (read("weather://forecast/a/b"), {"uri": "weather://forecast/a/b"}),
         (prompt("nobody", {}), None),
         (
             message("completion/complete", **{**WORK_ITEM, "ref": {"type": "ref/prompt", "name": "nobody"}}),
@@ -231,8 +234,8 @@ def test_a_prompt_that_asks_passes_through_round_by_round() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        call("get_weather", {"location": "Tokyo", "month": 1}),
-        read(HYDERABAD_IN_JULY),
+        call("get_weather", {"location": "Tokyo"}),
+        read(TOKYO_FORECAST),
         prompt(TRIAGE, {"workItemId": "4522"}),
     ],
     ids=lambda event: event["method"],

@@ -1,157 +1,187 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mcp_roundtrip_testing import CANCEL, DECLINE, Player, load_module
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
+from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"
-PLACES = load_module(FUNCTIONS / "weather/places.py").PLACES
+STAND_IN = FUNCTIONS.parent / "development/example_services/open_meteo.py"
+
+TOKYO, HYDERABAD = {"location": "Tokyo"}, {"location": "Hyderabad"}
+INDIA, PAKISTAN = "Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"
+
+
+class OpenMeteo:
+    """The stand-in; it gives the replies in `broken` first, and keeps the paths of the requests."""
+
+    def __init__(self) -> None:
+        self.broken: list[Reply] = []
+        self.paths: list[str] = []
+        self._respond = load_respond(STAND_IN)
+
+    def __call__(self, request: Request) -> Reply:
+        self.paths.append(request.target.partition("?")[0])
+        return self.broken.pop(0) if self.broken else self._respond(request)
 
 
 @pytest.fixture
-def play() -> Player:
+def open_meteo(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenMeteo]:
+    service = OpenMeteo()
+    server = HttpServer(service, max_body=MAX_BODY).start()
+    monkeypatch.setenv("GEOCODING_API_URL", server.url)
+    monkeypatch.setenv("WEATHER_API_URL", server.url)
+    yield service
+    server.close()
+
+
+@pytest.fixture
+def play(open_meteo: OpenMeteo) -> Player:
     return Player(APP, always_replay=True)
 
 
 def test_a_name_that_one_place_has_is_answered_at_once(play: Player) -> None:
-    weather = play.call("get_weather", {"location": "Tokyo", "month": 1}).structured
-    assert weather["place"] == "Tokyo, Japan"
-    assert (weather["high_c"], weather["low_c"], weather["precipitation_mm"]) == (9.6, 0.9, 52)
+    weather = play.call("get_weather", TOKYO).structured
+    assert (weather["place"], weather["conditions"]) == ("Tokyo, Japan", "mainly clear")
+    assert (weather["temperature_c"], weather["precipitation_mm"], weather["wind_kmh"]) == (17.2, 0, 9.4)
+    assert "Open-Meteo" in weather["source"]
+
+
+def test_the_call_that_the_proposals_print_needs_a_location_alone(play: Player) -> None:
+    weather = play.call("get_weather", {"location": "New York"}).structured
+    assert weather["place"] == "New York, United States"
 
 
 def test_a_name_that_several_places_share_is_asked_about(play: Player) -> None:
-    asked = play.call("get_weather", {"location": "Hyderabad", "month": 7})
+    asked = play.call("get_weather", HYDERABAD)
     assert asked.asked["place"]["params"]["requestedSchema"]["properties"]["value"] == {
         "type": "string",
-        "enum": ["Hyderabad, India", "Hyderabad, Pakistan"],
-        "description": "City and country",
+        "enum": [INDIA, PAKISTAN],
+        "description": "Place",
     }
-    assert asked.answer(place="Hyderabad, Pakistan").structured["high_c"] == 37.3
-    assert asked.answer(place="Hyderabad, India").structured["high_c"] == 31
+    assert asked.answer(place=PAKISTAN).structured["temperature_c"] == 22.3
+    assert asked.answer(place=INDIA).structured["temperature_c"] == 26.3
 
 
-@pytest.mark.parametrize("location", ["hyderabad, india", " Hyderabad, India ", "HYDERABAD, INDIA"])
-def test_city_and_country_together_need_no_question(play: Player, location: str) -> None:
-    weather = play.call("get_weather", {"location": location, "month": 7}).structured
-    assert weather["place"] == "Hyderabad, India"
+@pytest.mark.parametrize(
+    ("location", "label"),
+    [
+        ("hyderabad, india", INDIA),
+        (" Hyderabad , IN", INDIA),
+        ("HYDERABAD, SINDH, PAKISTAN", PAKISTAN),
+        ("Paris, Texas", "Paris, Texas, United States"),
+        ("Seattle, WA", "Seattle, Washington, United States"),
+        ("Zür", None),
+        ("Zuri", "Zurich, Switzerland"),
+    ],
+)
+def test_a_region_or_country_selects_a_place_and_an_unknown_one_is_ignored(
+    play: Player, location: str, label: str | None
+) -> None:
+    answer = play.call("get_weather", {"location": location})
+    assert answer.failed if label is None else answer.structured["place"] == label
 
 
 def test_a_place_that_was_not_offered_is_asked_again(play: Player) -> None:
-    asked = play.call("get_weather", {"location": "Hyderabad", "month": 7}, place="Tokyo, Japan")
+    asked = play.call("get_weather", HYDERABAD, place="Tokyo, Japan")
     assert asked.asked.keys() == {"place"}
-    assert asked.answer(place="Hyderabad, India").structured["month"] == 7
+    assert asked.answer(place=INDIA).structured["place"] == INDIA
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
 def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, refusal: object) -> None:
-    assert play.call("get_weather", {"location": "Hyderabad", "month": 7}, place=refusal).failed
+    assert play.call("get_weather", HYDERABAD, place=refusal).failed
 
 
-def test_a_client_without_elicitation_is_told_what_is_missing_only_if_a_question_comes_up() -> None:
+def test_a_client_without_elicitation_is_refused_only_if_a_question_comes_up(open_meteo: OpenMeteo) -> None:
     play = Player(APP, capabilities={})
-    asked = play.call("get_weather", {"location": "Hyderabad", "month": 7})
-    assert asked.error["code"] == -32021
-    assert asked.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
-    assert not play.call("get_weather", {"location": "Tokyo", "month": 7}).failed
-
-
-def test_an_unknown_city_gets_an_error_that_names_the_known_ones(play: Player) -> None:
-    answer = play.call("get_weather", {"location": "Atlantis", "month": 7})
-    assert answer.failed
-    assert all(place.name in answer.text for place in PLACES)
+    refused = play.call("get_weather", HYDERABAD)
+    assert refused.error["code"] == -32021
+    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    assert not play.call("get_weather", TOKYO).failed
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {"location": "Tokyo"},
-        {"month": 1},
-        {"location": "Tokyo", "month": 0},
-        {"location": "Tokyo", "month": 13},
-        {"location": 1, "month": 1},
-        {"location": "Tokyo", "month": 1, "day": 1},
-    ],
+    "arguments", [{}, {"location": 1}, {"location": "Tokyo", "day": 1}, {"location": "Atlantis"}]
 )
-def test_arguments_that_do_not_fit_are_a_tool_error(play: Player, arguments: dict[str, object]) -> None:
+def test_arguments_without_a_place_are_a_tool_error(play: Player, arguments: dict[str, object]) -> None:
     assert play.call("get_weather", arguments).failed
 
 
-@given(st.sampled_from(PLACES), st.integers(1, 12))
-def test_every_figure_can_be_asked_for(place: object, month: int) -> None:
-    label = place.label  # type: ignore[attr-defined]  # a class of the loaded module
-    weather = Player(APP).call("get_weather", {"location": label, "month": month}).structured
-    assert weather["place"] == label
-    assert weather["source"]
-    assert -10 <= weather["low_c"] < weather["high_c"] <= 45
-    assert 0 <= weather["precipitation_mm"] <= 500
-
-
-def test_every_place_has_twelve_months_and_a_name_of_its_own() -> None:
-    assert len({place.label for place in PLACES}) == len(PLACES)
-    for place in PLACES:
-        assert {len(place.high_c), len(place.low_c), len(place.precipitation_mm)} == {12}
-
-
-def uri(place: str, month: object) -> str:
-    return f"weather://normals/{quote(place, safe='')}/{month}"
-
-
-def contents(play: Player, of: str) -> Any:
-    [held] = play.read(of).contents
-    assert (held["uri"], held["mimeType"]) == (of, "application/json")
-    return json.loads(held["text"])
-
-
-def test_the_places_can_be_read(play: Player) -> None:
-    assert [row["place"] for row in contents(play, "weather://places")] == [place.label for place in PLACES]
-
-
-@given(st.sampled_from(PLACES), st.integers(1, 12))
-def test_the_resource_of_a_place_and_a_month_is_what_the_tool_tells(place: Any, month: int) -> None:
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_short_outage_is_bridged(open_meteo: OpenMeteo, status: int) -> None:
     play = Player(APP)
-    told = play.call("get_weather", {"location": place.label, "month": month}).structured
-    assert contents(play, uri(place.label, month)) == told
+    asked = play.call("get_weather", HYDERABAD)
+    search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
+    open_meteo.broken = [search, Reply(status), Reply(status)]
+    assert asked.answer(place=INDIA).structured["place"] == INDIA
+    assert open_meteo.paths[-3:] == ["/v1/forecast"] * 3
 
 
-@pytest.mark.parametrize("of", ["weather://places", uri("Tokyo, Japan", 7)])
-def test_what_never_changes_may_be_kept_by_everybody(play: Player, of: str) -> None:
-    result = play.read(of).result
-    assert (result["ttlMs"], result["cacheScope"]) == (86_400_000, "public")
+def test_an_outage_that_lasts_is_a_tool_error(open_meteo: OpenMeteo) -> None:
+    play = Player(APP)
+    open_meteo.broken = [Reply(503)]
+    assert "unavailable" in play.call("get_weather", TOKYO).text
+    asked = play.call("get_weather", HYDERABAD)
+    search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
+    open_meteo.broken = [search, *[Reply(503)] * 3]
+    failed = asked.answer(place=INDIA)
+    assert failed.failed
+    assert "weather" in failed.text
 
 
-@pytest.mark.parametrize(
-    ("place", "month"),
-    [
-        ("Hyderabad", 7),
-        ("Tokyo", 7),
-        ("tokyo, japan", 7),
-        ("Atlantis", 7),
-        ("", 7),
-        ("Tokyo, Japan", 0),
-        ("Tokyo, Japan", 13),
-        ("Tokyo, Japan", "July"),
-    ],
-)
-def test_a_place_or_a_month_without_figures_has_no_resource(play: Player, place: str, month: object) -> None:
-    refused = play.read(uri(place, month)).error
-    assert (refused["code"], refused["data"]) == (-32602, {"uri": uri(place, month)})
+def test_the_branches_of_a_comparison_ask_in_one_round(play: Player, open_meteo: OpenMeteo) -> None:
+    asked = play.call("compare_weather", {"locations": ["Hyderabad", "Tokyo", "Paris"]})
+    assert asked.asked.keys() == {"city 1/place", "city 3/place"}
+    requests = open_meteo.paths.count("/v1/forecast")
+    paris = "Paris, Île-de-France, France"
+    done = asked.answer(**{"city 1/place": PAKISTAN, "city 3/place": paris}).structured
+    assert [each["place"] for each in done["cities"]] == [PAKISTAN, "Tokyo, Japan", paris]
+    assert requests == 1, "Tokyo needs no answer"
+
+
+@pytest.mark.parametrize("locations", [["Tokyo"], ["Tokyo"] * 6])
+def test_a_comparison_has_two_to_five_cities(play: Player, locations: list[str]) -> None:
+    assert play.call("compare_weather", {"locations": locations}).failed
+
+
+def uri(place: str) -> str:
+    return f"weather://forecast/{quote(place, safe='')}"
+
+
+def test_the_forecast_of_a_place_is_a_resource_that_everybody_may_cache(play: Player) -> None:
+    result = play.read(uri(PAKISTAN)).result
+    [contents] = result["contents"]
+    assert (contents["uri"], contents["mimeType"]) == (uri(PAKISTAN), "application/json")
+    forecast = json.loads(contents["text"])
+    assert (forecast["place"], len(forecast["days"])) == (PAKISTAN, 7)
+    assert forecast["days"][0] | {"date": ""} == {
+        "date": "",
+        "conditions": "clear sky",
+        "high_c": 22.3,
+        "low_c": 14.3,
+        "precipitation_mm": 0.0,
+    }
+    assert (result["ttlMs"], result["cacheScope"]) == (3_600_000, "public")
+
+
+@pytest.mark.parametrize("place", ["Hyderabad", "tokyo, japan", "Atlantis", ""])
+def test_a_place_that_is_not_named_exactly_has_no_resource(play: Player, place: str) -> None:
+    refused = play.read(uri(place)).error
+    assert (refused["code"], refused["data"]) == (-32602, {"uri": uri(place)})
 
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [
-        ("hyd", ["Hyderabad, India", "Hyderabad, Pakistan"]),
-        ("HYDERABAD, P", ["Hyderabad, Pakistan"]),
-        ("Atlantis", []),
-        ("", sorted(place.label for place in PLACES)),
-    ],
+    [("hyd", [INDIA, PAKISTAN]), ("HYDERABAD, P", [INDIA, PAKISTAN]), ("Atlantis", []), ("", [])],
 )
-def test_places_complete_themselves(play: Player, typed: str, offered: list[str]) -> None:
-    template = {"type": "ref/resource", "uri": "weather://normals/{place}/{month}"}
-    asked = {"ref": template, "argument": {"name": "place", "value": typed}}
+def test_places_are_completed(play: Player, typed: str, offered: list[str]) -> None:
+    template = {"type": "ref/resource", "uri": "weather://forecast/{place}"}
+    asked: dict[str, Any] = {"ref": template, "argument": {"name": "place", "value": typed}}
     assert play.request("completion/complete", **asked)["result"]["completion"]["values"] == offered

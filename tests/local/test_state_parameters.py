@@ -22,8 +22,8 @@ from support.template import ROOT
 from support.throwaway import http
 
 TEMPLATE = ROOT / "template.yaml"
-HYDERABAD = {"location": "Hyderabad", "month": 1}
-PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, India"}}}
+HYDERABAD = {"location": "Hyderabad"}
+PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
 
 STATE_KEY = KmsKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
 STATE_ENCRYPTION_KEY = KmsKey(

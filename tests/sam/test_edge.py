@@ -162,7 +162,7 @@ TO_THE_FRONT_DOOR = {
     "a task": request("tasks/get", "some-task"),
     "an unknown tool": request("tools/call", "drop_tables"),
     "a tool's name as a prompt": request("prompts/get", "summarize"),
-    "another resource of a template": request("resources/read", "weather://normals/Tokyo/1"),
+    "another resource of a template": request("resources/read", "weather://forecast/Tokyo"),
     "an older client": request(None, None),
     "a method without a name": request("tools/call", None),
     "what every object has": request("constructor", "name"),

@@ -295,7 +295,10 @@ SHARED = {
 }
 
 
-OWN = {"ApprovalFunction": {"APPROVALS_URL"}}
+OWN = {
+    "ApprovalFunction": {"APPROVALS_URL"},
+    "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL"},
+}
 
 
 @every_tool

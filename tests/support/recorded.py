@@ -29,7 +29,7 @@ RECORDER = Path(__file__).with_name("recorder")
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
-PLACE: Answer = {"value": "Hyderabad, Pakistan"}
+PLACE: Answer = {"value": "Hyderabad, Sindh, Pakistan"}
 DUPLICATE: tuple[Answer, ...] = ({"resolution": "Duplicate"}, {"duplicateOfId": 4301})
 DATABASE: tuple[Answer, ...] = ({"value": "small"}, {"value": "eu-west-1"}, {"value": True})
 
@@ -78,6 +78,7 @@ def after_a_deployment(folder: Path) -> Path:
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
+        (": development/", f": {TEMPLATE.parent}/development/"),
         (WHO_WORKS, VERSION_THAT_IS_GONE),
     ):
         assert old in source

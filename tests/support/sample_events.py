@@ -19,6 +19,7 @@ from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
 from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.services.stand_ins import local_variables
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -75,6 +76,7 @@ STABLE: Mapping[str, Outcome] = {
     "weather/bad_arguments.json": Outcome(200, TOOL_ERROR),
     "weather/call.json": Outcome(200, ASKS),
     "weather/call_at_once.json": Outcome(200, DONE),
+    "weather/compare.json": Outcome(200, ASKS),
     "weather/complete.json": Outcome(200, DONE),
     "weather/direct_call.json": Outcome(None, ASKS),
     "weather/direct_forged_state.json": Outcome(None, -32602),
@@ -86,10 +88,8 @@ STABLE: Mapping[str, Outcome] = {
     "weather/missing_capability.json": Outcome(400, -32021),
     "weather/missing_meta.json": Outcome(400, -32602),
     "weather/not_json.json": Outcome(400, -32700),
-    "weather/read.json": Outcome(200, DONE),
     "weather/read_template.json": Outcome(200, DONE),
     "weather/read_unknown_place.json": Outcome(400, -32602),
-    "weather/resources.json": Outcome(200, DONE),
     "weather/templates.json": Outcome(200, DONE),
     "work_items/call.json": Outcome(200, ASKS),
     "work_items/complete.json": Outcome(200, DONE),
@@ -155,8 +155,14 @@ def environment() -> Iterator[dict[str, str]]:
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     nowhere = HttpServer(LambdaApi(dict, lambda *call: NotImplemented).respond, max_body=MAX_PAYLOAD).start()
-    with serve(kms) as endpoint, serve_dynamodb(FakeDynamoDb()) as dynamodb_url, closing(nowhere):
+    with (
+        serve(kms) as endpoint,
+        serve_dynamodb(FakeDynamoDb()) as dynamodb_url,
+        closing(nowhere),
+        local_variables(ROOT / "template.yaml") as services,
+    ):
         yield {
+            **services,
             **DEVELOPMENT_ENVIRONMENT,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
             "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,

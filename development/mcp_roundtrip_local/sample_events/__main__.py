@@ -14,7 +14,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,20 @@ from mcp_roundtrip_local.sample_events.live import (
     live,
 )
 from mcp_roundtrip_local.sample_events.stable import stable
+from mcp_roundtrip_local.services.stand_ins import local_variables
+
+
+@contextmanager
+def example_services(template: Path) -> Iterator[None]:
+    """Serve the template's stand-ins, and name them to functions in this process. Raises TemplateError."""
+    with local_variables(template) as variables:
+        added = variables.keys() - os.environ.keys()
+        os.environ.update({name: variables[name] for name in added})
+        try:
+            yield
+        finally:
+            for name in added:
+                del os.environ[name]
 
 
 def write(folder: Path, events: Mapping[str, Any]) -> None:
@@ -55,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
         ports = wiring.make_ports(load(settings)) if deployed else development_ports()
-        minted = live(invoker(given.functions, ports))
+        with example_services(given.functions.parent / "template.yaml"):
+            minted = live(invoker(given.functions, ports))
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -33,6 +33,7 @@ from mcp_roundtrip_local.sample_events.stable import (
     PROVISION,
     RESOLVE,
     SUMMARIZE,
+    TOKYO,
     TRIAGE,
     WEATHER,
     WITH_TASKS,
@@ -83,7 +84,7 @@ def live(invoke: Invoke) -> dict[str, Event]:
     def state(function: str, request: Event) -> str:
         return _state(function, invoke(function, request))
 
-    place = _accepted("place", "Hyderabad, Pakistan")
+    place = _accepted("place", "Hyderabad, Sindh, Pakistan")
     original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
     weather = state("weather", call("get_weather", HYDERABAD))
     resolution = state("work_items", call("update_work_item", RESOLVE))
@@ -96,7 +97,7 @@ def live(invoke: Invoke) -> dict[str, Event]:
         requestState=state("work_items", second),
     )
     retry = call("get_weather", HYDERABAD, number=2, inputResponses=place, requestState=weather)
-    moved = call("get_weather", {**HYDERABAD, "month": 8}, number=2, requestState=weather)
+    moved = call("get_weather", TOKYO, number=2, requestState=weather)
     picked = prompt(
         TRIAGE,
         {},

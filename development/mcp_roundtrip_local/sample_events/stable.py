@@ -41,7 +41,9 @@ MCP = "/mcp"
 WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
 PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
 
-HYDERABAD = {"location": "Hyderabad", "month": 7}
+HYDERABAD = {"location": "Hyderabad"}
+TOKYO = {"location": "Tokyo"}
+TWO_CITIES = {"locations": ["Tokyo", "Hyderabad"]}
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 DOCUMENT = {
     "text": (
@@ -51,10 +53,11 @@ DOCUMENT = {
     ),
     "uri": "file:///home/ada/engine/notes.md",
 }
-HYDERABAD_IN_JULY = "weather://normals/Hyderabad%2C%20India/7"
+FORECAST = "weather://forecast/{place}"
+TOKYO_FORECAST = "weather://forecast/Tokyo%2C%20Japan"
 PLACE: Mapping[str, Any] = {
-    "ref": {"type": "ref/resource", "uri": "weather://normals/{place}/{month}"},
-    "argument": {"name": "place", "value": "hy"},
+    "ref": {"type": "ref/resource", "uri": FORECAST},
+    "argument": {"name": "place", "value": "hyd"},
 }
 TRIAGE = "triage"
 WORK_ITEM: Mapping[str, Any] = {
@@ -117,20 +120,19 @@ def _weather() -> dict[str, Event]:
     return {
         "weather/discover.json": post(WEATHER, message(DISCOVER)),
         "weather/call.json": post(WEATHER, asks),
-        "weather/call_at_once.json": post(WEATHER, call("get_weather", {"location": "Tokyo", "month": 4})),
-        "weather/bad_arguments.json": post(WEATHER, call("get_weather", {"location": "Tokyo", "month": 13})),
+        "weather/call_at_once.json": post(WEATHER, call("get_weather", TOKYO)),
+        "weather/bad_arguments.json": post(WEATHER, call("get_weather", {"city": "Tokyo"})),
         "weather/missing_capability.json": post(WEATHER, call("get_weather", HYDERABAD, capabilities={})),
         "weather/header_mismatch.json": post(WEATHER, asks, mcp_name="another_tool"),
         "weather/missing_meta.json": post(WEATHER, {**asks, "params": unnamed}),
         "weather/not_json.json": {**post(WEATHER, asks), "body": "{"},
         "weather/forged_state.json": post(WEATHER, forged),
-        "weather/resources.json": post(WEATHER, message(RESOURCES_LIST)),
         "weather/templates.json": post(WEATHER, message(RESOURCES_TEMPLATES_LIST)),
-        "weather/read.json": post(WEATHER, read("weather://places")),
-        "weather/read_template.json": post(WEATHER, read(HYDERABAD_IN_JULY)),
-        "weather/read_unknown_place.json": post(WEATHER, read("weather://normals/Atlantis/7")),
+        "weather/compare.json": post(WEATHER, call("compare_weather", TWO_CITIES)),
+        "weather/read_template.json": post(WEATHER, read(TOKYO_FORECAST)),
+        "weather/read_unknown_place.json": post(WEATHER, read("weather://forecast/Atlantis")),
         "weather/complete.json": post(WEATHER, message(COMPLETION_COMPLETE, **PLACE)),
-        "weather/direct_read.json": read(HYDERABAD_IN_JULY),
+        "weather/direct_read.json": read(TOKYO_FORECAST),
         "weather/direct_call.json": asks,
         "weather/direct_forged_state.json": forged,
         "weather/direct_notification.json": notification("notifications/cancelled", requestId=1),

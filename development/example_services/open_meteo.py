@@ -1,0 +1,91 @@
+"""A stand-in for Open-Meteo's geocoding and forecast APIs, with a few places and invented weather.
+
+Source: https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocoding-api.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from mcp_roundtrip_local.http.messages import Reply, Request
+
+PLACES = (
+    ("Hyderabad", "Telangana", "India", "IN", 17.38405, 78.45636),
+    ("Hyderabad", "Sindh", "Pakistan", "PK", 25.39242, 68.37366),
+    ("London", "England", "United Kingdom", "GB", 51.50853, -0.12574),
+    ("London", "Ontario", "Canada", "CA", 42.98339, -81.23304),
+    ("New York", "New York", "United States", "US", 40.71427, -74.00597),
+    ("Paris", "Île-de-France", "France", "FR", 48.85341, 2.3488),
+    ("Paris", "Texas", "United States", "US", 33.66094, -95.55551),
+    ("Seattle", "Washington", "United States", "US", 47.60621, -122.33207),
+    ("Tokyo", "Tokyo", "Japan", "JP", 35.6895, 139.69171),
+    ("Zurich", "Zurich", "Switzerland", "CH", 47.36667, 8.55),
+)
+"""Name, admin1, country, country code, latitude and longitude, as GeoNames has them."""
+
+COLUMNS = ("name", "admin1", "country", "country_code", "latitude", "longitude")
+
+CODES = (0, 2, 3, 61, 80, 1, 0)
+
+
+def respond(request: Request) -> Reply:
+    """Answer a request for places or for a forecast."""
+    url = urlsplit(request.target)
+    query = dict(parse_qsl(url.query))
+    if (request.method, url.path) == ("GET", "/v1/search"):
+        return _json(200, search(query["name"], int(query.get("count", 10))))
+    if (request.method, url.path) == ("GET", "/v1/forecast"):
+        return _json(200, forecast(query))
+    return _json(404, {"error": True, "reason": "Not Found"})
+
+
+def search(name: str, count: int) -> dict[str, Any]:
+    """Return the places whose name begins with `name`; shorter names than three characters match exactly."""
+    wanted = name.casefold()
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in PLACES]
+    found = [
+        row
+        for row in rows
+        if row["name"].casefold() == wanted or (len(wanted) > 2 and row["name"].casefold().startswith(wanted))
+    ]
+    # The API leaves the member out where nothing was found.
+    return ({"results": found[:count]} if found else {}) | {"generationtime_ms": 0.5}
+
+
+def forecast(query: Mapping[str, str]) -> dict[str, Any]:
+    """Return weather that depends on the position alone."""
+    latitude, longitude = float(query["latitude"]), float(query["longitude"])
+    high = round(35 - abs(latitude) / 2, 1)
+    now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)
+    answer: dict[str, Any] = {"latitude": latitude, "longitude": longitude, "timezone": query["timezone"]}
+    if "current" in query:
+        values = {"temperature_2m": high, "precipitation": 0.0, "wind_speed_10m": 9.4, "weather_code": 1}
+        answer["current"] = {
+            "time": now.isoformat("T", "minutes"),
+            "interval": 900,
+            **_only(values, query["current"]),
+        }
+    if "daily" in query:
+        days = range(int(query.get("forecast_days", 7)))
+        columns = {
+            "temperature_2m_max": [round(high + day / 2, 1) for day in days],
+            "temperature_2m_min": [round(high - 8 + day / 2, 1) for day in days],
+            "precipitation_sum": [0.8 * day for day in days],
+            "weather_code": [CODES[day % len(CODES)] for day in days],
+        }
+        dates = [(now + timedelta(days=day)).date().isoformat() for day in days]
+        answer["daily"] = {"time": dates, **_only(columns, query["daily"])}
+    return answer
+
+
+def _only(values: Mapping[str, Any], names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names.split(",")}
+
+
+def _json(status: int, document: Mapping[str, Any]) -> Reply:
+    headers = (("Content-Type", "application/json; charset=utf-8"),)
+    return Reply(status, headers, json.dumps(document, ensure_ascii=False).encode())
