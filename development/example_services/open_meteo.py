@@ -46,7 +46,7 @@ def respond(request: Request) -> Reply:
 def search(name: str, count: int) -> dict[str, Any]:
     """Return the places whose name begins with `name`; shorter names than three characters match exactly."""
     wanted = name.casefold()
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in PLACES]
+    rows: list[dict[str, Any]] = [dict(zip(COLUMNS, row, strict=True)) for row in PLACES]
     found = [
         row
         for row in rows
