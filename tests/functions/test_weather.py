@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from support.functions import FUNCTIONS
