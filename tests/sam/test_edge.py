@@ -7,13 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.sam_build import ROOT
-from support.transformed import lint, transformed
+from support.transformed import lint, transformed, with_defaults
 
 TEMPLATE = ROOT / "edge/template.yaml"
 PAGE = (ROOT / "docs/edge-routing.md").read_text("utf-8")
@@ -38,15 +36,11 @@ def distribution(**given: str) -> Any:
     return resources(**given)["Distribution"]["Properties"]["DistributionConfig"]
 
 
-@pytest.mark.parametrize(
-    "given", [{}, {**WITH_DOMAIN, **WITH_WEB_ACL}, {"RouteByName": "disabled"}], ids=["plain", "own", "dumb"]
-)
-def test_it_is_lint_clean(given: dict[str, str], tmp_path: Path) -> None:
-    template = edge()
-    for name, value in (HOST | given).items():  # cfn-lint takes values from the defaults
-        template["Parameters"][name]["Default"] = value
-    (tmp_path / "edge.json").write_text(json.dumps(template))
-    assert lint(TEMPLATE, tmp_path / "edge.json") == []
+def test_it_is_lint_clean(tmp_path: Path) -> None:
+    options = {"plain": {}, "own": {**WITH_DOMAIN, **WITH_WEB_ACL}, "unrouted": {"RouteByName": "disabled"}}
+    for name, given in options.items():
+        (tmp_path / f"{name}.yaml").write_text(with_defaults(edge(), **HOST, **given))
+    assert lint(TEMPLATE, *tmp_path.iterdir()) == []
 
 
 def test_a_domain_needs_its_certificate() -> None:

@@ -32,6 +32,7 @@ from support.transformed import (
     outputs,
     parameters,
     properties,
+    transform,
     transformed,
     transformed_file,
     variables,
@@ -161,9 +162,8 @@ def test_by_default_a_version_takes_over_at_once() -> None:
 @pytest.fixture(scope="module")
 def gradual() -> dict[str, Any]:
     """The stack that takes its time."""
-    given = {"AuthMode": "none", "Deployment": GRADUAL[0]}
-    template = yaml.safe_load(transformed_file(ROOT / "template.yaml", **given))
-    return cloudformation.resources(template, parameters(**given))
+    template = yaml.safe_load(transform(Deployment=GRADUAL[0]))
+    return cloudformation.resources(template, parameters(Deployment=GRADUAL[0]))
 
 
 def crashes(function: str) -> str:
@@ -200,12 +200,6 @@ def test_a_gradual_deployment_goes_back_when_an_alarm_of_its_own_or_of_all_goes_
 def test_a_worker_is_replaced_at_once(gradual: dict[str, Any], worker: str) -> None:
     assert f"{worker}DeploymentGroup" not in gradual
     assert "UpdatePolicy" not in gradual[name_in(alias(worker))]
-
-
-def test_a_gradual_deployment_is_lint_clean(tmp_path: Path) -> None:
-    output = tmp_path / "transformed.yaml"
-    output.write_text(transformed_file(ROOT / "template.yaml", AuthMode="iam", Deployment=GRADUAL[0]))
-    assert lint(output) == []
 
 
 def test_every_deployment_that_is_offered_has_a_meaning() -> None:
@@ -562,12 +556,13 @@ EVERYTHING = {
 }
 
 
-@pytest.mark.parametrize("more", [{"SnapStart": "enabled"}, {"ProvisionedConcurrency": "2"}])
-def test_all_options_together_are_lint_clean(more: dict[str, str], tmp_path: Path) -> None:
-    given = EVERYTHING | more
-    assert broken_rules(**given) == []
-    (tmp_path / "all.yaml").write_text(with_defaults(**given))
-    assert lint(tmp_path / "all.yaml") == []
+def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
+    at_once, gradual = EVERYTHING | {"SnapStart": "enabled"}, EVERYTHING | {"ProvisionedConcurrency": "2"}
+    assert (broken_rules(**at_once), broken_rules(**gradual)) == ([], [])
+    (tmp_path / "at-once.yaml").write_text(with_defaults(transformed(), **at_once))
+    taking_time = yaml.safe_load(transform(Deployment=GRADUAL[0]))
+    (tmp_path / "gradual.yaml").write_text(with_defaults(taking_time, **gradual, Deployment=GRADUAL[0]))
+    assert lint(*tmp_path.iterdir()) == []
 
 
 def test_every_parameter_is_described_or_says_all_by_its_name() -> None:

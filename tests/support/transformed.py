@@ -1,6 +1,7 @@
 """template.yaml as CloudFormation gets it, after the SAM transform, and what it means for some parameters."""
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,13 +40,16 @@ DOMAIN = {
 
 
 @cache
-def transform(auth_mode: str) -> str:
-    """The CloudFormation template in YAML. Its references to parameters stay as they are."""
-    return transformed_file(ROOT / "template.yaml", **{"AuthMode": auth_mode} | AUTH_MODES[auth_mode])
+def transform(**given: str) -> str:
+    """The CloudFormation template in YAML. Its references to parameters stay as they are.
+
+    Of the parameters only Deployment changes the transform.
+    """
+    return transformed_file(ROOT / "template.yaml", **{"AuthMode": "none", **given})
 
 
 def transformed_file(template: Path, **given: str) -> str:
-    """The same of any template with these parameters."""
+    """Transform any template with these parameters."""
     overrides = [f"{name}={value}" for name, value in given.items()]
     done = run(SAM.with_name("python"), TRANSFORM, template, *overrides)
     assert done.returncode == 0, done.stderr
@@ -54,7 +58,7 @@ def transformed_file(template: Path, **given: str) -> str:
 
 @cache
 def transformed() -> dict[str, Any]:
-    template: dict[str, Any] = yaml.safe_load(transform("none"))
+    template: dict[str, Any] = yaml.safe_load(transform())
     return template
 
 
@@ -117,17 +121,17 @@ def variables(function: str, **given: str) -> Any:
     return properties(function, **given)["Environment"]["Variables"]
 
 
-def with_defaults(**given: str) -> str:
-    """The template in YAML with these values as defaults, which is where cfn-lint takes them from."""
+def with_defaults(template: Mapping[str, Any], **given: str) -> str:
+    """A template in YAML with these values as defaults, which is where cfn-lint takes them from."""
     declared = {
         name: {**each, "Default": given[name]} if name in given else each
-        for name, each in transformed()["Parameters"].items()
+        for name, each in template["Parameters"].items()
     }
-    return yaml.safe_dump({**transformed(), "Parameters": declared}, sort_keys=False)
+    return yaml.safe_dump({**template, "Parameters": declared}, sort_keys=False)
 
 
 def lint(*templates: Path) -> list[Any]:
-    """What cfn-lint finds in some templates."""
+    """What cfn-lint finds in some templates. Each takes it 2 to 3 seconds."""
     done = run(SAM.with_name("cfn-lint"), "--format", "json", "--", *templates)
     findings: list[Any] = json.loads(done.stdout)
     return findings
