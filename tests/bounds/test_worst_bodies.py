@@ -59,6 +59,8 @@ ARGUMENTS = {
     "raw_recursive": "root",
     "raw_pattern": "text",
     "raw_branches": "a",
+    "patterns": "either",
+    "raw_counted": "either",
 }
 PIECES = st.sampled_from(["a", "9", "é", "😀", "\\u0000", "\\ud800", "[{,", "\\\\", "a\\n", "1,", " "])
 ATOMS = st.sampled_from(

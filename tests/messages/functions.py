@@ -381,6 +381,23 @@ def a_pattern_of_python() -> None:
     tool(annotated(Annotated[str, Field(pattern=re.compile("a+"))]))
 
 
+@says(
+    "find: parameter 'query': the pattern '(a{1,300}){1,20}b' has the size 6,000 with its counted "
+    "repetitions written out, too large to match long texts; write `+` or `*` in place of the counts, or "
+    "limit the text with max_length=833 or less beside the pattern"
+)
+def a_pattern_with_nested_counts() -> None:
+    tool(annotated(Annotated[str, Field(pattern="(a{1,300}){1,20}b")]))
+
+
+@says(
+    "find: parameter 'query': the pattern of str is too large to compile; write `+` or `*` in place of the "
+    "counts"
+)
+def a_pattern_that_is_too_large_to_compile() -> None:
+    tool(annotated(Annotated[str, Field(pattern=r"\w{1,3000}")]))
+
+
 @says("find: parameter 'query': re.Pattern would run what a client sends as a pattern; take a str instead")
 def a_pattern_as_an_argument() -> None:
     tool(annotated(re.Pattern[str]))
@@ -554,6 +571,15 @@ def a_schema_with_an_endless_reference() -> None:
 )
 def a_schema_with_a_pattern_that_looks_ahead() -> None:
     raw({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=a)"}}})
+
+
+@says(
+    "find: input_schema.properties.a: the pattern 'a{5000}' has the size 4,999 with its counted repetitions "
+    "written out, too large to match long texts; write `+` or `*` in place of the counts, or limit the "
+    'text with "maxLength": 1000 or less beside the pattern'
+)
+def a_schema_with_a_pattern_that_is_too_large() -> None:
+    raw({"type": "object", "properties": {"a": {"type": "string", "pattern": "a{5000}"}}})
 
 
 @says(

@@ -173,6 +173,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any, bool]]] = {
     ],
     "multiples": [(Annotated[float, Field(multiple_of=0.1)], 0.3, False)],
     "patterns": [(Annotated[str, Field(pattern="^a$")], "a\n", True)],
+    "long texts": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 160_000, True)],
     "hashes": [(set[Any], [[1]], True)],
     "hash collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)], True)],
     "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]", True)],

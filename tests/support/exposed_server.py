@@ -85,6 +85,25 @@ class Point:
     y: float
 
 
+SEARCH = r"\w{1,100}-"
+"""A common pattern whose engine keeps a hundred states: nothing says where a match begins."""
+
+NESTED = "(a{1,300}){1,20}[bc]"
+
+Searched = Annotated[str, Field(pattern=SEARCH)]
+Counted = Annotated[str, Field(pattern=NESTED, max_length=800)]
+Either = (
+    Searched | Annotated[str, Field(pattern=r"(\w?){100}-")] | Annotated[str, Field(pattern="a[ab]{900}c")]
+)
+
+
+class Code(BaseModel):
+    """A form with patterns."""
+
+    code: Searched
+    counted: Counted = "ab"
+
+
 class Note(BaseModel):
     """A form."""
 
@@ -167,6 +186,23 @@ def scalars(
 
 
 @server.tool
+def patterns(
+    text: Searched = "a-",
+    counted: Counted = "ab",
+    counted_items: list[Counted] | None = None,
+    either: Either = "a-",
+    by_name: dict[Searched, int] | None = None,
+    number: int = 0,
+) -> str:
+    return text
+
+
+@server.tool
+def asks_code(ctx: Context) -> str:
+    return ctx.elicit("code", "Which code?", Code).code
+
+
+@server.tool
 def anything(value: dict[str, Any], other: list[Any] | None = None) -> dict[str, Any]:
     return value
 
@@ -242,6 +278,15 @@ RAW = {
         "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}},
         "patternProperties": {"^(x+)+y$": {"type": "integer"}},
         "additionalProperties": False,
+    },
+    "raw_counted": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "pattern": SEARCH},
+            "counted": {"pattern": NESTED, "type": "string", "maxLength": 800},
+            "either": {"anyOf": [{"pattern": SEARCH}, {"pattern": "a[ab]{900}c"}]},
+        },
+        "patternProperties": {r"(\w?){100}-": {"type": "integer"}},
     },
     "raw_branches": {
         "type": "object",

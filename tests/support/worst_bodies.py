@@ -11,6 +11,8 @@ from typing import Any
 from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
+from mcp_roundtrip.schema.patterns import MAX_STEPS, pattern_size
+from support.exposed_server import SEARCH
 from support.messages import META, call, headers, http_event, message
 from support.sources import sent_by, with_header
 
@@ -50,6 +52,12 @@ def members(value: str, *, room: int = ROOM, most: int | None = None, prefix: st
 def string(unit: str, room: int = ROOM) -> str:
     """A string of as many units; `unit` is as it stands in JSON."""
     return '"' + unit * (room // len(unit.encode())) + '"'
+
+
+def words(pattern: str, unit: str = "a") -> str:
+    """The longest string that is matched with such a pattern."""
+    longest = MAX_STEPS // pattern_size(pattern) - 8
+    return string(unit, longest if unit.isascii() else longest // 4 * len(unit.encode()))
 
 
 def nested(inner: str, levels: int, around: str) -> str:
@@ -143,6 +151,30 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "a long text for a union": lambda: tool("scalars", "either", string("9")),
     "a long link": lambda: tool("scalars", "link", '"https://' + string("a/../")[1:]),
     "a pattern that backtracks": lambda: tool("scalars", "code", string("a", room=ROOM - 1)[:-1] + '!"'),
+    "counted: a text of the longest length": lambda: tool("patterns", "text", words(SEARCH)),
+    "counted: a text that is too long": lambda: tool("patterns", "text", string("a")),
+    "counted: wide characters": lambda: tool("patterns", "text", words(SEARCH, "日")),
+    "counted: a limited text": lambda: tool("patterns", "counted", string("a", 800)),
+    "counted: limited texts": lambda: tool(
+        "patterns", "counted_items", repeated(string("a", 800), most=MANY)
+    ),
+    "counted: a union": lambda: tool("patterns", "either", words("(?:a{900}|b{500})", "ab")),
+    "counted: a union, checked twice": lambda: filled(
+        call("patterns", {"either": HOLE, "number": 1.0}), words("(?:a{900}|b{500})", "ab")
+    ),
+    "counted: a short union": lambda: filled(
+        call("patterns", {"either": HOLE, "number": 1.0}), string("aab", 11_000)
+    ),
+    "counted: names": lambda: tool("patterns", "by_name", members("1", most=MANY, prefix="a" * 90)),
+    "counted: an answer": lambda: filled(
+        call("asks_code", inputResponses={"code": HOLE}), _answer(f'{{"code":{words(SEARCH)}}}')
+    ),
+    "counted: raw": lambda: tool("raw_counted", "text", words(SEARCH)),
+    "counted: raw, limited": lambda: tool("raw_counted", "counted", string("a")),
+    "counted: raw, a union": lambda: tool("raw_counted", "either", words("(?:a{900}|b{300})", "ab")),
+    "counted: raw names": lambda: filled(
+        {**call("raw_counted"), **_with("raw_counted")}, members("1", most=MANY, prefix="a" * 90)
+    ),
     "a failure with many values": lambda: tool("fails", "value", members('"abcdefgh"', most=MANY)),
     "a failure with many lines": lambda: tool("fails", "value", '{"a":' + string("abcd\\u2028") + "}"),
     # author's schemas

@@ -22,12 +22,6 @@ from mcp_roundtrip.errors import DefinitionError
 SMALL: Final = 16_384
 """Characters up to which everything that is wrong is listed: for a model of 30 fields that takes 80 MB."""
 
-UNSUPPORTED: Final = (
-    "is not one that can be matched in linear time; write it without look-around and back-references, "
-    "and check the rest in the function"
-)
-"""What is wrong with a pattern that pydantic's engine (Rust's regex) does not know."""
-
 MAX_COPIED: Final = 2_500_000
 """Characters of copies that pydantic's errors may hold; small values take up to 40 bytes for each."""
 
@@ -59,12 +53,13 @@ class Unbounded(DefinitionError):
 def bounded(types: TypeAdapter[T]) -> TypeAdapter[T]:
     """`types`, from now on with bounded validation of JSON.
 
-    Raises Unbounded for a pattern that backtracks, for `re.Pattern`, and for a recursive union whose
-    members cannot be told apart.
+    Raises Unbounded for a pattern that backtracks or is too large for its text, for `re.Pattern`, and for a
+    recursive union whose members cannot be told apart.
     """
     schema: Any = types.core_schema
     _refuse_unbounded(schema)
-    types.validator = _Bounded(types.validator, schema)  # type: ignore[assignment]  # used as one
+    small = min(SMALL, _affordable_length(schema))
+    types.validator = _Bounded(types.validator, schema, small)  # type: ignore[assignment]  # used as one
     return types
 
 
@@ -85,18 +80,29 @@ def _recursive(schema: Mapping[str, Any]) -> dict[str, str]:
     return {ref: _name(definitions[ref]) for ref in found}
 
 
+def _affordable_length(schema: Mapping[str, Any]) -> int:
+    """How long a JSON text may be whose strings are matched with all patterns."""
+    patterns = [node["pattern"] for node in _nodes(schema) if node["type"] == "str" and "pattern" in node]
+    if not patterns:
+        return SMALL
+    from mcp_roundtrip.schema.patterns import affordable_length  # few types have patterns
+
+    return affordable_length(patterns)
+
+
 class _Bounded:
     """Takes the place of pydantic's validator in a TypeAdapter."""
 
-    def __init__(self, validator: Any, schema: Mapping[str, Any]) -> None:
+    def __init__(self, validator: Any, schema: Mapping[str, Any], small: int) -> None:
         self._validator = validator
         self._schema = schema
+        self._small = small
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._validator, name)
 
     def validate_json(self, data: str | bytes | bytearray, /, **options: Any) -> Any:
-        if len(data) <= SMALL:
+        if len(data) <= self._small:
             return self._validator.validate_json(data, **options)
         from mcp_roundtrip.schema.limits import counted  # most inputs are small
 
@@ -242,6 +248,11 @@ def _refuse_patterns(schema: Mapping[str, Any], *, python: bool) -> None:
             'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
             "what needs look-around or back-references in the function"
         )
+    if pattern:
+        from mcp_roundtrip.schema.patterns import size_problem  # few types have patterns
+
+        if problem := size_problem(pattern, schema.get("max_length"), "max_length="):
+            raise Unbounded(f"the pattern {pattern!r} {problem}")
     function = schema.get("function")  # of a call, it is the function itself: older pydantic's NamedTuple
     name = getattr(function.get("function"), "__name__", "") if isinstance(function, dict) else ""
     if name in _COMPILERS:

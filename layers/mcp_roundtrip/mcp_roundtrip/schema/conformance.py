@@ -1,7 +1,7 @@
 """Checks JSON data against the JSON Schema that pydantic wrote for a type.
 
 Needed where pydantic itself would coerce, so it knows the keywords that pydantic writes, and no others.
-Patterns run on pydantic's engine, whose time is linear in the text; repeated items are found by their keys.
+Patterns run on pydantic's engine within a budget; repeated items are found by their keys.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from pydantic_core import SchemaError, SchemaValidator, core_schema
-
 from mcp_roundtrip.canonical import canonical
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS
+from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong
 
 Path = tuple[str | int, ...]
 Problem = tuple[Path, str]
@@ -54,9 +52,13 @@ class Check:
     _options: dict[int, frozenset[Hashable]] = field(default_factory=dict)
     _compared: list[None] = field(default_factory=list)
     """Not empty while alternatives are compared."""
+    _patterns: PatternBudget = field(default_factory=PatternBudget)
 
     def problems(self, value: Any) -> Iterator[Problem]:
-        """What is wrong with `value`, in the order of the schema; nothing where it conforms."""
+        """What is wrong with `value`, in the order of the schema; nothing where it conforms.
+
+        Raises TextTooLong, with the place as its argument.
+        """
         return self._problems(self.schema, value, ())
 
     def _problems(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
@@ -109,6 +111,19 @@ class Check:
                 if name in value:
                     yield from self._problems(member, value[name], (*path, name))
 
+    def _pattern(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+        # A text longer than `maxLength` has that problem already, and may cost too much to match.
+        if not isinstance(value, str) or len(value) > schema.get("maxLength", len(value)):
+            return
+        if not self._matches(schema["pattern"], value, path):
+            yield path, f"Input should match the pattern {_shown(schema['pattern'])}"
+
+    def _matches(self, pattern: str, text: str, path: Path) -> bool:
+        try:
+            return self._patterns.matches(pattern, text)
+        except TextTooLong:
+            raise TextTooLong(path) from None
+
     def _required(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         if isinstance(value, dict):
             yield from (((*path, name), "Field required") for name in schema["required"] if name not in value)
@@ -117,7 +132,7 @@ class Check:
         if isinstance(value, dict):
             for pattern, member in schema["patternProperties"].items():
                 for name in value:
-                    if matches(pattern, name):
+                    if self._matches(pattern, name, (*path, name)):
                         yield from self._problems(member, value[name], (*path, name))
 
     def _additional(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
@@ -125,8 +140,8 @@ class Check:
             return
         known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name in value:
-            if name not in known and not any(matches(pattern, name) for pattern in patterns):
-                here = (*path, name)
+            here = (*path, name)
+            if name not in known and not any(self._matches(each, name, here) for each in patterns):
                 if schema["additionalProperties"] is False:
                     yield here, "unknown member" if path else "unknown argument"
                 else:
@@ -187,6 +202,7 @@ _APPLICATORS: Final[Mapping[str, Callable[[Check, Any, Any, Path], Iterator[Prob
     "$ref": Check._ref,
     "enum": Check._one_of_values,
     "const": Check._one_of_values,
+    "pattern": Check._pattern,
     "required": Check._required,
     "properties": Check._properties,
     "patternProperties": Check._pattern_properties,
@@ -204,7 +220,6 @@ Rule = Callable[[Any, Any], bool]
 _ASSERTIONS: Final[Mapping[str, tuple[str, Rule, str]]] = {
     "minLength": ("string", lambda rule, value: len(value) >= rule, "have {} characters or more"),
     "maxLength": ("string", lambda rule, value: len(value) <= rule, "have {} characters at most"),
-    "pattern": ("string", lambda rule, value: matches(rule, value), "match the pattern {}"),
     "minimum": ("number", lambda rule, value: value >= rule, "be {} or more"),
     "maximum": ("number", lambda rule, value: value <= rule, "be {} or less"),
     "exclusiveMinimum": ("number", lambda rule, value: value > rule, "be more than {}"),
@@ -224,25 +239,6 @@ def key_of(value: Any) -> Hashable:
     # Python's hash of a large integer is its remainder: thousands may share one (see `limits`).
     by_text = isinstance(value, (dict, list)) or (is_number(value) and abs(value) > 2**53)
     return canonical(value) if by_text else (isinstance(value, bool), value)
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether `pattern` is found in `text`; a pattern that pydantic's engine does not know always is."""
-    known = _compiled(pattern)
-    return known is None or known.isinstance_python(text)
-
-
-def is_linear(pattern: str) -> bool:
-    """Whether pydantic's engine knows the pattern: it matches in time that is linear in the text."""
-    return _compiled(pattern) is not None
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> SchemaValidator | None:
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return None
 
 
 def _are_unique(items: list[Any]) -> bool:

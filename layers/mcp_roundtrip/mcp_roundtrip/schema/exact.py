@@ -86,9 +86,13 @@ class ExactReader:
 
     def _check(self, raw: Mapping[str, Any]) -> list[str]:
         from mcp_roundtrip.schema.conformance import Check  # most types do not need it
+        from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong
 
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        found = list(islice(Check(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
+        try:
+            found = list(islice(Check(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
+        except TextTooLong as error:
+            return [f"{location(self.root, error.args[0])}: {TOO_LONG}"]
         lines = [f"{location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
         return [*lines, *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 

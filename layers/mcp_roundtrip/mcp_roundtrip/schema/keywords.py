@@ -16,7 +16,6 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from mcp_roundtrip.schema.conformance import matches
 from mcp_roundtrip.schema.work import Work, current
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
@@ -78,7 +77,9 @@ def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Itera
 
 
 def _pattern(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    return _refuse(isinstance(instance, str) and not matches(pattern, instance))
+    # A text longer than `maxLength` has that error already, and may cost too much to match.
+    is_checked = isinstance(instance, str) and len(instance) <= schema.get("maxLength", len(instance))
+    return _refuse(is_checked and not _matches(pattern, instance))
 
 
 def _pattern_properties(
@@ -87,14 +88,18 @@ def _pattern_properties(
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
             for name, member in instance.items():
-                if matches(pattern, name):
+                if _matches(pattern, name):
                     yield from validator.descend(member, subschema, path=name, schema_path=pattern)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return current().patterns.matches(pattern, text)
 
 
 def others(instance: Mapping[str, Any], schema: Any) -> Iterator[str]:
     """The names to which `additionalProperties` applies."""
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    return (name for name in instance if name not in known and not any(matches(p, name) for p in patterns))
+    return (name for name in instance if name not in known and not any(_matches(p, name) for p in patterns))
 
 
 def _additional_properties(
@@ -196,7 +201,7 @@ def _names(validator: Any, instance: Any, schema: Any) -> set[Any]:
             rule = schema[keyword]
             found |= {name for name in instance if _is_valid(validator, instance[name], rule)}
     patterns = schema.get("patternProperties", {})
-    return found | {name for name in instance if any(matches(pattern, name) for pattern in patterns)}
+    return found | {name for name in instance if any(_matches(pattern, name) for pattern in patterns)}
 
 
 def _indexes(validator: Any, instance: Any, schema: Any) -> set[Any]:

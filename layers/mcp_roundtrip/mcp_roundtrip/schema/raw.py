@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.canonical import deeper_than
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
-from mcp_roundtrip.schema.bounded import UNSUPPORTED
 from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.conformance import is_linear
 from mcp_roundtrip.schema.mirroring import Mirrored, in_schema
+from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.walk import subschemas
 from mcp_roundtrip.schema.work import TooMuchWork, counted, quiet
 
@@ -105,6 +104,8 @@ class RawArguments(Described):
                 f"{self.signature.name}: input_schema has no {error.ref!r}, to which a $ref points; define "
                 "it under $defs"
             ) from None
+        except TextTooLong:
+            raise ArgumentsError(f"arguments: {TOO_LONG}") from None
         except TooMuchWork:
             raise ArgumentsError("arguments: too many values to check at once; send fewer") from None
         except RecursionError:
@@ -165,11 +166,18 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
                 )
-        patterns = [node.get("pattern"), *_mapping(node.get("patternProperties"))]
-        for pattern in patterns:
-            if isinstance(pattern, str) and not is_linear(pattern):
+        limits = dict.fromkeys(_mapping(node.get("patternProperties")))
+        if isinstance(pattern := node.get("pattern"), str):
+            limits[pattern] = node.get("maxLength")
+        for pattern, limit in limits.items():
+            problem = pattern_problem(pattern) or size_problem(pattern, _number(limit), '"maxLength": ')
+            if problem:
                 place = location("input_schema", _path_to(node, schema) or ())
-                raise DefinitionError(f"{place}: the pattern {pattern!r} {UNSUPPORTED}")
+                raise DefinitionError(f"{place}: the pattern {pattern!r} {problem}")
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -11,9 +11,10 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic_core import SchemaError
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.bounded import UNSUPPORTED, bounded
+from mcp_roundtrip.schema.bounded import bounded
 from mcp_roundtrip.schema.callables import shown
 from mcp_roundtrip.schema.generate import json_schema
+from mcp_roundtrip.schema.patterns import engine_problem
 
 INSTEAD: Final = "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
 
@@ -35,8 +36,8 @@ def reason(annotation: Any, error: Exception) -> str:
     """What `error` says of `annotation`, in one line that ends with what to write."""
     if isinstance(error, DefinitionError):
         return str(error)
-    if isinstance(error, SchemaError) and "regex parse error" in str(error):
-        return f"the pattern of {_of(annotation)} {UNSUPPORTED}"
+    if isinstance(error, SchemaError) and (problem := engine_problem(error)):
+        return f"the pattern of {_of(annotation)} {problem}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := _UNKNOWN.search(str(error))):
         name = (found["name"] or found["other"]).rpartition(".")[2]

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import canonical
+from mcp_roundtrip.schema.patterns import PatternBudget
 
 MAX_STEPS: Final = 150_000
 """Keywords that may be applied to values in one call; they take some 5 to 10 microseconds each."""
@@ -29,6 +30,7 @@ class Work:
 
     remembers: bool = True
     steps: int = 0
+    patterns: PatternBudget = field(default_factory=PatternBudget)
     digests: dict[int, bytes] = field(default_factory=dict)
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
 

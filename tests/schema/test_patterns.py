@@ -1,0 +1,197 @@
+"""What a pattern costs: never more CPU time than its size and the text's length allow."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.schema.patterns import (
+    LONGEST_UNLIMITED,
+    MAX_STEPS,
+    PatternBudget,
+    TextTooLong,
+    pattern_size,
+    size_problem,
+)
+from mcp_roundtrip.schema.raw import RawArguments
+from mcp_roundtrip.schema.signature import Arguments
+
+NESTED = "(a{1,300}){1,20}b"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size"),
+    [
+        ("https://example\\.com", 0),
+        ("^[a-z]+$", 1),
+        (r"^[\w.-]{1,64}$", 3 * 64),
+        (NESTED, 6_000),
+        ("(?:a{2}b){3}", 9),
+        ("a{2}{3}", 5),  # the first one is a literal outside groups
+        (r"(\d{4}-\d{2}){2,}", 2 * (3 * 4 + 1 + 3 * 2)),
+        (r"[^\]]{3}", 9),
+        ("[]a]{3}[a[b]{9}c]{2}", 5),
+        (r"\p{L}{4}\x{41}{2}", 13),
+        (r"\(\[\{{3}", 2),
+        (r"(?i)(?P<year>[0-9]{4})-(?<month>[0-9]{2})", 6),
+        ("(?:[[:alpha:]]{3})", 3),
+    ],
+)
+def test_the_size_of_a_pattern_counts_its_repetitions(pattern: str, size: int) -> None:
+    assert pattern_size(pattern) == size
+
+
+def test_comments_cannot_make_a_pattern_look_small() -> None:
+    assert pattern_size("(?x)(a # ) \n b){300}") >= 300
+
+
+ATOMS = ["a", "b", "[ab]", "[^z]", ".", r"\w", r"\W", r"\p{L}", "é", "[éa]", "(?i:k)", r"\b"]
+COUNTS = ["*", "+", "?", "{2}", "{1,9}", "{10}", "{0,30}", "{50}", "{3,}"]
+PATTERNS = st.recursive(
+    st.sampled_from(ATOMS),
+    lambda inner: st.one_of(
+        st.builds("{}{}".format, inner, inner),
+        st.builds("({}|{})".format, inner, inner),
+        st.builds("(?:{}){}".format, inner, st.sampled_from(COUNTS)),
+    ),
+    max_leaves=6,
+)
+SEARCHES = st.builds(
+    "{}{}{}".format, st.sampled_from(["", "^", "a"]), PATTERNS, st.sampled_from(["", "[yz]", "-", "$"])
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pattern=SEARCHES, unit=st.sampled_from(["a", "ab", "abz", "aé", "日", "😀", "aé日😀 "]))
+@example(r"(\w?){100}-", "日")
+@example(r"(\w?){100}-", "𐐀")
+@example(NESTED.replace("b", "[bc]"), "a")
+@example("a[ab]{600}[cd]", "aab")
+def test_no_pattern_takes_longer_than_its_size_allows(pattern: str, unit: str) -> None:
+    assume(10 <= pattern_size(pattern) <= 6_000)
+    try:
+        engine = SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return
+    share = 50  # of what one request may take
+    length = MAX_STEPS // share // pattern_size(pattern)
+    text = (unit * length)[: length if unit.isascii() else length // 4]
+    assert min(_cpu_time(engine, text) for _ in range(3)) * share <= 0.5  # s, for each of four passes
+
+
+def _cpu_time(engine: SchemaValidator, text: str) -> float:
+    start = time.thread_time()
+    engine.isinstance_python(text)
+    return time.thread_time() - start
+
+
+def test_a_budget_ends_at_its_last_step() -> None:
+    budget, pattern = PatternBudget(), "[a-c]{100}"
+    longest = MAX_STEPS // pattern_size(pattern)
+    assert budget.matches(pattern, "a" * longest)
+    with pytest.raises(TextTooLong):
+        budget.matches(pattern, "a")
+
+
+def arguments(annotation: Any) -> Arguments:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = annotation
+    return Arguments.of(tool, ())
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, Field(pattern=NESTED)],
+        Annotated[str, Field(pattern=NESTED, max_length=834)],
+        Annotated[str, Field(max_length=10), Field(pattern=r"^\w{1,3000}$")],
+        dict[Annotated[str, Field(pattern=r"[a-z]{1,2000}x")], int],
+        list[Annotated[str, Field(pattern=r"^\w{1,500}$")] | None],
+    ],
+)
+def test_a_pattern_that_is_too_large_for_its_texts_is_refused_with_what_to_write(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"parameter 'value': the pattern .*write `\+` or `\*`"):
+        arguments(annotation).validate({"value": ""})
+
+
+@pytest.mark.parametrize("pattern", [NESTED, "[a-z]{1,2000}x"])
+def test_the_limit_that_the_message_gives_is_accepted(pattern: str) -> None:
+    problem = size_problem(pattern, None, "max_length=")
+    assert problem is not None
+    limit = int(problem.partition("max_length=")[2].split()[0])
+    assert size_problem(pattern, limit, "") is None
+    assert size_problem(pattern, limit + 1, "") is not None
+    limited = Annotated[str, Field(pattern=pattern, max_length=limit)]
+    with pytest.raises(ArgumentsError, match=f"at most {limit} characters"):
+        arguments(list[limited]).validate({"value": ["a" * (LONGEST_UNLIMITED + 1)]})
+
+
+def test_ordinary_patterns_need_no_limit() -> None:
+    hosts = r"^[a-z]{1,63}(\.[a-z]{1,63}){0,10}$"
+    for pattern in (r"^[A-Za-z0-9_-]{8,128}$", r"^\w{1,255}$", hosts, "^(a+)+$"):
+        assert size_problem(pattern, None, "") is None, pattern
+
+
+Searched = Annotated[str, Field(pattern=r"\w{1,100}-")]
+
+
+class Page(BaseModel):
+    text: Searched
+    number: int = 0
+
+
+TOO_LONG = "Input is too long to be matched with its pattern; send a shorter text"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "place"),
+    [
+        (Searched, "a" * 70_000, "value"),
+        (list[Searched], ["a-"] + ["a" * 999 + "-"] * 70, r"value\[67\]"),
+        (Page, {"text": "a" * 70_000 + "-"}, "value.text"),
+        (Page, {"text": "a" * 70_000 + "-", "number": 1.0}, "value.text"),
+        (Searched | int, "é" * 17_000, "value"),
+    ],
+)
+def test_a_text_that_is_too_long_for_its_pattern_is_refused(annotation: Any, value: Any, place: str) -> None:
+    with pytest.raises(ArgumentsError, match=rf"arguments\.{place}.*: {TOO_LONG}"):
+        arguments(annotation).validate({"value": value})
+
+
+def test_a_text_within_the_budget_is_matched_to_its_end() -> None:
+    text = "!" * 66_000 + "a-"
+    assert arguments(Searched).validate({"value": text}) == {"value": text}
+    assert arguments(Page).validate({"value": {"text": text, "number": 1.0}})["value"].number == 1
+    with pytest.raises(ArgumentsError, match="match pattern"):
+        arguments(Searched).validate({"value": "!" * 66_000})
+
+
+def raw(**member: Any) -> RawArguments:
+    def tool(value: Any) -> None: ...
+
+    return RawArguments.of(
+        tool, (), {"type": "object", "properties": {"value": {"type": "string", **member}}}
+    )
+
+
+def test_a_schema_of_the_authors_is_held_to_the_same() -> None:
+    with pytest.raises(
+        DefinitionError, match=r'input_schema\.properties\.value: .* with "maxLength": 833 or'
+    ):
+        raw(pattern=NESTED)
+    limited = raw(pattern=NESTED, maxLength=833)
+    assert limited.validate({"value": "ab"})
+    with pytest.raises(ArgumentsError) as refused:
+        limited.validate({"value": "a" * 834})
+    assert str(refused.value) == "arguments.value: Input does not satisfy maxLength: 833"
+    with pytest.raises(ArgumentsError, match=f"arguments: {TOO_LONG}"):
+        raw(pattern=r"\w{1,100}-").validate({"value": "a" * 70_000})
