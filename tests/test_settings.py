@@ -51,6 +51,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:e",
             "MCP_ALLOWED_ORIGINS": "https://a.test,https://b.test",
             "MCP_OWNERS": '{"weather": "fn"}',
+            "MCP_MAX_OPEN_TASKS": "0",
             "MCP_MAX_ROUNDS": "5",
             "MCP_ROUND_TTL_S": "60",
             "MCP_FLOW_TTL_S": "120",
@@ -71,6 +72,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.trusted_state_encryption_key_arns == ("arn:e",)
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
     assert settings.owners == {"weather": "fn"}
+    assert settings.max_open_tasks == 0
     assert (settings.max_rounds, settings.round_ttl_s, settings.flow_ttl_s) == (5, 60, 120)
     assert (settings.max_body_bytes, settings.max_json_values) == (6_291_456, 100_000)
     assert settings.required("issuer") == "urn:x"
@@ -124,6 +126,8 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
         ({**BEARER, "MCP_TOKEN_ALGORITHMS": "none"}, "MCP_TOKEN_ALGORITHMS"),
         ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
         ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
+        ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
+        ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
         ({**MINIMAL, "MCP_MAX_BODY_BYTES": "6291457"}, "MCP_MAX_BODY_BYTES"),

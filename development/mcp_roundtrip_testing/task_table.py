@@ -82,6 +82,10 @@ class CrashingStore:
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         return self._call(f"update {sk}", lambda: self.store.update(pk, sk, change))
 
+    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
+        name = f"put_new_and_update {item['sk']!s} {sk}"
+        return self._call(name, lambda: self.store.put_new_and_update(item, pk, sk, change))
+
     def _call(self, name: str, operation: Callable[[], T]) -> T:
         number, self.calls = self.calls, self.calls + 1
         if number == self.dies_at:
@@ -101,11 +105,13 @@ class TaskTable:
     store: TaskStore = field(default_factory=MemoryStore)
     kicks: RecordingDispatcher = field(default_factory=RecordingDispatcher)
     gone: list[str] = field(default_factory=list)
+    max_open: int = 0
 
     def port(self, store: TaskStore | None = None) -> TaskPort:
         """For `testing.make_ports`; on a store of its own for an environment that is to die."""
         store = store or self.store
-        tasks = Tasks(store, self.kicks, lambda: int(self.clock() * 1000), gone=self.gone.append)
+        now_ms = lambda: int(self.clock() * 1000)  # noqa: E731 - as short as its use
+        tasks = Tasks(store, self.kicks, now_ms, gone=self.gone.append, max_open=self.max_open)
         return TaskPort(tasks, store, self.kicks, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:

@@ -4,15 +4,22 @@ import socket
 
 import pytest
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+from mcp_roundtrip.aws.dynamodb import (
+    CONFLICT_ATTEMPTS,
+    FIRST_CONFLICT_PAUSE_S,
+    DynamoStore,
+    dynamodb_client,
+)
 from mcp_roundtrip.errors import StoreError
-from mcp_roundtrip.tasks.changes import Change, Equals
+from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.transitions import claim
 from support.stores import REGION, Wire, behind, client, new_table
 
 pytest_plugins = ["support.ministack"]
 
 ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3}
+
+COUNT = Change(Absent("n"), add={"n": 1})
 
 READY = {"pk": "p", "sk": "M", "st": "working", "rn": "R", "ver": 1, "att": 0, "dead": 10_000}
 CLAIM = claim(owner="me", until_ms=2_000, now_ms=1_000, max_attempts=5)
@@ -63,6 +70,59 @@ def test_an_equal_item_of_somebody_else_is_not_taken_for_ones_own(wire, unlucky,
     store.put_new(ITEM)
     wire.lose = [nothing]
     assert unlucky.put_new(ITEM) == ITEM
+
+
+def test_two_writes_that_were_not_confirmed_are_done_once(wire, unlucky, store):
+    wire.lose = [nothing]
+    assert unlucky.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert wire.operations == ["TransactWriteItems", "TransactWriteItems"]
+    assert (store.get("p", "M"), store.get("p", "O")) == (ITEM, {"pk": "p", "sk": "O", "n": 1})
+
+
+CONFLICT = {"CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+def patient(wire, table, pauses):
+    """The same table over `wire`, by a store that notes its pauses."""
+    with behind(wire) as dynamodb:
+        yield DynamoStore(dynamodb, table, pause_s=pauses.append)
+
+
+def test_two_writes_that_meet_another_transaction_are_sent_again(wire, patient, pauses, store):
+    wire.refuse = 3 * [(400, "TransactionCanceledException", CONFLICT)]
+    assert patient.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert store.get("p", "O")["n"] == 1
+    assert len(pauses) == 3
+    assert all(0 <= pause <= FIRST_CONFLICT_PAUSE_S * 2**n for n, pause in enumerate(pauses))
+
+
+def test_a_change_that_meets_a_transaction_is_sent_again(wire, patient, pauses, store):
+    store.put_new(ITEM)
+    wire.refuse = [(400, "TransactionConflictException")]
+    assert patient.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"}))["st"] == "failed"
+    assert len(pauses) == 1
+
+
+def test_a_conflict_that_does_not_end_is_a_store_error(wire, patient, pauses):
+    wire.refuse = CONFLICT_ATTEMPTS * [(400, "TransactionCanceledException", CONFLICT)]
+    with pytest.raises(StoreError) as failure:
+        patient.put_new_and_update(ITEM, "p", "O", COUNT)
+    assert failure.value.reason == "TransactionConflict"
+    assert len(wire.operations) == CONFLICT_ATTEMPTS == len(pauses) + 1
+
+
+def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, patient, pauses, store):
+    reasons = [{"Code": "None"}, {"Code": "ThrottlingError"}]
+    wire.refuse = [(400, "TransactionCanceledException", {"CancellationReasons": reasons})]
+    with pytest.raises(StoreError) as failure:
+        patient.put_new_and_update(ITEM, "p", "O", COUNT)
+    assert (failure.value.reason, pauses, store.get("p", "M")) == ("ThrottlingError", [], None)
 
 
 def test_a_claim_that_was_not_confirmed_is_the_claimants(wire, unlucky, store):

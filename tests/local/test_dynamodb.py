@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Equals
+from mcp_roundtrip.tasks.changes import Above, Absent, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb, serve
 from support.stores import client
@@ -26,7 +26,10 @@ NUMBERS = st.integers(-(10**12), 10**12)
 VALUES = NUMBERS | st.text("ab ()<>=:#", max_size=5) | st.binary(max_size=5)
 NAMES = st.sampled_from(["a", "b", "status", "size"])
 COMPARISONS = (
-    st.builds(Equals, NAMES, VALUES) | st.builds(Below, NAMES, NUMBERS) | st.builds(Above, NAMES, NUMBERS)
+    st.builds(Equals, NAMES, VALUES)
+    | st.builds(Below, NAMES, NUMBERS)
+    | st.builds(Above, NAMES, NUMBERS)
+    | st.builds(Absent, NAMES)
 )
 CONDITIONS = st.recursive(
     COMPARISONS,
@@ -50,6 +53,27 @@ def test_a_change_does_what_it_does_in_memory(dynamodb, item, condition, given_v
         store.put_new(stored)
         outcomes.append((store.update(pk, "M", change), store.get(pk, "M")))
     assert outcomes[0] == outcomes[1]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.dictionaries(NAMES, VALUES), CONDITIONS, st.booleans())
+def test_two_writes_do_what_they_do_in_memory(dynamodb, item, condition, is_there):
+    change, pk = Change(condition, set={"new": 1}, add={"n": 1}), secrets.token_hex(8)
+    outcomes = []
+    for store in (MemoryStore(), DynamoStore(dynamodb, "t")):
+        if is_there:
+            store.put_new({**item, "pk": pk, "sk": "O"})
+        is_done = store.put_new_and_update({"pk": pk, "sk": "M"}, pk, "O", change)
+        outcomes.append((is_done, store.get(pk, "M"), store.get(pk, "O")))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_two_writes_are_billed_twice():
+    fake = FakeDynamoDb()
+    with serve(fake) as url:
+        store = DynamoStore(client(url), "t")
+        store.put_new_and_update({"pk": "p", "sk": "M"}, "p", "O", Change(Absent("n"), add={"n": 1}))
+    assert fake.units == {"write": 4}
 
 
 def test_a_partition_of_many_pages_is_read_whole(dynamodb):

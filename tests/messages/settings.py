@@ -97,6 +97,11 @@ def no_rounds() -> None:
     given(MAX_ROUNDS="0")
 
 
+@says("MCP_MAX_OPEN_TASKS: must be a whole number from 0 to 100", SettingsError)
+def more_open_tasks_than_a_call_can_read() -> None:
+    given(MAX_OPEN_TASKS="101")
+
+
 @says("MCP_MAX_BODY_BYTES: must be a whole number from 1 to 6291456", SettingsError)
 def a_body_that_lambda_does_not_take() -> None:
     given(MAX_BODY_BYTES="99999999")

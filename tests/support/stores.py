@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -62,16 +63,17 @@ class Wire:
     upstream: str = ""
     lose: list[Callable[[], object]] = field(default_factory=list)
     """One for each answer that is lost, from the next on: what happens before the client sends again."""
-    refuse: list[tuple[int, str]] = field(default_factory=list)
-    """HTTP status and error code of the next answers."""
+    refuse: list[tuple[Any, ...]] = field(default_factory=list)
+    """HTTP status, error code and, optionally, further members of the next answers."""
     operations: list[str] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Reply:
         target = request.header("x-amz-target") or ""
         self.operations.append(target.partition(".")[2])
         if self.refuse:
-            status, code = self.refuse.pop(0)
-            return _reply(status, json.dumps({"__type": code, "message": "refused"}).encode())
+            status, code, *members = self.refuse.pop(0)
+            body = {"__type": code, "message": "refused"}
+            return _reply(status, json.dumps(body | dict(*members)).encode())
         reply = self._forwarded(target, request)
         if self.lose:
             self.lose.pop(0)()

@@ -6,8 +6,8 @@ import pytest
 from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.errors import ItemTooLarge
-from mcp_roundtrip.tasks.changes import Above, Below, Change, Equals, all_of, any_of, one_of
+from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, one_of
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
 from support.stores import client, new_table
 
@@ -166,6 +166,9 @@ HOLDS = {
     "any in all": (all_of(any_of(Above("ver", 9), Below("ver", 9)), Equals("st", "working")), True),
     "all in any": (any_of(all_of(Above("ver", 1), Below("ver", 3)), Equals("st", "failed")), False),
     "one in one in one": (all_of(any_of(all_of(Equals("ver", 3)))), True),
+    "present is not absent": (Absent("st"), False),
+    "absent and equal": (all_of(Absent("none"), Equals("ver", 3)), True),
+    "absent or equal": (any_of(Absent("st"), Equals("ver", 3)), True),
 }
 
 
@@ -185,7 +188,10 @@ def test_what_is_no_number_is_neither_below_nor_above_one(store, name):
         assert store.update("p", "M", Change(condition, set={"new": "x"})) is None
 
 
-@pytest.mark.parametrize("condition", [condition for condition, _ in HOLDS.values()], ids=HOLDS)
+ON_NOTHING = {name: condition for name, (condition, _) in HOLDS.items() if not condition.holds({})}
+
+
+@pytest.mark.parametrize("condition", ON_NOTHING.values(), ids=ON_NOTHING)
 def test_a_change_does_not_create_an_item(store, condition):
     assert store.update("p", "M", Change(condition, set={"new": "x"}, add={"ver": 1})) is None
     assert store.get("p", "M") is None
@@ -231,6 +237,62 @@ def test_updates_of_many_threads_on_the_version_they_saw_are_all_made(store):
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(increment, range(48)))
     assert store.get("p", "M") == {"pk": "p", "sk": "M", "ver": 48, "n": 48}
+
+
+@pytest.mark.parametrize("condition", [Absent("n"), any_of(Absent("n"), Below("n", 2))])
+def test_a_change_of_what_is_absent_creates_the_item(store, condition):
+    change = Change(condition, set={"v": "x"}, add={"n": 1})
+    assert store.update("p", "M", change) == {"pk": "p", "sk": "M", "v": "x", "n": 1}
+    store.put_new({"pk": "q", "sk": "M", "v": "y"})
+    assert store.update("q", "M", change) == {"pk": "q", "sk": "M", "v": "x", "n": 1}
+
+
+# two writes, both or neither
+
+COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 1})
+
+with_transactions = but_for(dynalite_store="has no TransactWriteItems")
+
+
+@with_transactions
+def test_an_item_is_written_together_with_a_change_of_another(store):
+    assert store.put_new_and_update(ITEM, "q", "O", COUNT) is True
+    assert store.get("p", "M") == ITEM
+    assert store.get("q", "O") == {"pk": "q", "sk": "O", "last": "x", "n": 1}
+    assert store.put_new(ITEM | {"ver": 4}) == ITEM
+
+
+@with_transactions
+def test_neither_is_written_where_the_condition_of_the_change_does_not_hold(store):
+    present = {"pk": "q", "sk": "O", "n": 2}
+    store.put_new(present)
+    assert store.put_new_and_update(ITEM, "q", "O", COUNT) is False
+    assert (store.get("p", "M"), store.get("q", "O")) == (None, present)
+
+
+@with_transactions
+def test_neither_is_written_where_the_new_item_exists(store):
+    store.put_new(ITEM)
+    with pytest.raises(StoreError):
+        store.put_new_and_update(ITEM | {"ver": 4}, "q", "O", COUNT)
+    assert (store.get("p", "M"), store.get("q", "O")) == (ITEM, None)
+
+
+@with_transactions
+def test_neither_is_written_where_the_new_item_is_too_large(store):
+    with pytest.raises(ItemTooLarge):
+        store.put_new_and_update(item_of(MAX_ITEM + 1), "q", "O", COUNT)
+    assert store.get("q", "O") is None
+
+
+@but_for(dynalite_store="has no TransactWriteItems", moto="loses updates among threads")
+def test_of_many_threads_as_many_write_both_as_the_condition_lets(store):
+    def write(number):
+        return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, "q", "O", COUNT)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(write, range(8))) == 2
+    assert len(store.query("p")) == store.get("q", "O")["n"] == 2
 
 
 # sizes

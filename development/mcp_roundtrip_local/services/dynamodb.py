@@ -1,8 +1,8 @@
-"""A stand-in for DynamoDB on 127.0.0.1, for the four operations that tasks use.
+"""A stand-in for DynamoDB on 127.0.0.1, for the five operations that tasks use.
 
 Tables come to be at their first write, live in memory, and have the keys `pk` and `sk`. Of expressions it
-reads what `aws.expressions` writes: comparisons joined by AND and OR, and SET, ADD and REMOVE of attributes.
-Any other operation or expression is refused, never ignored. AWS JSON 1.0.
+reads what `aws.expressions` writes: comparisons and attribute_not_exists joined by AND and OR, and SET, ADD
+and REMOVE of attributes. Any other operation or expression is refused, never ignored. AWS JSON 1.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from typing import Any
 
 from mcp_roundtrip.aws.expressions import from_attributes, to_attributes
 from mcp_roundtrip.errors import ItemTooLarge
-from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Condition, Equals, Item, Value
+from mcp_roundtrip.tasks.changes import (
+    Above,
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Item,
+    Value,
+)
 from mcp_roundtrip.tasks.store import MemoryStore, size_of
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
@@ -29,7 +40,7 @@ MAX_BODY = 16 * 1024 * 1024
 PAGE = 1_000_000
 """Bytes of a page of Query, about."""
 
-_TOKEN = re.compile(r"\s*([()]|[<>=]|AND\b|OR\b|[#:]\w+)")
+_TOKEN = re.compile(r"\s*([()]|[<>=]|AND\b|OR\b|attribute_not_exists\b|[#:]\w+)")
 _CLAUSE = re.compile(r"(SET|ADD|REMOVE) ")
 
 
@@ -91,9 +102,7 @@ class FakeDynamoDb:
 
     def UpdateItem(self, request: Mapping[str, Any]) -> dict[str, Any]:
         key, table = _item(request["Key"]), self._of(request)
-        names = request["ExpressionAttributeNames"]
-        values = _item(request["ExpressionAttributeValues"])
-        change = _change(request["UpdateExpression"], request["ConditionExpression"], names, values)
+        change = _change_of(request)
         present = table.get(str(key["pk"]), str(key["sk"]))
         changed = table.update(str(key["pk"]), str(key["sk"]), change)
         self._written(present or {}, changed or {})
@@ -101,6 +110,23 @@ class FakeDynamoDb:
             present = table.get(str(key["pk"]), str(key["sk"]))
             raise Fault("ConditionalCheckFailedException", "The conditional request failed", present)
         return {"Attributes": _wire(changed)}
+
+    def TransactWriteItems(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        match request["TransactItems"]:
+            case [{"Put": put}, {"Update": update}] if put["TableName"] == update["TableName"]:
+                pass
+            case _:
+                raise Fault("ValidationException", "this stand-in only puts one item and updates another")
+        if put.get("ConditionExpression") != "attribute_not_exists(pk)":
+            raise Fault("ValidationException", "this stand-in only puts items that do not exist")
+        item, key, table = _item(put["Item"]), _item(update["Key"]), self._of(put)
+        pk, sk = str(key["pk"]), str(key["sk"])
+        is_written = table.put_new_and_update(item, pk, sk, _change_of(update))
+        self._bill("write", size_of(item), 1_024, times=2)
+        self._bill("write", size_of(table.get(pk, sk) or {}), 1_024, times=2)
+        if not is_written:
+            raise Fault("TransactionCanceledException", "[None, ConditionalCheckFailed]")
+        return {}
 
     def _of(self, request: Mapping[str, Any]) -> MemoryStore:
         return self.table(request["TableName"])
@@ -111,9 +137,9 @@ class FakeDynamoDb:
     def _written(self, *images: Item) -> None:
         self._bill("write", max(map(size_of, images)), 1_024)
 
-    def _bill(self, kind: str, size: int, unit: int) -> None:
+    def _bill(self, kind: str, size: int, unit: int, *, times: int = 1) -> None:
         with self._lock:
-            self.units[kind] += max(1, -(-size // unit))
+            self.units[kind] += times * max(1, -(-size // unit))
 
 
 @contextmanager
@@ -139,13 +165,19 @@ def respond(dynamodb: FakeDynamoDb, request: Request) -> Reply:
         "GetItem": dynamodb.GetItem,
         "Query": dynamodb.Query,
         "UpdateItem": dynamodb.UpdateItem,
+        "TransactWriteItems": dynamodb.TransactWriteItems,
     }
     try:
         if operation not in operations:
             raise Fault("UnknownOperationException", f"{operation!r} is not an operation of this stand-in")
         return _reply(200, operations[operation](json.loads(request.body)))
     except Fault as fault:
-        told = {"__type": f"com.amazonaws.dynamodb.v20120810#{fault.code}", "message": str(fault)}
+        told: dict[str, Any] = {
+            "__type": f"com.amazonaws.dynamodb.v20120810#{fault.code}",
+            "message": str(fault),
+        }
+        if fault.code == "TransactionCanceledException":
+            told["CancellationReasons"] = [{"Code": "None"}, {"Code": "ConditionalCheckFailed"}]
         return _reply(400, told if fault.item is None else {**told, "Item": _wire(fault.item)})
     except ItemTooLarge:
         text = "Item size has exceeded the maximum allowed size"
@@ -171,6 +203,12 @@ def _wire(item: Item) -> dict[str, Any]:
         name: {"B": base64.b64encode(attribute["B"]).decode()} if "B" in attribute else attribute
         for name, attribute in to_attributes(item).items()
     }
+
+
+def _change_of(request: Mapping[str, Any]) -> Change:
+    names = request["ExpressionAttributeNames"]
+    values = _item(request["ExpressionAttributeValues"])
+    return _change(request["UpdateExpression"], request["ConditionExpression"], names, values)
 
 
 def _change(update: str, condition: str, names: Mapping[str, str], values: Mapping[str, Value]) -> Change:
@@ -215,6 +253,9 @@ def _one(tokens: list[str], names: Mapping[str, str], values: Mapping[str, Value
         inner = _any_of(tokens, names, values)
         tokens.pop(0)
         return inner
+    if first == "attribute_not_exists":
+        _, name, _ = tokens.pop(0), tokens.pop(0), tokens.pop(0)
+        return Absent(names[name])
     operator, value = tokens.pop(0), values[tokens.pop(0)]
     if operator == "=":
         return Equals(names[first], value)

@@ -49,6 +49,9 @@ _WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
 MAX_ROUND_TTL_S: Final = 3600
 """An epoch: a state may then be under the key of one of two, and no more."""
 
+MAX_OPEN_TASKS: Final = 100
+"""A call over the limit reads each of the caller's open tasks, one after the other."""
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -131,6 +134,8 @@ class Settings:
     """The DynamoDB table of tasks."""
     task_worker: str | None = None
     """Who works on this server's tasks: a function's ARN with its version, or the URL of its queue."""
+    max_open_tasks: int = 10
+    """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal."""
     max_rounds: int = 9
     """InputRequiredResults a call may get; the SDKs' clients stop after ten."""
     round_ttl_s: int = 600
@@ -184,6 +189,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         owners=_owners(environment),
         task_table=_text(environment, "TASK_TABLE"),
         task_worker=_task_worker(environment),
+        max_open_tasks=_count(environment, "MAX_OPEN_TASKS", Settings.max_open_tasks, 0, MAX_OPEN_TASKS),
         max_rounds=_count(environment, "MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=_count(environment, "ROUND_TTL_S", Settings.round_ttl_s),
         flow_ttl_s=_count(environment, "FLOW_TTL_S", Settings.flow_ttl_s),
@@ -277,12 +283,14 @@ def _origins(environment: Mapping[str, str]) -> frozenset[str]:
     return frozenset(origins)
 
 
-def _count(environment: Mapping[str, str], name: str, default: int, *, most: int = 10**9 - 1) -> int:
+def _count(
+    environment: Mapping[str, str], name: str, default: int, least: int = 1, most: int = 10**9 - 1
+) -> int:
     text = _text(environment, name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
-        bounds = "of at least 1" if most == 10**9 - 1 else f"from 1 to {most}"
+    if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
+        bounds = f"of at least {least}" if most == 10**9 - 1 else f"from {least} to {most}"
         raise SettingsError(PREFIX + name, f"must be a whole number {bounds}")
     return int(text)
 

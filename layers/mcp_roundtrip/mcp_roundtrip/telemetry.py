@@ -31,6 +31,7 @@ WARNINGS: Final = frozenset(
         "state_large",
         "step_retried",
         "task_abandoned",
+        "task_limit_reached",
         "unauthorized",
         "catalog_drift",
     }

@@ -256,6 +256,7 @@ def _tasks(settings: Settings) -> TaskPort:
         clock_ms=lambda: int(time.time() * 1000),
         gone=lambda task_id: observer().record("task_abandoned", task=task_id),
         unsent=lambda task_id, error: observer().failure("dispatch_failed", error, task=task_id),
+        max_open=settings.max_open_tasks,
     )
     return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
 

@@ -8,10 +8,11 @@ against its own mark has been done. Equal content would not prove that: two work
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -25,6 +26,8 @@ from mcp_roundtrip.tasks.store import MAX_ITEM, check_size
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+T = TypeVar("T")
+
 MARK: Final = "mark"
 """The attribute that tells one write from another. No item leaves the store with it."""
 
@@ -32,6 +35,14 @@ HARD_LIMIT: Final = 409_600
 """Bytes of an item that an update cannot exceed, however little it adds itself."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
+
+_CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
+
+CONFLICT_ATTEMPTS: Final = 8
+"""How often a write is sent that meets a transaction on the same item; the SDK does not repeat these."""
+
+FIRST_CONFLICT_PAUSE_S: Final = 0.02
+"""The longest pause before the second attempt; it doubles for each further one."""
 
 
 def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) -> DynamoDBClient:
@@ -45,7 +56,8 @@ def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) 
 class DynamoStore:
     """A `TaskStore`. Needs dynamodb:GetItem, PutItem, Query and UpdateItem on the table.
 
-    StoreError has the AWS error code as its reason, `timeout`, or the kind of failure.
+    StoreError has the AWS error code as its reason, `timeout`, or the kind of failure. `pause_s` pauses for a
+    number of seconds.
     """
 
     def __init__(
@@ -53,10 +65,12 @@ class DynamoStore:
         client: DynamoDBClient,
         table_name: str,
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+        pause_s: Callable[[float], None] = time.sleep,
     ) -> None:
         self._client = client
         self._table_name = table_name
         self._random_bytes = random_bytes
+        self._pause_s = pause_s
 
     def put_new(self, item: Item) -> Item | None:
         check_size(item)
@@ -95,18 +109,55 @@ class DynamoStore:
         check_size({"pk": pk, "sk": sk, **change.set})
         mark = self._random_bytes(16)
         try:
-            with _as_store_errors():
-                answer = self._client.update_item(
+            answer = self._repeat_on_conflict(
+                lambda: self._client.update_item(
                     TableName=self._table_name,
                     Key=to_attributes({"pk": pk, "sk": sk}),
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                     **expressions_of(replace(change, set={**change.set, MARK: mark})),
                 )
+            )
         except _ConditionFailed as failed:
             present = failed.present
             return _unmarked(present) if present is not None and present.get(MARK) == mark else None
         return _unmarked(from_attributes(answer["Attributes"]))
+
+    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
+        """Also needs no permission of its own: DynamoDB checks those of the two writes."""
+        check_size(item)
+        key = to_attributes({"pk": pk, "sk": sk})
+        writes: Sequence[Any] = [
+            {
+                "Put": {
+                    "TableName": self._table_name,
+                    "Item": to_attributes(item),
+                    "ConditionExpression": "attribute_not_exists(pk)",
+                }
+            },
+            {"Update": {"TableName": self._table_name, "Key": key, **expressions_of(change)}},
+        ]
+        token = self._random_bytes(16).hex()  # a transaction that is sent again with it is done once
+        try:
+            self._repeat_on_conflict(
+                lambda: self._client.transact_write_items(TransactItems=writes, ClientRequestToken=token)
+            )
+        except _ConditionFailed:
+            return False
+        return True
+
+    def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
+        """Repeat a write while a transaction on one of its items is in progress."""
+        for attempt in range(CONFLICT_ATTEMPTS):
+            try:
+                with _as_store_errors():
+                    return write()
+            except StoreError as error:
+                if error.reason not in _CONFLICTS or attempt == CONFLICT_ATTEMPTS - 1:
+                    raise
+            share = int.from_bytes(self._random_bytes(2), "big") / 65_536
+            self._pause_s(FIRST_CONFLICT_PAUSE_S * 2**attempt * share)
+        raise AssertionError("the last attempt returns or raises")
 
     def _get(self, pk: str, sk: str) -> Item | None:
         key = to_attributes({"pk": pk, "sk": sk})
@@ -137,10 +188,20 @@ def _failure(error: ClientError) -> Exception:
     response: Any = error.response
     if response["Error"]["Code"] == _FAILED:
         return _ConditionFailed(from_attributes(response["Item"]) if "Item" in response else None)
+    if response["Error"]["Code"] == "TransactionCanceledException":
+        return _cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
     # The code is ValidationException, for this as for a key that is too long.
     if "exceeded the maximum allowed size" in response["Error"]["Message"]:
         return ItemTooLarge(HARD_LIMIT + 1, MAX_ITEM)
     return StoreError(reason_of(error))
+
+
+def _cancellation(codes: Sequence[str]) -> Exception:
+    """Why the two writes of `put_new_and_update` were not made, from the code of each."""
+    if codes == ["None", "ConditionalCheckFailed"]:
+        return _ConditionFailed(None)
+    reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)
+    return StoreError(reason or _FAILED)
 
 
 def _unmarked(item: Item) -> dict[str, Value]:

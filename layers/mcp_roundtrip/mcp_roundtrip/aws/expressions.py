@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Condition, Equals, Item, Value
+from mcp_roundtrip.tasks.changes import (
+    Above,
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Item,
+    Value,
+)
 
 
 def to_attributes(item: Item) -> dict[str, Any]:
@@ -49,6 +60,8 @@ class _Expressions:
                 return f"{self._name(name)} < {self._value(value)}"
             case Above(name, value):
                 return f"{self._name(name)} > {self._value(value)}"
+            case Absent(name):
+                return f"attribute_not_exists({self._name(name)})"
             case AllOf(conditions):
                 return self._joined(" AND ", conditions)
             case AnyOf(conditions):

@@ -23,6 +23,12 @@ INTERNAL_ERROR: Final = -32603
 HEADER_MISMATCH: Final = -32020
 UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
 
+TOO_MANY_REQUESTS: Final = 429
+"""MCP defines no code for a limit, and leaves codes outside -32768 to -32000 to applications."""
+
+RETRY_AFTER_S: Final = 30
+"""The `Retry-After` of every 429 (RFC 6585 §4)."""
+
 HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
     {
         PARSE_ERROR: 400,

@@ -239,6 +239,7 @@ _TELLING: Final = {
     401: {"www-authenticate": "Bearer"},
     405: {"allow": "POST"},
     415: {"accept-encoding": "identity"},
+    429: {"retry-after": str(jsonrpc.RETRY_AFTER_S)},
     503: {"retry-after": "10"},
 }
 """Headers that a status has to have."""

@@ -102,6 +102,10 @@ class Call:
         except DefinitionError as error:
             self.ports.observer.failure("definition_failed", error, **self.named)
             raise internal_error(self.invocation.correlation_id) from error
+        if self.feature.task == "required":
+            from mcp_roundtrip.server.task_methods import check_task_limit  # most tools need no task
+
+            check_task_limit(self)
         outcome = self.replay(arguments, run)
         told = {"round": _round(opened), **self.call_params.declined(), **run.reports.log_fields()}
         try:

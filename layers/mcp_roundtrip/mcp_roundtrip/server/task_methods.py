@@ -28,7 +28,7 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, missing
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.server.inputs import CallParams
@@ -37,6 +37,7 @@ from mcp_roundtrip.server.model import Handler, RequestContext
 from mcp_roundtrip.server.round import Call, Reply, internal_error
 from mcp_roundtrip.server.tools import Tool, ToolServer
 from mcp_roundtrip.tasks.items import Past, TaskCall
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, as_broken
@@ -88,10 +89,41 @@ def _iso(epoch_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def check_task_limit(call: Call) -> None:
+    """Raise ProtocolError if the caller cannot create a task now."""
+    try:
+        call.ports.tasks().tasks.limit.check(caller_binding(call.principal))
+    except TooManyOpenTasks as error:
+        raise _too_many_open_tasks(call, error) from None
+    except StoreError as error:
+        raise unavailable(error, call.ports, call.invocation) from error
+
+
+def _too_many_open_tasks(
+    call: Call, error: TooManyOpenTasks, journal: Journal | None = None
+) -> ProtocolError:
+    """HTTP 429, and what to do about it."""
+    call.ports.observer.record("task_limit_reached", **call.named, limit=error.limit)
+    text = (
+        f"The caller has {error.limit} open tasks, and the server allows no more. Wait until one of them has "
+        "ended, or cancel one with tasks/cancel, and call again."
+    )
+    if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
+        text += " The call had done part of its work, and a new call does it again."
+    return ProtocolError(
+        TOO_MANY_REQUESTS,
+        text,
+        {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S},
+        http_status=429,
+    )
+
+
 def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
     """CreateTaskResult for a call that goes on as a task. Raises ProtocolError."""
     try:
         task = members(_created(call, journal, ttl_ms))
+    except TooManyOpenTasks as error:
+        raise _too_many_open_tasks(call, error, journal) from None
     except ItemTooLarge as error:
         call.ports.observer.failure("task_too_large", error, tool=call.feature.name)
         if len(compact(call.call_params.arguments)) < error.size // 2:

@@ -1,8 +1,8 @@
 """A conditional update of one item, as data: every store performs it atomically, and alike.
 
 The conditions are those DynamoDB has (Developer Guide, "Comparison operator and function reference"), as far
-as tasks need them. An item that does not exist fulfils none: an update without a condition would bring an
-item back that has expired.
+as tasks need them. An item that does not exist meets no condition but `Absent`: an update without a condition
+would bring back an item that has expired.
 """
 
 from __future__ import annotations
@@ -52,6 +52,16 @@ class Above:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """The attribute, or the whole item, does not exist. A change with this condition can create the item."""
+
+    name: str
+
+    def holds(self, item: Item) -> bool:
+        return self.name not in item
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Every one of these holds; there is at least one."""
 
@@ -74,7 +84,7 @@ class AnyOf:
         return any(condition.holds(item) for condition in self.conditions)
 
 
-Condition = Equals | Below | Above | AllOf | AnyOf
+Condition = Equals | Below | Above | Absent | AllOf | AnyOf
 
 
 def all_of(*conditions: Condition) -> Condition:

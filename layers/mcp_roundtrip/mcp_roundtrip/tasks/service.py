@@ -25,6 +25,7 @@ from mcp_roundtrip.tasks.items import (
     result_from_pieces,
     result_items,
 )
+from mcp_roundtrip.tasks.limit import TaskLimit
 from mcp_roundtrip.tasks.model import TASK, Asked, Running, Status, Task, partition_key
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -50,7 +51,8 @@ class UnknownTask(McpRoundtripError):
 class Tasks:
     """The tasks of one dialect, as the protocol's descriptions of tasks are called here.
 
-    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. `gone` is told the
+    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
+    most `max_open` open tasks, in all dialects together; 0 is no limit. `gone` is told the
     id of each task that was given up, `unsent` that of each for which nobody could be sent, and why.
     """
 
@@ -62,6 +64,12 @@ class Tasks:
     unsent: Callable[[str, StoreError], None] = lambda task_id, error: None
     dialect: str = "extension"
     max_ttl_ms: float = float("inf")
+    max_open: int = 0
+
+    @property
+    def limit(self) -> TaskLimit:
+        """The limit of open tasks for each principal."""
+        return TaskLimit(self.store, self.clock_ms, self.max_open)
 
     def create(
         self,
@@ -73,8 +81,9 @@ class Tasks:
         capabilities: Mapping[str, Any],
         ttl_ms: int,
     ) -> Task:
-        """Write a task and send for its worker. Raises StoreError, and ItemTooLarge for the call or an entry.
+        """Write a task and send for its worker.
 
+        Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         The item M is written last: until then there is no task, and what was written expires unseen.
         """
         task = replace(
@@ -88,7 +97,7 @@ class Tasks:
             asked = Asked(key, journal.outstanding[key], {}, order)
             self.store.put_new(answer_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
-        self.store.put_new(task.to_item())
+        self.limit.create(principal, task)
         self._send_for(task)
         return task
 

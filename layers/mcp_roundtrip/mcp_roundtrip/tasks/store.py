@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_roundtrip.errors import ItemTooLarge
+from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item
 
 MAX_ITEM = 400_000
@@ -35,6 +35,13 @@ class TaskStore(Protocol):
         """The item after the change, or None if its condition did not hold. Raises ItemTooLarge."""
         ...
 
+    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
+        """Write `item` and change another item, both or neither; False if the condition did not hold.
+
+        The key of `item` must be unused: a random one. Raises ItemTooLarge.
+        """
+        ...
+
 
 class MemoryStore:
     """A store for tests and for one process. Safe to share between threads."""
@@ -45,7 +52,7 @@ class MemoryStore:
 
     def put_new(self, item: Item) -> Item | None:
         check_size(item)
-        name = (str(item["pk"]), str(item["sk"]))
+        name = _key(item)
         with self._lock:
             present = self._items.get(name)
             if present is None:
@@ -65,11 +72,30 @@ class MemoryStore:
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         with self._lock:
-            changed = change.applied(self._items.get((pk, sk), {}))
-            if changed is not None:
-                check_size(changed)
-                self._items[pk, sk] = dict(changed)
-            return changed
+            return self._update(pk, sk, change)
+
+    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
+        check_size(item)
+        with self._lock:
+            if _key(item) in self._items:
+                raise StoreError("item_exists")
+            if self._update(pk, sk, change) is None:
+                return False
+            self._items[_key(item)] = dict(item)
+            return True
+
+    def _update(self, pk: str, sk: str, change: Change) -> Item | None:
+        changed = change.applied(self._items.get((pk, sk), {}))
+        if changed is None:
+            return None
+        changed = {"pk": pk, "sk": sk, **changed}
+        check_size(changed)
+        self._items[pk, sk] = dict(changed)
+        return changed
+
+
+def _key(item: Item) -> tuple[str, str]:
+    return str(item["pk"]), str(item["sk"])
 
 
 def size_of(item: Item) -> int:

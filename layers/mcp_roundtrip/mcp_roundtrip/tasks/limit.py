@@ -1,0 +1,126 @@
+"""The limit of open tasks for each principal.
+
+One item for each principal lists the principal's open tasks. A task is created and listed in one transaction
+whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an unlisted task
+nor an entry without a task. Nothing is written when a task ends: when the list is full, the tasks on it are
+read, and those that have ended are removed.
+
+==========  ==============================================================================================
+attribute   holds
+==========  ==============================================================================================
+n           the number of entries
+exp         when DynamoDB may delete the item: not before the last of its tasks, in epoch seconds
+<pk>        an entry: its name is the partition key of a task, its value the end of the task's time to live
+==========  ==============================================================================================
+
+Anonymous callers are one principal here, as they are in `model.partition_key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_roundtrip import canonical
+from mcp_roundtrip.errors import McpRoundtripError, StoreError
+from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, Item, all_of, any_of
+from mcp_roundtrip.tasks.model import TASK, TERMINAL, Task
+from mcp_roundtrip.tasks.store import TaskStore
+
+OPEN_TASKS: Final = "O"
+"""The sort key of the item."""
+
+ATTEMPTS: Final = 10
+"""How often a write is tried that other processes were faster than."""
+
+MAX_REMOVED: Final = 25
+"""Entries that one write removes: a DynamoDB expression has at most 4 KB."""
+
+
+class TooManyOpenTasks(McpRoundtripError):
+    """The principal has as many open tasks as are allowed: `limit`."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} open tasks")
+        self.limit = limit
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimit:
+    """Creates tasks, at most `max_open` open ones for each principal; any number if that is 0.
+
+    `clock_ms` returns epoch milliseconds.
+    """
+
+    store: TaskStore
+    clock_ms: Callable[[], int]
+    max_open: int
+
+    def check(self, principal: str | None) -> None:
+        """Raise TooManyOpenTasks if the principal cannot create a task now. Raises StoreError."""
+        if self.max_open:
+            self._make_room(partition_key(principal))
+
+    def create(self, principal: str | None, task: Task) -> None:
+        """Write the item of a new task. Raises TooManyOpenTasks and StoreError."""
+        if not self.max_open:
+            self.store.put_new(task.to_item())
+            return
+        pk = partition_key(principal)
+        is_last_to_expire = True  # it usually is, and the first write needs no read
+        for _ in range(ATTEMPTS):
+            entry = self._add(task, is_last_to_expire=is_last_to_expire)
+            if self.store.put_new_and_update(task.to_item(), pk, OPEN_TASKS, entry):
+                return
+            is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= task.expires_s
+        raise StoreError("overtaken_again_and_again")
+
+    def _add(self, task: Task, *, is_last_to_expire: bool) -> Change:
+        has_room, entry = Below("n", self.max_open), {task.pk: task.deadline_ms}
+        if not is_last_to_expire:
+            return Change(all_of(has_room, Above("exp", task.expires_s)), set=entry, add={"n": 1})
+        expires_earlier = Below("exp", task.expires_s + 1)
+        condition = any_of(Absent("n"), all_of(has_room, expires_earlier))
+        return Change(condition, set={**entry, "exp": task.expires_s}, add={"n": 1})
+
+    def _make_room(self, pk: str) -> Item:
+        """The principal's item, after a full one has lost the entries of ended tasks; empty if there is none.
+
+        Raises TooManyOpenTasks if no task on it has ended.
+        """
+        item = self.store.get(pk, OPEN_TASKS)
+        for _ in range(ATTEMPTS):
+            if item is None or int(item["n"]) < self.max_open:
+                return item or {}
+            ended = self._ended(item)
+            if not ended:
+                raise TooManyOpenTasks(self.max_open)
+            item = self.store.update(pk, OPEN_TASKS, _remove(ended)) or self.store.get(pk, OPEN_TASKS)
+        raise StoreError("overtaken_again_and_again")
+
+    def _ended(self, item: Item) -> dict[str, int]:
+        """Entries of tasks that have ended: at most `MAX_REMOVED`, the oldest first."""
+        entries = {name: int(value) for name, value in item.items() if "#" in name}
+        ended: dict[str, int] = {}
+        for pk, deadline_ms in sorted(entries.items(), key=lambda entry: entry[1]):
+            if len(ended) < MAX_REMOVED and self._has_ended(pk, deadline_ms):
+                ended[pk] = deadline_ms
+        return ended
+
+    def _has_ended(self, pk: str, deadline_ms: int) -> bool:
+        if deadline_ms <= self.clock_ms():
+            return True
+        item = self.store.get(pk, TASK)
+        return item is None or Task.from_item(item).status in TERMINAL
+
+
+def _remove(entries: dict[str, int]) -> Change:
+    """Remove entries, unless another process has removed one of them."""
+    are_listed = all_of(*(Equals(pk, deadline_ms) for pk, deadline_ms in entries.items()))
+    return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
+
+
+def partition_key(principal: str | None) -> str:
+    """The key of the item that lists the open tasks of a principal (canonical JSON; None is anonymous)."""
+    return canonical.digest("mcp-rs/v1/open-tasks", principal, size=24)

@@ -1,0 +1,269 @@
+"""The limit of open tasks: exact for racing processes and after crashes, in memory and in DynamoDB."""
+
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.limit import OPEN_TASKS, TooManyOpenTasks, partition_key
+from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from support.stores import new_table
+
+pytest_plugins = ["support.ministack"]
+
+LIMIT = 3
+TTL_MS = 60_000
+CALL = TaskCall("tools/call", "x", {}, None, None)
+JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
+PROCESS = Path(__file__).parents[1] / "support/limit_process.py"
+
+
+@pytest.fixture(params=["memory", "ministack"])
+def store(request):
+    if request.param == "memory":
+        return MemoryStore()
+    dynamodb = request.getfixturevalue("ministack_dynamodb")
+    return DynamoStore(dynamodb, new_table(dynamodb))
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+class Principal:
+    """Creates tasks, at most `limit` of which are open, and ends them."""
+
+    def __init__(self, store, clock, limit=LIMIT, name="alice", dialect="extension"):
+        self.store, self.clock, self.name = store, clock, name
+        self.tasks = Tasks(store, RecordingDispatcher(), self.now_ms, max_open=limit, dialect=dialect)
+
+    def now_ms(self):
+        return int(self.clock() * 1000)
+
+    def create(self, ttl_ms=TTL_MS):
+        options = {"worker": "w", "capabilities": {}, "ttl_ms": ttl_ms}
+        return self.tasks.create(CALL, self.name, JOURNAL, **options)
+
+    def create_many(self, number, **options):
+        return [self.create(**options) for _ in range(number)]
+
+    def cancel(self, task):
+        assert self.tasks.cancel(self.name, task.task_id) is not None
+
+    def end(self, task, **how):
+        now_ms = self.now_ms()
+        claim = transitions.claim(owner="w", until_ms=now_ms + 1, now_ms=now_ms, max_attempts=9)
+        assert self.store.update(task.pk, TASK, claim) is not None
+        end = transitions.complete(owner="w", now_ms=now_ms, told={"res": "{}"})
+        assert self.store.update(task.pk, TASK, end) is not None
+
+    def is_refused(self):
+        """Whether neither the check nor the creation lets another task in."""
+        with pytest.raises(TooManyOpenTasks):
+            self.tasks.limit.check(self.name)
+        with pytest.raises(TooManyOpenTasks):
+            self.create()
+        return True
+
+
+@pytest.fixture
+def alice(store, clock):
+    return Principal(store, clock)
+
+
+def test_as_many_tasks_as_the_limit_are_created_and_no_more(alice):
+    alice.create_many(LIMIT)
+    assert alice.is_refused()
+
+
+def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
+    alice = Principal(MemoryStore(), clock)
+    alice.create_many(LIMIT)
+    sent = alice.tasks.dispatcher.count
+    assert alice.is_refused()
+    assert alice.tasks.dispatcher.count == sent
+    assert sum(sk == TASK for _, sk in alice.store._items) == LIMIT
+
+
+@pytest.mark.parametrize("way", ["cancel", "end"])
+def test_a_task_that_ended_makes_room_for_exactly_one(alice, way):
+    first, *_ = alice.create_many(LIMIT)
+    getattr(alice, way)(first)
+    alice.tasks.limit.check("alice")
+    alice.create()
+    assert alice.is_refused()
+
+
+def test_a_task_makes_room_when_its_time_to_live_is_over(alice, clock):
+    alice.create_many(LIMIT - 1, ttl_ms=TTL_MS)
+    alice.create(ttl_ms=2 * TTL_MS)
+    clock.advance(TTL_MS / 1000 - 1)
+    assert alice.is_refused()
+    clock.advance(1)
+    alice.create_many(LIMIT - 1)
+    assert alice.is_refused()
+
+
+def test_other_principals_have_limits_of_their_own_and_anonymous_callers_share_one(store, clock):
+    for name in ("alice", "bob", None):
+        principal = Principal(store, clock, name=name)
+        principal.create_many(LIMIT)
+        assert principal.is_refused()
+
+
+def test_the_tasks_of_all_dialects_count_together(store, clock):
+    legacy = Principal(store, clock, dialect="sep-2322")
+    task, *_ = legacy.create_many(LIMIT)
+    assert Principal(store, clock).is_refused()
+    legacy.cancel(task)
+    Principal(store, clock).create()
+
+
+def test_a_task_that_is_created_completed_does_not_count(alice):
+    for _ in range(LIMIT + 1):
+        alice.tasks.create_completed("alice", {}, ttl_ms=TTL_MS)
+    alice.create_many(LIMIT)
+
+
+def test_without_a_limit_nothing_is_counted(clock):
+    unlimited = Principal(MemoryStore(), clock, limit=0)
+    unlimited.tasks.limit.check("alice")
+    unlimited.create_many(20)
+    assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
+
+
+def test_a_lower_limit_counts_the_tasks_that_are_open_already(store, clock):
+    alice = Principal(store, clock)
+    tasks = alice.create_many(LIMIT)
+    later = Principal(store, clock, limit=1)
+    for task in tasks:
+        assert later.is_refused()
+        later.cancel(task)
+    later.create()
+
+
+def test_many_ended_tasks_are_removed_by_several_writes(store, clock):
+    alice = Principal(store, clock, limit=1)
+    deadline_ms = alice.now_ms() + TTL_MS
+    entries = {f"{'d' * 32}#{number:032}": deadline_ms for number in range(60)}
+    assert store.put_new({"pk": list_key(alice), "sk": OPEN_TASKS, "n": 60, "exp": 0, **entries}) is None
+    task = alice.create()
+    assert list_of(store, alice).keys() == {"pk", "sk", "n", "exp", task.pk}
+    assert alice.is_refused()
+
+
+def test_the_list_expires_with_the_last_of_its_tasks(alice, store, clock):
+    long = alice.create(ttl_ms=10 * TTL_MS)
+    alice.create(ttl_ms=TTL_MS)
+    assert list_of(store, alice)["exp"] == long.expires_s
+    longer = alice.create(ttl_ms=20 * TTL_MS)
+    assert list_of(store, alice)["exp"] == longer.expires_s
+
+
+def list_key(principal):
+    return partition_key(principal.name)
+
+
+def list_of(store, principal):
+    return store.get(list_key(principal), OPEN_TASKS)
+
+
+def test_of_many_threads_exactly_as_many_create_a_task_as_there_is_room_for(store, clock):
+    alice = Principal(store, clock, limit=8)
+    for task in alice.create_many(8)[:5]:
+        alice.cancel(task)
+
+    def create(_):
+        try:
+            return Principal(store, clock, limit=8).create().pk
+        except TooManyOpenTasks:
+            return None
+
+    with ThreadPoolExecutor(12) as threads:
+        created = [pk for pk in threads.map(create, range(12)) if pk is not None]
+    assert len(set(created)) == 5
+
+
+def test_of_many_processes_exactly_as_many_create_a_task_as_there_is_room_for(ministack, ministack_dynamodb):
+    table, processes, limit = new_table(ministack_dynamodb), 4, 10
+    arguments = [ministack, table, str(processes), str(limit)]
+    ran = subprocess.run(
+        [sys.executable, PROCESS, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(PROCESS.parents[1])},
+    )
+    outcomes = Counter(line.split()[0] for line in ran.stdout.splitlines())
+    assert outcomes == {"created": limit, "refused": processes}
+    ids = {line.split()[1] for line in ran.stdout.splitlines() if line.startswith("created")}
+    assert len(ids) == limit
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("ended", [0, 1])
+def test_a_crash_at_any_call_leaves_no_uncounted_task_and_no_entry_without_a_task(clock, ended, is_done):
+    """With room, and with a full list of which one task has ended."""
+    for dies_at in count():
+        store = MemoryStore()
+        alice = Principal(store, clock)
+        for task in alice.create_many(LIMIT * ended)[:1]:
+            alice.cancel(task)
+        dying = CrashingStore(store, dies_at, is_done)
+        try:
+            Principal(dying, clock).create()
+        except WorkerKilled:
+            pass
+        else:
+            break
+        open_pks = {pk for pk, sk in store._items if sk == TASK and is_open(store, pk)}
+        listed = {name for name in list_of(store, alice) or {} if "#" in name}
+        assert open_pks <= listed
+        assert all(store.get(pk, TASK) is not None for pk in listed)
+        alice.create_many(LIMIT - len(open_pks))
+        assert alice.is_refused()
+    assert dies_at >= 3 + 4 * ended, "every call was tried"
+
+
+def is_open(store, pk):
+    return not Task.from_item(store.get(pk, TASK)).is_terminal
+
+
+class Overtaken(MemoryStore):
+    """Never makes a change in time."""
+
+    def update(self, pk, sk, change):
+        return None
+
+
+def test_a_creation_that_is_overtaken_again_and_again_fails_without_a_task(clock):
+    store = Overtaken()
+    alice = Principal(store, clock)
+    for task in alice.create_many(LIMIT):
+        assert MemoryStore.update(store, task.pk, TASK, transitions.cancel(now_ms=0)) is not None
+    with pytest.raises(StoreError, match="overtaken"):
+        alice.create()
+
+
+def test_a_creation_without_a_full_list_costs_one_call_beyond_journal_and_arguments(clock):
+    store = CrashingStore(MemoryStore(), 10**9, is_done=False)
+    alice = Principal(store, clock)
+    for expected in (1, 2, 3):
+        before = store.calls
+        alice.create()
+        assert store.calls - before == len(JOURNAL.entries) + 2, expected
