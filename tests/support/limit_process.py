@@ -7,8 +7,6 @@ prints a line for each outcome: `created <task id>` or `refused`.
 import os
 import sys
 
-from mcp_roundtrip_testing.tasks import Kicks
-
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
