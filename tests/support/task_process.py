@@ -32,9 +32,11 @@ from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.stores import client
 
-LEASE_MS = 1_000
-TIMEOUT_S = 0.9
+LEASE_MS = 60_000
+TIMEOUT_S = 50
 """A function's time is over before its lease is, and then Lambda ends it."""
+AFTER_DEATH_MS = 2 * LEASE_MS
+"""How far a task's clock advances when its worker is killed, so that no test waits for a lease to end."""
 AT_ONCE = 4
 ANSWER = {"action": "accept", "content": {"value": True}}
 SIDES = ("before", "after")
@@ -73,10 +75,20 @@ def provision(ctx: Context, record: str) -> dict[str, str]:
     return {"first": first, "once": once, "last": ctx.step("last", effect, record, "last")}
 
 
-def make_worker(store: TaskStore) -> Worker:
-    """A worker of `server` by the computer's clock. It has no deadline: what ends it asks nobody."""
+def now_ms() -> int:
+    """The computer's clock, on which workers and clients agree."""
+    return int(time.time() * 1000)
+
+
+def clock_of(record: Path) -> Callable[[], int]:
+    """The clock of the task with this record: the computer's, advanced when a worker was killed."""
+    return lambda: now_ms() + AFTER_DEATH_MS * sum(words[0] == "killed" for words in lines(record))
+
+
+def make_worker(store: TaskStore, clock_ms: Callable[[], int] = now_ms) -> Worker:
+    """A worker of `server`, without a deadline."""
     body = TaskBody(server._tool_server, make_ports(), Invocation("worker", 1e18))
-    return Worker(store, RecordingDispatcher(), body, now_ms, lambda: secrets.token_hex(12))
+    return Worker(store, RecordingDispatcher(), body, clock_ms, lambda: secrets.token_hex(12))
 
 
 def create(tasks: Tasks, record: Path) -> Task:
@@ -85,11 +97,6 @@ def create(tasks: Tasks, record: Path) -> Task:
     capabilities: dict[str, Any] = {"elicitation": {}}
     journal = Journal(record.name)
     return tasks.create(call, None, journal, worker="1", capabilities=capabilities, ttl_ms=600_000)
-
-
-def now_ms() -> int:
-    """The computer's clock, on which workers and clients agree."""
-    return int(time.time() * 1000)
 
 
 def id_of(number: int) -> str:
@@ -149,7 +156,7 @@ class Doomed:
 
 
 def main(endpoint: str, table: str, folder: str, calls: str) -> None:
-    dynamodb = client(endpoint)
+    dynamodb = client(endpoint, timeout_s=TIMEOUT_S)
     store, alive = DynamoStore(dynamodb, table), 0
     dynamodb.describe_table(TableName=table)  # what a first request prepares, workers find prepared
     dynamodb.close()  # but for the connection: each has its own
@@ -160,7 +167,8 @@ def main(endpoint: str, table: str, folder: str, calls: str) -> None:
         pk = line.strip()
         number = number_of(pk)
         record = Path(folder, str(number))
-        worker = make_worker(Doomed(store, record, number // 2 % int(calls), SIDES[number % 2]))
+        doomed = Doomed(store, record, number // 2 % int(calls), SIDES[number % 2])
+        worker = make_worker(doomed, clock_of(record))
         if os.fork() == 0:
             _work(worker, pk)
         alive += 1

@@ -1,4 +1,4 @@
-"""Worker processes that die by SIGKILL at every call of the store, and clients that poll, in real time."""
+"""Worker processes that die by SIGKILL at every call of the store, while clients poll."""
 
 import subprocess
 import sys
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks import service
 from mcp_roundtrip.tasks.items import Past
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
@@ -20,19 +19,32 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support import task_process
 from support.stores import client, new_table
-from support.task_process import ANSWER, LEASE_MS, SIDES, Doomed, create, id_of, lines, make_worker, now_ms
+from support.task_process import (
+    ANSWER,
+    LEASE_MS,
+    SIDES,
+    TIMEOUT_S,
+    Doomed,
+    clock_of,
+    create,
+    id_of,
+    lines,
+    make_worker,
+    now_ms,
+)
 
 pytest_plugins = ["support.ministack"]
 
-TASKS = 200
+ROUNDS = 2
+"""Each round has a task for either side of every call."""
 AT_ONCE = 32
 POLL_S = 0.25
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
-def numbered(tasks, number):
-    """The same, where the next task has the id that is this number."""
-    return replace(tasks, random_bytes=lambda size: number.to_bytes(size, "big"))
+def numbered(tasks, number, record):
+    """The same, with the task's own clock, and the number as the id of the next task."""
+    return replace(tasks, random_bytes=lambda size: number.to_bytes(size, "big"), clock_ms=clock_of(record))
 
 
 def answer(tasks, task):
@@ -101,11 +113,11 @@ class Experiment:
 
 @pytest.fixture(scope="module")
 def experiment(ministack, tmp_path_factory):
-    """200 tasks, of which each loses one worker."""
+    """Tasks of which each loses one worker."""
     folder = tmp_path_factory.mktemp("records")
     calls = calls_of_a_run(folder / "undisturbed")
     with ExitStack() as stack:
-        dynamodb = client(ministack, attempts=3, connections=3 * AT_ONCE)
+        dynamodb = client(ministack, attempts=3, connections=3 * AT_ONCE, timeout_s=TIMEOUT_S)
         stack.callback(dynamodb.close)
         table = new_table(dynamodb)
         errors = stack.enter_context((folder / "errors").open("wb"))
@@ -120,21 +132,21 @@ def experiment(ministack, tmp_path_factory):
             )
         )
         stack.callback(process.stdin.close)
-        # The clients heal as soon as a lease can be over.
-        stack.enter_context(pytest.MonkeyPatch.context()).setattr(service, "KICK_MS", LEASE_MS)
         store = DynamoStore(dynamodb, table)
         tasks = Tasks(store, Pool(process, threading.Lock()), now_ms)
 
         def live(number):
-            task = create(numbered(tasks, number), folder / str(number))
+            record = folder / str(number)
+            own = numbered(tasks, number, record)
+            task = create(own, record)
             with ThreadPoolExecutor(2) as clients:
-                seen = list(clients.map(lambda _: follow(tasks, task.task_id), range(2)))
+                seen = list(clients.map(lambda _: follow(own, task.task_id), range(2)))
             past = Past.read(seen[0], store.query(task.pk))
             journal = {entry.key: entry.value for entry in past.journal.entries}
-            return Outcome(number, seen, lines(folder / str(number)), journal)
+            return Outcome(number, seen, lines(record), journal)
 
         with ThreadPoolExecutor(AT_ONCE) as several:
-            outcomes = list(several.map(live, range(TASKS)))
+            outcomes = list(several.map(live, range(ROUNDS * len(SIDES) * len(calls))))
     return Experiment(calls, outcomes, (folder / "errors").read_text())
 
 
@@ -153,7 +165,9 @@ def test_no_worker_saw_an_error(experiment):
 
 
 def test_every_task_is_completed_and_both_clients_see_the_same(experiment):
-    assert [outcome.seen[0].task_id for outcome in experiment.outcomes] == [id_of(n) for n in range(TASKS)]
+    assert [outcome.seen[0].task_id for outcome in experiment.outcomes] == [
+        id_of(outcome.number) for outcome in experiment.outcomes
+    ]
     for outcome in experiment.outcomes:
         one, other = outcome.seen
         assert one == other
