@@ -116,7 +116,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
     "mcp_roundtrip.state.codec": "for the first round trip",
     "mcp_roundtrip.engine.url_polling": "for async tools",
-    "mcp_roundtrip.schema.raw": "for a raw input_schema",
+    "mcp_roundtrip.schema.raw_arguments": "for a raw input_schema",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
 """What a plain call must never load, with what it costs a cold start or what it is for."""

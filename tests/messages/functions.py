@@ -13,7 +13,7 @@ from unittest.mock import patch
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
 from mcp_roundtrip import AsyncContext, Context, Server, Text
-from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.mcp_header import McpHeader
 from messages.cases import says
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from mcp_roundtrip import (
     UsageError,
     one_of,
 )
-from mcp_roundtrip.schema.contents import contents
-from mcp_roundtrip.schema.messages import messages
-from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.mcp_header import McpHeader
 from mcp_roundtrip.schema.output import Output
+from mcp_roundtrip.schema.prompt_messages import messages
+from mcp_roundtrip.schema.resource_contents import contents
 from mcp_roundtrip_testing import Player
 from messages.cases import says
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.signature import Arguments
 from mcp_roundtrip.schema.values import EMPTY, return_annotation
 
 if TYPE_CHECKING:

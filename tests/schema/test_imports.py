@@ -17,8 +17,8 @@ HEAVY = [
     "http",
     "importlib.metadata",  # pydantic looks for plugins when it builds its first validator
     "jsonschema",
-    "mcp_roundtrip.schema.generate",
-    "mcp_roundtrip.schema.restricted",
+    "mcp_roundtrip.schema.json_schema",
+    "mcp_roundtrip.schema.form_schema",
     "pydantic.root_model",
     "referencing",
     "ssl",

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content import Image, Text
+from mcp_roundtrip.schema.content_blocks import Image, Text
 from mcp_roundtrip.schema.output import MISSING, Output
 
 PIXEL = Image(b"\x89PNG", "image/png")

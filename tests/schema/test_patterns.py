@@ -13,6 +13,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.patterns import (
     LONGEST_UNLIMITED,
     MAX_STEPS,
@@ -21,8 +22,7 @@ from mcp_roundtrip.schema.patterns import (
     pattern_size,
     size_problem,
 )
-from mcp_roundtrip.schema.raw import RawArguments
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.raw_arguments import RawArguments
 
 NESTED = "(a{1,300}){1,20}b"
 

@@ -35,15 +35,15 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.schema.choices import one_of
-from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
-from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
+from mcp_roundtrip.schema.mcp_header import McpHeader
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.protocol.trace import TraceContext
-    from mcp_roundtrip.schema.contents import ResourceContents
-    from mcp_roundtrip.schema.messages import PromptMessage
+    from mcp_roundtrip.schema.prompt_messages import PromptMessage
+    from mcp_roundtrip.schema.resource_contents import ResourceContents
     from mcp_roundtrip.server.completions import Completion
 
 __all__ = [
@@ -93,8 +93,8 @@ __all__ = [
 _LATER = {
     "Completion": "mcp_roundtrip.server.completions",
     "FrontDoor": "mcp_roundtrip.entry.front_door",
-    "PromptMessage": "mcp_roundtrip.schema.messages",
-    "ResourceContents": "mcp_roundtrip.schema.contents",
+    "PromptMessage": "mcp_roundtrip.schema.prompt_messages",
+    "ResourceContents": "mcp_roundtrip.schema.resource_contents",
     "Retry": "mcp_roundtrip.engine.retry",
     "TraceContext": "mcp_roundtrip.protocol.trace",
 }

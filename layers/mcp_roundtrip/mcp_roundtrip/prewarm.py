@@ -18,7 +18,7 @@ MODULES: Final = (
     *("boto3", "jwt.algorithms", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
     *("mcp_roundtrip.aws.kms", "mcp_roundtrip.state.codec", "mcp_roundtrip.state.delegation"),
-    *("mcp_roundtrip.auth.bearer", "mcp_roundtrip.auth.fetch", "mcp_roundtrip.schema.generate"),
+    *("mcp_roundtrip.auth.bearer", "mcp_roundtrip.auth.fetch", "mcp_roundtrip.schema.json_schema"),
     # the front door and tasks
     *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatcher", "mcp_roundtrip.aws.dynamodb"),
     *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),

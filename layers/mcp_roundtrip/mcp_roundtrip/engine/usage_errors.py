@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.callables import name_of, shown
+from mcp_roundtrip.schema.signature import name_of, shown
 
 
 def _type(value: Any) -> str:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.callables import shown
-from mcp_roundtrip.schema.exact import ExactReader, Refused
+from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
+from mcp_roundtrip.schema.signature import shown
 
 VALUE = "value"
 """The one property of a form made from a single-field type."""
@@ -63,7 +63,7 @@ class Form:
 
 
 def _build(model: Any) -> Form:
-    from mcp_roundtrip.schema.restricted import requested_schema  # only a run that asks pays for it
+    from mcp_roundtrip.schema.form_schema import requested_schema  # only a run that asks pays for it
 
     single = not _has_fields(model)
     name = getattr(model, "__name__", None) or shown(model)
@@ -79,7 +79,7 @@ def _build(model: Any) -> Form:
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything
-        from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+        from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
 
         raise DefinitionError(f"form {name}: {reason(model, error)}") from None
 

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, as_json, problems, text_of
-from mcp_roundtrip.schema.callables import name_of, shown, type_hints
-from mcp_roundtrip.schema.content import BLOCKS, Text
+from mcp_roundtrip.schema.content_blocks import BLOCKS, Text
+from mcp_roundtrip.schema.signature import name_of, shown, type_hints
+from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, as_json, problems, text_of
 
 
 class Missing(Enum):
@@ -95,7 +95,7 @@ class Output:
     def _json_schema(self) -> dict[str, Any] | None:
         if self.kind is not _Kind.STRUCTURED:
             return None
-        from mcp_roundtrip.schema.generate import json_schema  # only lists need it, calls do not
+        from mcp_roundtrip.schema.json_schema import json_schema  # only lists need it, calls do not
 
         try:
             return json_schema(adapter(self.annotation), "serialization")
@@ -103,7 +103,7 @@ class Output:
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> DefinitionError:
-        from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+        from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
 
         return DefinitionError(f"{self.name}: the return type: {reason(self.annotation, error)}")
 
@@ -118,7 +118,7 @@ class Output:
             fitting = types.validate_python(value, by_alias=True, by_name=True)
             data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
             if self._has_instances:
-                from mcp_roundtrip.schema.instances import check  # many results are plain data
+                from mcp_roundtrip.schema.revalidation import check  # many results are plain data
 
                 check(types, fitting)
         except UNUSABLE as error:
@@ -166,7 +166,7 @@ def _not_json(name: str, value: Any) -> UsageError:
 
 
 def _place(value: Any) -> str:
-    from mcp_roundtrip.schema.places import place  # most calls return what can be written
+    from mcp_roundtrip.schema.json_errors import place  # most calls return what can be written
 
     return place(value, "result")
 

@@ -1,136 +1,229 @@
-"""A tool's arguments: inputSchema from the function's signature, keyword arguments from JSON."""
+"""What a function's signature says, read once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from inspect import Parameter
-from typing import Annotated, Any, NotRequired, get_args, get_origin
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
-from pydantic.fields import FieldInfo
-from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.docstring import Docstring, parse
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.bounded import Unbounded
-from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.exact import ExactReader, Refused
-from mcp_roundtrip.schema.mirroring import Mirrored, in_schema, in_signature, member_name
+_POSITIONAL: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
+    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
+    inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
+}
 
 
-@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class Arguments(Described):
-    """What a function takes from a client, as JSON Schema and as a validator.
+_MODULES = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
+"""What stands before the names of types in the text of an annotation."""
 
-    Registration reads the signature; pydantic is only asked when the first call or list needs it.
-    `mirrored` are the arguments that HTTP headers repeat.
-    """
 
-    mirrored: Mirrored = field(default_factory=dict)
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function's parameters, the one for the context set apart, with annotations resolved."""
+
+    name: str
+    parameters: tuple[inspect.Parameter, ...]
+    context_parameter: str | None
+    is_async: bool
+    docstring: Docstring
+    context_type: type | None = None
 
     @classmethod
-    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
-        """Read `function`, whose parameter annotated with one of `context_types` is not an argument.
+    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
+        """Read `function`; a parameter annotated with one of `context_types` is its context.
 
-        Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
-        with a McpHeader that clients would refuse.
+        Raises DefinitionError for what is no function, a parameter that cannot be passed by name, a second
+        context, a context inside another type, and an annotation that does not exist at run time.
         """
-        signature = Signature.of(function, context_types).annotated()
-        try:
-            return cls(signature, in_signature(signature.parameters))
-        except DefinitionError as error:
-            raise DefinitionError(f"{signature.name}: {error}") from None
+        name = name_of(function)
+        hints = type_hints(function)
+        parameters: list[inspect.Parameter] = []
+        contexts: dict[str, type] = {}
+        for parameter in parameters_of(function):
+            if problem := _POSITIONAL.get(parameter.kind):
+                raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
+            annotation = hints.get(parameter.name, parameter.empty)
+            if context := _context(annotation, context_types):
+                contexts[parameter.name] = context
+            elif found := _mentioned(annotation, context_types):
+                raise DefinitionError(
+                    f"{name}: parameter {parameter.name!r} is annotated with {shown(annotation)}, and the "
+                    f"server always passes a context; write `{parameter.name}: {found.__name__}`"
+                )
+            else:
+                parameters.append(parameter.replace(annotation=annotation))
+        if len(contexts) > 1:
+            raise DefinitionError(
+                f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
+                "keep one of them"
+            )
+        return cls(
+            name=name,
+            parameters=tuple(parameters),
+            context_parameter=next(iter(contexts), None),
+            is_async=_is_async(function),
+            docstring=parse(documentation(function)),
+            context_type=next(iter(contexts.values()), None),
+        )
+
+    def annotated(self) -> Signature:
+        """This signature. Raises DefinitionError for a parameter without an annotation."""
+        for parameter in self.parameters:
+            if parameter.annotation is parameter.empty:
+                raise DefinitionError(
+                    f"{self.name}: parameter {parameter.name!r} has no annotation; {self._instead(parameter)}"
+                )
+        return self
+
+    def _instead(self, parameter: inspect.Parameter) -> str:
+        if parameter.name in ("self", "cls") and parameter is self.parameters[0]:
+            return f"register the method of an instance, such as `server.tool(service.{self.name})`"
+        if parameter.name in ("ctx", "context") and self.context_parameter is None:
+            return f"write `{parameter.name}: {'AsyncContext' if self.is_async else 'Context'}`"
+        return f"write its type, such as `{parameter.name}: str`"
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """What a tool's function looks like from outside, however it takes its arguments."""
+
+    signature: Signature
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The arguments' names on the wire, in their order. Raises DefinitionError."""
-        return tuple(map(member_name, self.signature.parameters))
+    def context_parameter(self) -> str | None:
+        """The name of the parameter that takes the Context, if there is one."""
+        return self.signature.context_parameter
 
-    def json_schema(self) -> dict[str, Any]:
-        """The tool's `inputSchema`: built once, not to be changed by the caller.
+    @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
 
-        Raises DefinitionError for a type that JSON Schema cannot describe.
-        """
-        return self._json_schema
-
-    def check(self) -> None:
-        """Build what calls and lists need. Raises DefinitionError."""
-        self.json_schema()
-
-    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Keyword arguments for the function, from the JSON a client sent.
-
-        Raises ArgumentsError with one line per problem; the values sent are not quoted.
-        """
-        try:
-            values: dict[str, Any] = self._reader.read(raw)
-        except Refused as error:
-            raise ArgumentsError(str(error)) from None
-        return values
-
-    @cached_property
-    def _reader(self) -> ExactReader:
-        # A TypedDict and no model: parameters may be called `json`, `copy` or `_id`, and a dict comes back.
-        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
-        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
-        try:
-            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader.of(types, self.json_schema, "arguments")
-        except Unbounded as error:
-            raise self._unusable(error) from None
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
-        except Exception as error:  # an annotation of the author's may raise anything
-            raise self._unusable(error) from None
-
-    @cached_property
-    def _json_schema(self) -> dict[str, Any]:
-        if not self.signature.parameters:
-            return {"type": "object", "additionalProperties": False}
-        from mcp_roundtrip.schema.generate import json_schema  # lists need it, most calls do not
-
-        types = self._reader.types
-        try:
-            schema = json_schema(types)
-        except Exception as error:  # as above
-            raise self._unusable(error) from None
-        try:
-            mirrored = in_schema(schema)
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
-        if mirrored != self.mirrored:  # no call would be checked against such a declaration
-            raise DefinitionError(
-                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
-                "parameter of the tool instead"
-            )
-        return schema
-
-    def _unusable(self, error: Exception) -> DefinitionError:
-        """The error for the parameter that pydantic cannot use, or cannot describe."""
-        from mcp_roundtrip.schema.unusable import first_unusable, reason  # for the author of a mistake
-
-        found = first_unusable({each.name: self._field(each) for each in self.signature.parameters})
-        where, why = ("", reason(self.signature.name, error)) if found is None else found
-        return DefinitionError(f"{self.signature.name}: {where}{why}")
-
-    def _field(self, parameter: Parameter) -> Any:
-        metadata: list[Any] = []
-        if description := self.signature.docstring.parameters.get(parameter.name):
-            metadata.append(Field(description=description))
-        base, own = _parts(parameter.annotation)
-        metadata += own  # later metadata wins: an explicit description beats the docstring's
-        if isinstance(parameter.default, FieldInfo):
-            metadata.append(parameter.default)
-        elif parameter.default is not Parameter.empty:
-            metadata.append(Field(default=parameter.default))
-        annotation = Annotated[(base, *metadata)] if metadata else base
-        optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
-        return NotRequired[annotation] if optional else annotation
+    @property
+    def description(self) -> str:
+        """The docstring without its parameter section."""
+        return self.signature.docstring.prose
 
 
-def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+def check_callable(decorator: str, function: Any) -> None:
+    """Raise DefinitionError for what `decorator` cannot register; messages say what to write."""
+    if inspect.isclass(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a class; register a function, or an instance whose class defines "
+            f"__call__, as in `{decorator}({name}())`"
+        )
+    if isinstance(function, classmethod):
+        name = function.__func__.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a classmethod object; register the bound method below the class, as in "
+            f"`{decorator}(Service.{name})`"
+        )
+    if inspect.isbuiltin(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is built in without annotations; write a `def` with annotated parameters "
+            f"that calls {name}"
+        )
+    if not callable(function):
+        raise DefinitionError(
+            f"{decorator}: {function!r:.100} is not a function; write {decorator} above a `def`"
+        )
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name to use in messages to the author, and of a feature that is given no other."""
+    target = underlying(function)
+    return str(getattr(target, "__name__", None) or type(target).__name__)
+
+
+def documentation(function: Callable[..., Any]) -> str | None:
+    """The docstring; a callable object's is that of its `__call__`, or of its class."""
+    target = underlying(function)
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        return type(target).__call__.__doc__ or type(target).__doc__
+    return target.__doc__
+
+
+def underlying(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` without its layers of `functools.partial` and `staticmethod`."""
+    while isinstance(function, (partial, staticmethod)):
+        function = function.func if isinstance(function, partial) else function.__func__
+    return function
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters that a call passes: without those that a `functools.partial` has filled.
+
+    Raises DefinitionError for a function that does not say which it has, as some builtins do not.
+    """
+    filled: set[str] = set()
+    layer: Any = function
+    while isinstance(layer, (partial, staticmethod)):
+        if isinstance(layer, partial):
+            filled |= layer.keywords.keys()
+        layer = layer.func if isinstance(layer, partial) else layer.__func__
+    try:
+        found = inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        name = name_of(function)
+        raise DefinitionError(
+            f"{name}: Python does not know its parameters; write a function with annotated parameters that "
+            f"calls {name}"
+        ) from None
+    return [parameter for name, parameter in found.items() if name not in filled]
+
+
+def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations of `function`, strings evaluated; raises DefinitionError for one that cannot be."""
+    target = underlying(function)
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        target = type(target).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        raise DefinitionError(
+            f"{name_of(function)}: the annotation {error.name!r} does not exist at run time; "
+            "define it at module level and import it outside `if TYPE_CHECKING:`"
+        ) from None
+    except Exception as error:
+        raise DefinitionError(
+            f"{name_of(function)}: the annotations cannot be evaluated ({type(error).__name__}: {error}); "
+            "write each as a type, such as `str` or `list[int]`"
+        ) from None
+
+
+def shown(annotation: Any) -> str:
+    """An annotation as an author writes it, more or less."""
     if get_origin(annotation) is Annotated:
-        base, *metadata = get_args(annotation)
-        return base, metadata
-    return annotation, []
+        annotation = annotation.__origin__
+    if inspect.isclass(annotation):
+        return annotation.__name__
+    return _MODULES.sub("", str(annotation))
+
+
+def _context(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """The context type that an annotation is."""
+    if get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
+
+
+def _mentioned(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """A context type somewhere inside an annotation, as in `Context | None`."""
+    for part in get_args(annotation):
+        if found := _context(part, context_types) or _mentioned(part, context_types):
+            return found
+    return None
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    target = underlying(function)
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
+        getattr(type(target), "__call__", None)  # noqa: B004 - not "is it callable?" but "how is it?"
+    )

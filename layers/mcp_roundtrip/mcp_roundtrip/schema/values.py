@@ -18,8 +18,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.adapters import UNUSABLE, adapter, problems, text_of
-from mcp_roundtrip.schema.callables import shown, type_hints, underlying
+from mcp_roundtrip.schema.signature import shown, type_hints, underlying
+from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, problems, text_of
 
 EMPTY = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -102,7 +102,7 @@ def _dump_untyped(value: Any) -> Any:
         if "\\ufffd" in compact(data):  # pydantic writes it for half of a surrogate pair in a name
             text_of(data, lambda: adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
-        from mcp_roundtrip.schema.places import place  # for the author of a mistake
+        from mcp_roundtrip.schema.json_errors import place  # for the author of a mistake
 
         raise UsageError(
             f"returned a value that JSON cannot hold{place(value, 'result')}; return text, numbers, lists or "
@@ -128,7 +128,7 @@ def _dump_typed(value: Any, annotation: Any) -> Any:
 
 
 def _unusable(annotation: Any, error: Exception) -> str:
-    from mcp_roundtrip.schema.unusable import reason  # for the author of a mistake
+    from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
 
     return f"cannot have its return type: {reason(annotation, error)}"
 

@@ -12,8 +12,8 @@ from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
-from mcp_roundtrip.schema.callables import Signature, name_of, parameters_of, underlying
-from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.schema.signature import Signature, name_of, parameters_of, underlying
+from mcp_roundtrip.schema.string_arguments import Texts
 from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, authorize
 from mcp_roundtrip.server.round import Reply, internal_error
 

@@ -10,12 +10,12 @@ from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
-from mcp_roundtrip.schema.callables import Signature, check_callable, name_of
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.signature import Signature, check_callable, name_of
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.texts import Texts
+    from mcp_roundtrip.schema.string_arguments import Texts
     from mcp_roundtrip.server.feature import Parameters
 
 _CONTEXTS: Final = (Context, AsyncContext)
@@ -26,9 +26,9 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
     """Members of the object that lists send, as JSON. Raises DefinitionError."""
     given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.schema import declared  # many declare nothing but a function
+        from mcp_roundtrip.schema import metadata  # many declare nothing but a function
 
-        return declared.members(kind, name, given)
+        return metadata.members(kind, name, given)
     return given
 
 
@@ -88,7 +88,7 @@ def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
 
 def texts_of(function: Callable[..., Any]) -> Texts:
     """The parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.schema.texts import Texts  # tools have arguments of every kind
+    from mcp_roundtrip.schema.string_arguments import Texts  # tools have arguments of every kind
 
     parameters = Texts.of(function, _CONTEXTS)
     _check_context(parameters.signature)
@@ -101,7 +101,7 @@ def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] |
         typed = Arguments.of(function, _CONTEXTS)
         _check_context(typed.signature)
         return typed
-    from mcp_roundtrip.schema.raw import RawArguments  # for the few tools that bring a schema
+    from mcp_roundtrip.schema.raw_arguments import RawArguments  # for the few tools that bring a schema
 
     raw = RawArguments.of(function, _CONTEXTS, input_schema)
     _check_context(raw.signature)

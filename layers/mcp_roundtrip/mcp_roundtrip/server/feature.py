@@ -11,7 +11,7 @@ from mcp_roundtrip.server.tools import TaskSupport
 
 
 class Parameters(Protocol):
-    """How a tool takes its arguments: `schema.signature.Arguments` or `schema.raw.RawArguments`."""
+    """How a tool takes its arguments: `schema.arguments.Arguments` or `schema.raw_arguments.RawArguments`."""
 
     @property
     def context_parameter(self) -> str | None: ...

@@ -10,8 +10,8 @@ from mcp_roundtrip.errors import INVALID_PARAMS, ArgumentsError, ProtocolError, 
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
-from mcp_roundtrip.schema.messages import messages
-from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.schema.prompt_messages import messages
+from mcp_roundtrip.schema.string_arguments import Texts
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.model import (
     Handler,

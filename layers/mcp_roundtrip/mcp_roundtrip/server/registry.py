@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import TASKS
-from mcp_roundtrip.schema.callables import check_callable
 from mcp_roundtrip.schema.output import Output
+from mcp_roundtrip.schema.signature import check_callable
 from mcp_roundtrip.server.declarations import (
     arguments_of,
     check_name,

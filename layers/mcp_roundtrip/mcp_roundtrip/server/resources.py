@@ -20,8 +20,8 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
-from mcp_roundtrip.schema.contents import contents
-from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.schema.resource_contents import contents
+from mcp_roundtrip.schema.string_arguments import Texts
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.model import (
     AnyGuarded,

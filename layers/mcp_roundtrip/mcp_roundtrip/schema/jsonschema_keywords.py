@@ -16,7 +16,7 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from mcp_roundtrip.schema.work import Work, current
+from mcp_roundtrip.schema.jsonschema_budget import Work, current
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 

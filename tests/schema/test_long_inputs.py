@@ -13,8 +13,8 @@ import pytest
 from pydantic import Json
 
 from mcp_roundtrip.errors import ArgumentsError
-from mcp_roundtrip.schema.limits import MAX_ALIKE, MAX_VALUES
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.long_inputs import MAX_ALIKE, MAX_VALUES
 
 ALIKE = [number * hash_info.modulus for number in range(1, 1_500)]
 """Integers whose hash is 0."""

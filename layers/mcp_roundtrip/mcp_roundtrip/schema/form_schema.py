@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.generate import Untitled, json_schema
+from mcp_roundtrip.schema.json_schema import Untitled, json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}

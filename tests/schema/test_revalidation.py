@@ -275,7 +275,7 @@ from mcp_roundtrip.schema.output import Output
 def tool() -> dict[str, list[int]]: ...
 
 assert Output.of(tool).dump({"a": [1]})[1] == {"a": [1]}
-print("mcp_roundtrip.schema.instances" in sys.modules)
+print("mcp_roundtrip.schema.revalidation" in sys.modules)
 """
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content import BLOCKS, Audio, EmbeddedResource, Image, ResourceLink, Text
+from mcp_roundtrip.schema.content_blocks import BLOCKS, Audio, EmbeddedResource, Image, ResourceLink, Text
 
 Block = Text | Image | Audio | ResourceLink | EmbeddedResource
 Role = Literal["user", "assistant"]

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mcp_roundtrip.canonical import MAX_DEPTH
-from mcp_roundtrip.schema.adapters import as_json, location
+from mcp_roundtrip.schema.type_adapters import as_json, location
 
 
 def place(value: Any, root: str) -> str:

@@ -15,9 +15,9 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.mirroring import McpHeader
-from mcp_roundtrip.schema.raw import RawArguments
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.mcp_header import McpHeader
+from mcp_roundtrip.schema.raw_arguments import RawArguments
 
 
 class Context: ...
@@ -389,15 +389,15 @@ def test_the_official_client_keeps_every_tool_and_finds_the_same_headers() -> No
 PROGRAM = """
 import sys
 from typing import Annotated
-from mcp_roundtrip.schema.mirroring import McpHeader
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.mcp_header import McpHeader
+from mcp_roundtrip.schema.arguments import Arguments
 
 def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
 
 found = Arguments.of(tool, ())
 assert found.mirrored == {("a",): "A", ("b",): "B"}
 found.validate({"a": "x", "b": 1, "c": []})
-slow = {"mcp_roundtrip.schema.generate", "mcp_roundtrip.schema.walk"}
+slow = {"mcp_roundtrip.schema.json_schema", "mcp_roundtrip.schema.subschemas"}
 print(sorted(slow & sys.modules.keys()))
 """
 

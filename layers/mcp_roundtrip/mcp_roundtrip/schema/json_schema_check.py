@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import canonical
-from mcp_roundtrip.schema.adapters import MAX_PROBLEMS
 from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong
+from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS
 
 Path = tuple[str | int, ...]
 Problem = tuple[Path, str]

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.callables import shown
-from mcp_roundtrip.schema.exact import Refused
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.exact_reader import Refused
+from mcp_roundtrip.schema.signature import shown
 
 
 class Texts(Arguments):

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ImportString, TypeAdapter, Va
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import ArgumentsError
-from mcp_roundtrip.schema.bounded import SMALL, bounded, copies
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, copies
 
 
 class Item(BaseModel):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.canonical import deeper_than
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location
-from mcp_roundtrip.schema.callables import Described, Signature
-from mcp_roundtrip.schema.mirroring import Mirrored, in_schema
+from mcp_roundtrip.schema.jsonschema_budget import TooMuchWork, counted, quiet
+from mcp_roundtrip.schema.mcp_header import Mirrored, in_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
-from mcp_roundtrip.schema.walk import subschemas
-from mcp_roundtrip.schema.work import TooMuchWork, counted, quiet
+from mcp_roundtrip.schema.signature import Described, Signature
+from mcp_roundtrip.schema.subschemas import subschemas
+from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, location
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -141,7 +141,7 @@ class RawArguments(Described):
                 f"{self.signature.name}: {place}: {error.message}; write what {_dialect(self.input_schema)} "
                 "allows"
             ) from None
-        from mcp_roundtrip.schema.keywords import bounded_dialect  # as above
+        from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect  # as above
 
         # jsonschema's default registry fetches what it does not know; an empty one refuses.
         return bounded_dialect(dialect)(self.input_schema, registry=Registry())
@@ -216,7 +216,7 @@ def _describe(error: ValidationError) -> Iterator[str]:
         missing = (name for name in rule if name not in instance)
         yield from (f"{location(here, [name])}: Field required" for name in missing)
     elif keyword == "additionalProperties" and rule is False:
-        from mcp_roundtrip.schema.keywords import others  # imports jsonschema
+        from mcp_roundtrip.schema.jsonschema_keywords import others  # imports jsonschema
 
         yield from (f"{location(here, [name])}: {unknown}" for name in others(instance, error.schema))
     elif keyword == "type":

@@ -16,9 +16,9 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.schema.adapters import MAX_PROBLEMS, location, problems
-from mcp_roundtrip.schema.bounded import MAX_COPIED, bounded, copies
-from mcp_roundtrip.schema.strictness import is_exact
+from mcp_roundtrip.schema.bounded_validation import MAX_COPIED, bounded, copies
+from mcp_roundtrip.schema.strict_mode import is_exact
+from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, location, problems
 
 _WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
 """How Python writes 2.0 and 1e300 within an array or object."""
@@ -85,7 +85,7 @@ class ExactReader:
             raise Refused(f"{location(self.root, ())}: Input should be JSON") from None
 
     def _check(self, raw: Mapping[str, Any]) -> list[str]:
-        from mcp_roundtrip.schema.conformance import Check  # most types do not need it
+        from mcp_roundtrip.schema.json_schema_check import Check  # most types do not need it
         from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong
 
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}

@@ -104,7 +104,7 @@ class _Bounded:
     def validate_json(self, data: str | bytes | bytearray, /, **options: Any) -> Any:
         if len(data) <= self._small:
             return self._validator.validate_json(data, **options)
-        from mcp_roundtrip.schema.limits import counted  # most inputs are small
+        from mcp_roundtrip.schema.long_inputs import counted  # most inputs are small
 
         with counted():
             return self._fail_fast.validate_json(data, **options)
@@ -123,7 +123,7 @@ class _Bounded:
 
 def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
     """A copy with `limits`, in which containers stop at the first error and recursion has one at most."""
-    from mcp_roundtrip.schema.limits import limited  # most inputs are small
+    from mcp_roundtrip.schema.long_inputs import limited  # most inputs are small
 
     if isinstance(schema, (list, tuple)):
         return type(schema)(_fail_fast(each, recursive) for each in schema)

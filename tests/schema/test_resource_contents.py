@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.contents import ResourceContents, contents
+from mcp_roundtrip.schema.resource_contents import ResourceContents, contents
 
 URI = "a://b"
 

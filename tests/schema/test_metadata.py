@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.declared import members
+from mcp_roundtrip.schema.metadata import members
 
 ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}
 

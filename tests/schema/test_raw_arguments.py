@@ -6,8 +6,8 @@ import pytest
 from mcp_types import Tool
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.raw import RawArguments
-from mcp_roundtrip.schema.walk import MAX_DEPTH, MAX_SUBSCHEMAS
+from mcp_roundtrip.schema.raw_arguments import RawArguments
+from mcp_roundtrip.schema.subschemas import MAX_DEPTH, MAX_SUBSCHEMAS
 
 
 class Context: ...

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.adapters import UNUSABLE, adapter
+from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -75,7 +75,7 @@ def in_signature(parameters: Iterable[Parameter]) -> Mirrored:
 
 def in_schema(schema: Mapping[str, Any]) -> Mirrored:
     """What an inputSchema declares. Raises DefinitionError for what clients would refuse."""
-    from mcp_roundtrip.schema.walk import subschemas  # calls of typed tools do not need it
+    from mcp_roundtrip.schema.subschemas import subschemas  # calls of typed tools do not need it
 
     declarations = sum(KEYWORD in node for node in subschemas(schema))
     properties = dict(_reachable(schema)) if declarations else {}
@@ -140,7 +140,7 @@ def _declares(part: Any) -> bool:
 def _has_keyword(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
-    from mcp_roundtrip.schema.walk import subschemas  # few annotations bring JSON Schema
+    from mcp_roundtrip.schema.subschemas import subschemas  # few annotations bring JSON Schema
 
     return any(KEYWORD in node for node in subschemas(schema))
 
@@ -188,12 +188,12 @@ def member_name(parameter: Parameter) -> str:
 def _check_annotation(path: Path, annotation: Any) -> None:
     if get_args(annotation)[0] in (str, int, bool):
         return
-    from mcp_roundtrip.schema.generate import json_schema  # slow to import, and few parameters come here
+    from mcp_roundtrip.schema.json_schema import json_schema  # slow to import, and few parameters come here
 
     try:
         _check_type(path, json_schema(adapter(annotation)))
     except UNUSABLE as error:
-        from mcp_roundtrip.schema.unusable import reason  # as above
+        from mcp_roundtrip.schema.type_errors import reason  # as above
 
         raise DefinitionError(f"parameter {'.'.join(path)!r}: {reason(annotation, error)}") from None
 

@@ -28,10 +28,10 @@ from pydantic_core import core_schema
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.conformance import Check
+from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
-from mcp_roundtrip.schema.signature import Arguments
-from mcp_roundtrip.schema.texts import Texts
+from mcp_roundtrip.schema.json_schema_check import Check
+from mcp_roundtrip.schema.string_arguments import Texts
 from mcp_roundtrip_local.catalog import servers
 from support.json_values import values, verdicts
 from support.type_zoo import FORMS, ZOO, Color, Level

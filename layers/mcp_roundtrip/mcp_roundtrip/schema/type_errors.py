@@ -11,10 +11,10 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic_core import SchemaError
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.bounded import bounded
-from mcp_roundtrip.schema.callables import shown
-from mcp_roundtrip.schema.generate import json_schema
+from mcp_roundtrip.schema.bounded_validation import bounded
+from mcp_roundtrip.schema.json_schema import json_schema
 from mcp_roundtrip.schema.patterns import engine_problem
+from mcp_roundtrip.schema.signature import shown
 
 INSTEAD: Final = "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.mirroring import McpHeader
+from mcp_roundtrip.schema.mcp_header import McpHeader
 
 Path = tuple[str, ...]
 

@@ -13,9 +13,9 @@ from referencing import Registry
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema import work
-from mcp_roundtrip.schema.keywords import bounded_dialect
-from mcp_roundtrip.schema.raw import RawArguments
-from mcp_roundtrip.schema.work import Work, counted, quiet
+from mcp_roundtrip.schema.jsonschema_budget import Work, counted, quiet
+from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect
+from mcp_roundtrip.schema.raw_arguments import RawArguments
 
 
 def tool(arguments: dict[str, Any]) -> None: ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content import check_types, json_member
+from mcp_roundtrip.schema.content_blocks import check_types, json_member
 from mcp_roundtrip.schema.output import untyped
 
 

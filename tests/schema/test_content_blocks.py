@@ -9,7 +9,7 @@ from mcp_types import ContentBlock
 from pydantic import TypeAdapter
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content import Audio, EmbeddedResource, Image, ResourceLink, Text
+from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
 
 BLOCKS = [
     (Text("hi"), {"type": "text", "text": "hi"}),

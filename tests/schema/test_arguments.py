@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema.signature import Arguments
+from mcp_roundtrip.schema.arguments import Arguments
 
 
 class Context: ...

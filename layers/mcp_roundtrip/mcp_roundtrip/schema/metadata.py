@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content import as_members, check_icons, check_size, check_text
+from mcp_roundtrip.schema.content_blocks import as_members, check_icons, check_size, check_text
 
 _PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type"}
 """Members that the author's parameter has another name for."""

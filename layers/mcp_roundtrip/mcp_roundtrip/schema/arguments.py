@@ -1,0 +1,136 @@
+"""A tool's arguments: inputSchema from the function's signature, keyword arguments from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from inspect import Parameter
+from typing import Annotated, Any, NotRequired, get_args, get_origin
+
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic.fields import FieldInfo
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.schema.bounded_validation import Unbounded
+from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
+from mcp_roundtrip.schema.mcp_header import Mirrored, in_schema, in_signature, member_name
+from mcp_roundtrip.schema.signature import Described, Signature
+
+
+@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
+class Arguments(Described):
+    """What a function takes from a client, as JSON Schema and as a validator.
+
+    Registration reads the signature; pydantic is only asked when the first call or list needs it.
+    `mirrored` are the arguments that HTTP headers repeat.
+    """
+
+    mirrored: Mirrored = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
+        """Read `function`, whose parameter annotated with one of `context_types` is not an argument.
+
+        Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
+        with a McpHeader that clients would refuse.
+        """
+        signature = Signature.of(function, context_types).annotated()
+        try:
+            return cls(signature, in_signature(signature.parameters))
+        except DefinitionError as error:
+            raise DefinitionError(f"{signature.name}: {error}") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments' names on the wire, in their order. Raises DefinitionError."""
+        return tuple(map(member_name, self.signature.parameters))
+
+    def json_schema(self) -> dict[str, Any]:
+        """The tool's `inputSchema`: built once, not to be changed by the caller.
+
+        Raises DefinitionError for a type that JSON Schema cannot describe.
+        """
+        return self._json_schema
+
+    def check(self) -> None:
+        """Build what calls and lists need. Raises DefinitionError."""
+        self.json_schema()
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Keyword arguments for the function, from the JSON a client sent.
+
+        Raises ArgumentsError with one line per problem; the values sent are not quoted.
+        """
+        try:
+            values: dict[str, Any] = self._reader.read(raw)
+        except Refused as error:
+            raise ArgumentsError(str(error)) from None
+        return values
+
+    @cached_property
+    def _reader(self) -> ExactReader:
+        # A TypedDict and no model: parameters may be called `json`, `copy` or `_id`, and a dict comes back.
+        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
+        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        try:
+            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+            return ExactReader.of(types, self.json_schema, "arguments")
+        except Unbounded as error:
+            raise self._unusable(error) from None
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        except Exception as error:  # an annotation of the author's may raise anything
+            raise self._unusable(error) from None
+
+    @cached_property
+    def _json_schema(self) -> dict[str, Any]:
+        if not self.signature.parameters:
+            return {"type": "object", "additionalProperties": False}
+        from mcp_roundtrip.schema.json_schema import json_schema  # lists need it, most calls do not
+
+        types = self._reader.types
+        try:
+            schema = json_schema(types)
+        except Exception as error:  # as above
+            raise self._unusable(error) from None
+        try:
+            mirrored = in_schema(schema)
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        if mirrored != self.mirrored:  # no call would be checked against such a declaration
+            raise DefinitionError(
+                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
+                "parameter of the tool instead"
+            )
+        return schema
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        """The error for the parameter that pydantic cannot use, or cannot describe."""
+        from mcp_roundtrip.schema.type_errors import first_unusable, reason  # for the author of a mistake
+
+        found = first_unusable({each.name: self._field(each) for each in self.signature.parameters})
+        where, why = ("", reason(self.signature.name, error)) if found is None else found
+        return DefinitionError(f"{self.signature.name}: {where}{why}")
+
+    def _field(self, parameter: Parameter) -> Any:
+        metadata: list[Any] = []
+        if description := self.signature.docstring.parameters.get(parameter.name):
+            metadata.append(Field(description=description))
+        base, own = _parts(parameter.annotation)
+        metadata += own  # later metadata wins: an explicit description beats the docstring's
+        if isinstance(parameter.default, FieldInfo):
+            metadata.append(parameter.default)
+        elif parameter.default is not Parameter.empty:
+            metadata.append(Field(default=parameter.default))
+        annotation = Annotated[(base, *metadata)] if metadata else base
+        optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
+        return NotRequired[annotation] if optional else annotation
+
+
+def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, []
