@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from referencing import Registry
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
-from mcp_roundtrip.schema import work
+from mcp_roundtrip.schema import jsonschema_budget
 from mcp_roundtrip.schema.jsonschema_budget import Work, counted, quiet
 from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect
 from mcp_roundtrip.schema.raw_arguments import RawArguments
@@ -166,7 +166,7 @@ def test_twice_the_data_takes_at_most_some_twice_the_steps(name: str) -> None:
 
 
 def test_what_takes_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "MAX_STEPS", 1_000)
+    monkeypatch.setattr(jsonschema_budget, "MAX_STEPS", 1_000)
     branches = [*({"required": [str(n)]} for n in range(100)), {"type": "object"}]
     arguments = {"a": [{}] * 10}
     schema = {"a": {"items": {"anyOf": branches}}}
