@@ -49,15 +49,18 @@ def substituted(token, position, character):
     return token[:position] + character + token[position + 1 :]
 
 
-@pytest.mark.parametrize(("attack", "configuration"), CASES.values(), ids=CASES)
-def test_an_attack_ends_as_the_table_says(attack, configuration):
-    expected = attack.reason_on(configuration)
-    if expected is None:
+def result_of(attack, configuration):
+    """The reason for which the codec refuses what the attack presents, or None."""
+    try:
         attack.present(configuration)
-    else:
-        with pytest.raises(StateRejected) as refused:
-            attack.present(configuration)
-        assert refused.value.reason == expected
+    except StateRejected as refused:
+        return refused.reason
+    return None
+
+
+def test_an_attack_ends_as_the_table_says():
+    ends = {name: result_of(attack, configuration) for name, (attack, configuration) in CASES.items()}
+    assert ends == {name: attack.reason_on(configuration) for name, (attack, configuration) in CASES.items()}
 
 
 def test_no_two_attacks_have_one_name():
