@@ -16,7 +16,7 @@ from typing import Any
 from mcp_roundtrip.auth.scopes import Scopes
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
-from mcp_roundtrip.protocol.uri_normal import reference_key
+from mcp_roundtrip.protocol.uri_template import spelling_key
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.resources import Resource, of_kind
 from mcp_roundtrip.server.tools import Tool
@@ -97,7 +97,7 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
     owners: dict[str, str] = {}
     for owner, owned in features.items():
         for name, feature in owned.items():
-            key = reference_key(name) if feature.kind == "resource" else name
+            key = spelling_key(name) if feature.kind == "resource" else name
             if key in owners:
                 raise CatalogError(
                     f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "

@@ -146,32 +146,29 @@ def a_template_with_a_brace() -> None:
 
 
 @says(
-    "URI template 'docs://my docs/{name}': 'docs://my docs/' cannot be in a URI (' ' cannot stand in "
-    "a URI); percent-encode it"
+    "URI template 'docs://my docs/{name}': 'docs://my docs/' cannot be part of a URI (' ' is not "
+    "allowed); percent-encode it"
 )
 def a_template_with_a_space() -> None:
     template("docs://my docs/{name}")
 
 
-@says("URI template 'docs://{name}/{name}': the variable 'name' is there twice; give one another name")
+@says("URI template 'docs://{name}/{name}': the variable 'name' occurs twice; give one of them another name")
 def a_template_with_a_variable_twice() -> None:
     template("docs://{name}/{name}")
 
 
-@says("URI template 'docs://{=name}': RFC 6570 reserves the operator '='; remove it")
-def a_template_with_a_reserved_operator() -> None:
-    template("docs://{=name}")
+@says("URI template 'docs://{name}{.format}': {.format} is not supported here; write .{name}")
+def a_template_with_an_operator_that_is_not_supported() -> None:
+    template("docs://{name}{.format}")
 
 
-@says(
-    "URI template 'docs://{name*}': 'name*' stands for a list, and values are strings; write {+name} "
-    "for slashes"
-)
+@says("URI template 'docs://{name*}': 'name*' is a list, not a string; write {+name} for a value with slashes")
 def a_template_of_a_list() -> None:
     template("docs://{name*}")
 
 
-@says("URI template 'docs://{name:3}': 'name:3' keeps only the beginning of a value; write 'name'")
+@says("URI template 'docs://{name:3}': 'name:3' is a prefix of a value; write 'name'")
 def a_template_of_a_beginning() -> None:
     template("docs://{name:3}")
 
@@ -181,14 +178,30 @@ def a_template_with_another_name() -> None:
     template("docs://{na-me}")
 
 
-@says("URI template 'docs://{name}{other}': nothing tells 'name' from 'other'; put text between them")
+@says(
+    "URI template 'docs://{name}{other}': nothing separates 'name' from the variable after it; put text "
+    "between them"
+)
 def a_template_without_text_between_variables() -> None:
     template("docs://{name}{other}")
 
 
+@says("URI template 'docs://x/{+name}/{+other}': it has {+…} twice; remove one '+'")
+def a_template_with_two_paths() -> None:
+    template("docs://x/{+name}/{+other}")
+
+
 @says(
-    "URI template 'docs://x{?name}/more': what follows the query could be part of its values; put "
-    "only {&…}, {#…} or '#' after it"
+    "URI template 'docs://{+name}.md': the text after {+name} could be in the host or in the path; put "
+    "'/' before it"
+)
+def a_template_with_a_path_that_may_be_a_host() -> None:
+    template("docs://{+name}.md")
+
+
+@says(
+    "URI template 'docs://x{?name}/more': {?name} is not supported here; put it at the end, once, "
+    "without another '?' before it"
 )
 def a_template_with_text_after_a_query() -> None:
     template("docs://x{?name}/more")
@@ -203,9 +216,9 @@ def a_completion_without_its_prompt() -> None:
 
 
 @says(
-    "URI template 'docs://x/../{name}': no URI in normal form (RFC 3986 §6.2.2, §6.2.3) has this "
-    "form; remove '.' and '..' segments and, with http and https, a default port, and write '/' for "
-    "an empty path"
+    "URI template 'docs://x/../{name}': no URI in normal form (RFC 3986 §6.2.2, §6.2.3) matches it; "
+    "remove '.' and '..' segments and, with http and https, a default port, and write '/' for an "
+    "empty path"
 )
 def a_template_that_is_not_in_normal_form() -> None:
     template("docs://x/../{name}")

@@ -1,13 +1,11 @@
-"""URI templates read backwards: RFC 6570's own examples, and laws against another's expansion."""
+"""Which URIs match a URI template, and with which values; `uritemplate` expands what is matched here."""
 
 from __future__ import annotations
 
 import re
 import string
-import sys
-from collections.abc import Callable, Iterable
-from types import FrameType
-from typing import Any
+import time
+from collections.abc import Iterable
 
 import pytest
 import uritemplate
@@ -15,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.uri import normalize
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 
 VALUES = {
@@ -24,73 +23,69 @@ VALUES = {
 
 SECTION_3_2 = [
     # 3.2.2 Simple String Expansion
-    ("{var}", "value"), ("{hello}", "Hello%20World%21"), ("{half}", "50%25"), ("{x,y}", "1024,768"),
-    ("{x,hello,y}", "1024,Hello%20World%21,768"), ("?{x,empty}", "?1024,"),
+    ("{var}", "value"), ("{hello}", "Hello%20World%21"), ("{half}", "50%25"),
+    ("{base}index", "http%3A%2F%2Fexample.com%2Fhome%2Findex"),
     # 3.2.3 Reserved Expansion
     ("{+var}", "value"), ("{+hello}", "Hello%20World!"), ("{+half}", "50%25"),
-    ("{base}index", "http%3A%2F%2Fexample.com%2Fhome%2Findex"),
     ("{+base}index", "http://example.com/home/index"),
     ("{+path}/here", "/foo/bar/here"), ("here?ref={+path}", "here?ref=/foo/bar"),
-    ("{+x,hello,y}", "1024,Hello%20World!,768"), ("{+path,x}/here", "/foo/bar,1024/here"),
-    # 3.2.4 Fragment Expansion
-    ("{#var}", "#value"), ("{#hello}", "#Hello%20World!"), ("{#half}", "#50%25"), ("foo{#empty}", "foo#"),
-    ("foo{#undef}", "foo"), ("{#x,hello,y}", "#1024,Hello%20World!,768"),
-    ("{#path,x}/here", "#/foo/bar,1024/here"),
-    # 3.2.5 Label Expansion with Dot-Prefix
-    ("{.who}", ".fred"), ("{.half,who}", ".50%25.fred"), ("X{.var}", "X.value"), ("X{.empty}", "X."),
-    ("X{.undef}", "X"),
     # 3.2.6 Path Segment Expansion
     ("{/who}", "/fred"), ("{/half,who}", "/50%25/fred"), ("{/who,dub}", "/fred/me%2Ftoo"),
-    ("{/var}", "/value"),
-    ("{/var,empty}", "/value/"), ("{/var,x}/here", "/value/1024/here"),
-    # 3.2.7 Path-Style Parameter Expansion
-    ("{;who}", ";who=fred"), ("{;half}", ";half=50%25"), ("{;empty}", ";empty"),
-    ("{;v,empty,who}", ";v=6;empty;who=fred"), ("{;v,bar,who}", ";v=6;who=fred"), ("{;x,y}", ";x=1024;y=768"),
-    ("{;x,y,empty}", ";x=1024;y=768;empty"), ("{;x,y,undef}", ";x=1024;y=768"),
+    ("{/var}", "/value"), ("{/var,empty}", "/value/"), ("{/var,x}/here", "/value/1024/here"),
+    ("{/var,undef}", "/value"),
     # 3.2.8 Form-Style Query Expansion
     ("{?who}", "?who=fred"), ("{?half}", "?half=50%25"), ("{?x,y}", "?x=1024&y=768"),
     ("{?x,y,empty}", "?x=1024&y=768&empty="), ("{?x,y,undef}", "?x=1024&y=768"),
-    # 3.2.9 Form-Style Query Continuation
-    ("{&who}", "&who=fred"), ("{&half}", "&half=50%25"), ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
-    ("{&x,y,empty}", "&x=1024&y=768&empty="), ("{&x,y,undef}", "&x=1024&y=768"),
 ]  # fmt: skip
-"""The examples of RFC 6570 §3.2 whose values are strings that can be read back."""
+"""The examples of RFC 6570 §3.2 with the expressions that are supported."""
+
+
+def match(template: str, uri: str) -> dict[str, str] | None:
+    """The values of the one template, as a read finds them."""
+    found = UriIndex([(UriTemplate.parse(template), "item")]).find(uri)
+    return found[0][1] if found else None
 
 
 @pytest.mark.parametrize(("template", "uri"), SECTION_3_2)
-def test_the_rfcs_examples_are_read_back(template: str, uri: str) -> None:
-    parsed = UriTemplate.parse(template)
-    assert parsed.match(uri) == {name: VALUES[name] for name in parsed.variables if name in VALUES}
+def test_the_rfcs_examples_match(template: str, uri: str) -> None:
+    names = UriTemplate.parse(template).variables
+    assert match(template, uri) == {name: VALUES[name] for name in names if name in VALUES}
     assert uritemplate.expand(template, VALUES) == uri
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        # RFC 6570 §3.2: lists, beginnings, repetitions, and a boundary nobody can find
-        "{count*}", "{/list*}", "{?keys*}", "{var:3}", "{+path:6}/here", "{/list*,path:4}", "{/who,who}",
-        "{/var:1,var}",
-        "up{+path}{var}/here", "{a}{b}", "{a}{+b}", "{/a}{b}", "{#a}{b}", "{a}{/b}{c}", "{;a}{b}", "{?a}{b}",
-        # a query that does not come last
-        "{?a}/b", "{?a}{?b}", "{&a}{?b}", "{?a}{;b}", "{?a}&b=1", "{?a}{/b}",
-        # the suite of uri-templates/uritemplate-test: what every implementation has to refuse
-        "{/id*", "/id*}", "{/?id}", "{var:prefix}", "{hello:2*}", "{??hello}", "{!hello}", "{=path}",
-        "{$var}",
-        "{|var*}", "{*keys?}", "{?empty=default,var}", "{var}{-prefix|/-/|var}",
-        "?q={searchTerms}&amp;c={example:color?}", "x{?empty|foo=none}", "/h{#hello+}", "/h#{hello+}",
-        "{keys:1}",
-        "?{-join|&|var,list}", "/people/{~thing}", "/sparql{?query){&default-graph-uri*}",
-        "/resolution{?x, y}",
-        # names, braces, characters
-        "{}", "{+}", "{a,}", "{,a}", "{ a}", "{a..b}", "{.}", "{a.}", "{%61}", "{é}", "{a}/{a}", "{a}{?a}",
-        "{,}",
-        "}", "{", "{a", "a}", "{{a}}", "{@a}", "a b", "a\n", 'a"', "a<b>", "a\\b", "a|b", "a%", "a%zz",
-        "\ud800",
+REFUSED = {
+    # expressions of RFC 6570 that are not supported
+    "at the end, once": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top"],
+    "add its names": ["{&a}", "{?a}{&b}", "a?x=1{&b}"],
+    "write ;name={name}": ["{;a}", "{;a,b}"],
+    "write .{name}": ["{a}{.b}", "{.a}"],
+    "write #{+name}": ["a{#b}"],
+    "a pair of braces for each name": ["{a,b}", "{+a,b}"],
+    "write {+name} for a value with slashes": ["{a*}", "{+a*}", "{/a*}", "{?a*}"],
+    "is a prefix of a value": ["{a:3}", "{+a:6}/here", "{/a:1}"],
+    # boundaries that cannot be found, or only by trying many
+    "put text between them": ["{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}"],
+    "remove one '+'": ["{+a}/{+b}"],
+    "put '/' or another reserved character after it": ["{+a}-{b}", "{+a}x/{b}"],
+    "in the host or in the path": ["x://{+a}b", "x://{+a}:80/{b}"],
+    # malformed
+    "not a variable name": [
+        *("{}", "{+}", "{a/}", "{/}", "{ a}", "{a.b}", "{%61}", "{é}", "{1a}", "{a-b}"),
+        *("{=a}", "{!a}", "{@a}", "{|a}", "{$a}", "{/?a}", "{++a}", "{?a, b}", "/h{#hello+}"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_read_back_is_refused(template: str) -> None:
-    with pytest.raises(DefinitionError):
-        UriTemplate.parse(template)
+    "occurs twice": ["{a}/{a}", "{a}{?a}", "{/a,a}"],
+    "braces are not balanced": ["}", "{", "{a", "a}", "{{a}}", "/sparql{?query){?x*}"],
+    "percent-encode it": ["a b", "a\n", 'a"', "a<b>", "a\\b", "a|b", "a%", "a%zz", "\ud800"],
+    "no URI in normal form": ["x://h/../{a}", "x://h/./{a}", "http://h:80/{a}", "https://h{?q}"],
+}
+"""Part of the message -> templates that are refused with it."""
+
+
+@pytest.mark.parametrize("advice", REFUSED)
+def test_other_templates_are_refused_with_what_to_write(advice: str) -> None:
+    for template in REFUSED[advice]:
+        with pytest.raises(DefinitionError, match=re.escape(advice)):
+            UriTemplate.parse(template)
 
 
 @pytest.mark.parametrize(
@@ -106,28 +101,33 @@ def test_what_cannot_be_read_back_is_refused(template: str) -> None:
         ("a://x%2fy/{id}", "a://x%2Fy/1", {"id": "1"}),
         ("a:/{+path}", "a:/x/y%2Fz?q=1#f", {"path": "x/y/z?q=1#f"}),
         ("a:/{+path}{?q}", "a:/x/y?q=a/b", {"path": "x/y", "q": "a/b"}),
-        ("a:/{+path}{?q}{#f}", "a:/x#?q=1", {"path": "x", "f": "?q=1"}),
-        ("a:/{+path}{.ext}", "a:/x.tar/y.tar.gz", {"path": "x.tar/y.tar", "ext": "gz"}),
         ("a:/{+path}/{id}", "a:/x/y/z", {"path": "x/y", "id": "z"}),
-        ("{a}-{b}", "x-y-z", {"a": "x-y", "b": "z"}),
+        ("a:/{id}/{+path}", "a:/x/y/z", {"id": "x", "path": "y/z"}),
+        ("a:/{+path}{/id}", "a:/x/y/z", {"path": "x/y", "id": "z"}),
+        ("a:/{+path}.json", "a:/x/y.json.json", {"path": "x/y.json"}),
+        ("a:/{name}.txt", "a:/a.txt.txt", {"name": "a.txt"}),
+        ("{a}-{b}", "x-y-z", {"a": "x", "b": "y-z"}),
+        ("{a}-{b}/{c}", "x--y/z", {"a": "x", "b": "-y", "c": "z"}),
+        ("{a}F{b}", "x%2FFy", {"a": "x/", "b": "y"}),
         ("prefix-{id}", "prefix-prefix-1", {"id": "prefix-1"}),
+        ("a{/x,y}", "a", {}),
+        ("a{/x,y}", "a/", {"x": ""}),
+        ("a{/x,y}", "a/1//", None),
         ("{/a}{/b}", "/x", {"a": "x"}),
         ("{/a}{/b}", "/x/y", {"a": "x", "b": "y"}),
-        ("{;key}{;keys}", ";keys=1", {"keys": "1"}),
-        ("{;key}", ";key=", {"key": ""}),
+        ("a#{frag}", "a#x", {"frag": "x"}),
+        ("a?v=1&q={q}", "a?v=1&q=b%2Bc", {"q": "b+c"}),
         ("a{?q,limit}", "a", {}),
         ("a{?q,limit}", "a?limit=1&q=b+c", {"limit": "1", "q": "b+c"}),
         ("a{?q,limit}", "a?q=x=y", {"q": "x=y"}),
         ("a{?q,limit}", "a?q", {"q": ""}),
-        ("a{?q}{&c}", "a?c=1&q=2", {"c": "1", "q": "2"}),
-        ("a{?q}{&c}", "a&c=1", {"c": "1"}),
-        ("a?v=1{&c,d}", "a?v=1&d=1&c=2", {"c": "2", "d": "1"}),
-        ("a{?q}#top", "a?q=1#top", {"q": "1"}),
-        ("a.b{?x.y}", "a.b?x.y=1", {"x.y": "1"}),
+        ("a{?q}", "a?%71=1", {"q": "1"}),
     ],
 )
-def test_a_uri_that_fits_gives_its_decoded_values(template: str, uri: str, values: dict[str, str]) -> None:
-    assert UriTemplate.parse(template).match(uri) == values
+def test_a_uri_that_matches_has_its_decoded_values(
+    template: str, uri: str, values: dict[str, str] | None
+) -> None:
+    assert match(template, uri) == values
 
 
 @pytest.mark.parametrize(
@@ -138,18 +138,15 @@ def test_a_uri_that_fits_gives_its_decoded_values(template: str, uri: str, value
         ("a://{id}", "a://x\n"), ("a://{id}/b", "a://x/b/"), ("a://{id}/b", "a://x/bc"),
         ("a://{id}", "a://%zz"), ("a://{id}", "a://%"), ("a://{id}", "a://%4"), ("a://{id}", "a://%FF"),
         ("a://{id}", "a://%C0%AF"), ("a://{id}", "a://%ED%A0%80"), ("a://{id}", "a://\ud800"),
-        ("a://{id}/%25", "a://1/%"),
-        ("{a}F", "x%2F"),
-        ("X{.a,b}", "X.y"), ("{/a}/data", "/data"), ("{id}{.ext}", "x"), ("{/a}", "x"),
-        ("{;key}", ";keys"), ("{;key}", ";key;key"), ("{;a,b}", ";b;a"),
+        ("a://{id}/%25", "a://1/%"), ("{a}F", "x%2F"), ("a:/{+path}{/id}", "a:/x"),
+        ("{/a}/data", "/data"), ("{/a}", "x"),
         ("a{?q}", "a?"), ("a{?q}", "a?q=1&q=2"), ("a{?q}", "a?r=1"), ("a{?q}", "a?q=1&"), ("a{?q}", "a&q=1"),
-        ("a{?q}{&c}", "a&q=1"), ("a{?q}", "a?q=%zz"), ("a{?q}", "a?q=%FF"), ("a{?q}", "a?q=1#f"),
-        ("a{?q}", "a?%FF=1"),
-        ("a{?q}", "a?q=<x>"), ("a{?q}", "a?q=x y"),
+        ("a{?q}", "a?q=%zz"), ("a{?q}", "a?q=%FF"), ("a{?q}", "a?q=1#f"), ("a{?q}", "a?%FF=1"),
+        ("a{?q}", "a?q=<x>"), ("a{?q}", "a?q=x y"), ("a{/x}{?q}", "a?x=1"),
     ],
 )  # fmt: skip
-def test_a_uri_that_does_not_fit_whole_gives_nothing(template: str, uri: str) -> None:
-    assert UriTemplate.parse(template).match(uri) is None
+def test_a_uri_that_does_not_match_whole_is_not_found(template: str, uri: str) -> None:
+    assert match(template, uri) is None
 
 
 def test_variables_are_named_in_order() -> None:
@@ -159,88 +156,94 @@ def test_variables_are_named_in_order() -> None:
 
 
 def test_a_template_without_expressions_is_static_and_names_one_uri() -> None:
-    parsed = UriTemplate.parse("test://static-text")
-    assert parsed.is_static
-    assert parsed.match("test://static-text") == {}
-    assert parsed.match("test://static-text/") is None
+    assert UriTemplate.parse("test://static-text").is_static
+    assert match("test://static-text", "test://static-text") == {}
+    assert match("test://static-text", "test://static-text/") is None
 
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SOME = ANY.filter(bool)
-WITHOUT_DOT = SOME.filter(lambda value: "." not in value)
-# §3.2.3: what looks like percent-encoded goes through {+path} as it is, so it comes back decoded.
+# §3.2.3: what looks like percent-encoded is not encoded again, so it is decoded here.
 RESERVED = SOME.filter(lambda value: not re.search("%[0-9A-Fa-f]{2}", value))
-PATH = RESERVED.filter(lambda value: not set("?#;&") & set(value))
+PATH = RESERVED.filter(lambda value: "?" not in value)
+SEPARATED = SOME.filter(lambda value: "-" not in value)
 
 DOT_SEGMENT = re.compile(r"^[a-z]+:[^?#]*/\.\.?([/?#]|$)")
 
 LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
     "a://{id}": {"id": SOME},
-    "a://{x,y}/{z}": {"x": ANY, "y": ANY, "z": SOME},
+    "a://{x},{y}/{z}": {"x": SOME, "y": SOME, "z": SOME},
+    "a:/{x}-{y}.txt": {"x": SEPARATED, "y": SOME},
     "a://{+url}": {"url": RESERVED},
-    "a:/{+path}{;v}{?q}{#f}": {"path": PATH, "v": ANY, "q": ANY, "f": RESERVED},
+    "a:/{+path}{?q}": {"path": PATH, "q": ANY},
     "a:/{+path}/{id}": {"path": RESERVED, "id": SOME},
     "a{/x,y}": {"x": ANY, "y": ANY},
-    "{id}{.ext}{/more}": {"id": SOME, "ext": WITHOUT_DOT, "more": ANY},
-    "a{;p,q}/b": {"p": ANY, "q": ANY},
-    "a{?p,q}{&r,s}": {"p": ANY, "q": ANY, "r": ANY, "s": ANY},
-    "a?fixed=1{&p,q}{#f}": {"p": ANY, "q": ANY, "f": RESERVED},
+    "a{/x}/b{?p,q}": {"x": ANY, "p": ANY, "q": ANY},
 }
 
 
 @pytest.mark.parametrize("template", LAWS)
 @given(data=st.data())
-def test_what_was_expanded_is_read_back(template: str, data: st.DataObject) -> None:
+def test_an_expanded_template_matches_with_its_values(template: str, data: st.DataObject) -> None:
     values = data.draw(st.fixed_dictionaries(LAWS[template]))
     uri = uritemplate.expand(template, values)
-    assume(not DOT_SEGMENT.search(uri))  # it would be another URI
-    assert UriTemplate.parse(template).match(uri) == values
+    assume(not DOT_SEGMENT.search(uri))  # it is a spelling of another URI
+    assert match(template, uri) == values
 
 
-@given(st.fixed_dictionaries({"id": SOME}, optional=dict.fromkeys(("m", "seg", "q", "r", "f"), ANY)))
-def test_undefined_variables_are_left_out(values: dict[str, str]) -> None:
-    template = "a://{id}{;m}{/seg}{?q}{&r}{#f}"
-    if "%" in values.get("f", ""):
-        values["f"] = values["f"].replace("%", "")
+@given(
+    st.fixed_dictionaries({"id": SOME}, optional=dict.fromkeys(("q", "r"), ANY)), st.lists(ANY, max_size=2)
+)
+def test_undefined_variables_are_absent(values: dict[str, str], segments: list[str]) -> None:
+    values |= dict(zip(("x", "y"), segments, strict=False))
+    template = "a://{id}{/x,y}{?q,r}"
     uri = uritemplate.expand(template, values)
     assume(not DOT_SEGMENT.search(uri))
-    assert UriTemplate.parse(template).match(uri) == values
+    assert match(template, uri) == values
 
 
 @given(st.permutations(["p=1", "q=2", "r=3"]), st.integers(0, 3))
 def test_parameters_come_in_any_order(parameters: list[str], count: int) -> None:
     query = "&".join(parameters[:count])
     values = dict(parameter.split("=") for parameter in parameters[:count])
-    assert UriTemplate.parse("a{?p,q}{&r}").match(f"a?{query}" if query else "a") == values
+    assert match("a{?p,q,r}", f"a?{query}" if query else "a") == values
 
 
-@given(
-    st.text(st.sampled_from("{}" + "+#./;?&,*:=%ab" + "é "), max_size=12),
-    st.text(string.printable, max_size=20),
-)
-def test_any_text_is_parsed_or_refused_and_any_uri_matched_or_not(template: str, uri: str) -> None:
+@given(st.text("{}" + "+#./;?&,*:=%ab" + "é ", max_size=12), st.text(string.printable, max_size=20))
+def test_any_text_is_parsed_or_refused_and_any_uri_matches_or_not(template: str, uri: str) -> None:
     try:
         parsed = UriTemplate.parse(template)
     except DefinitionError:
         return
-    values = parsed.match(uri)
+    values = match(template, uri)
     assert values is None or set(values) <= set(parsed.variables)
 
 
-@pytest.mark.parametrize(
-    ("template", "uri"),
-    [
-        ("/".join(f"{{+v{index}}}" for index in range(12)) + "!", "/" * 4_000),
-        ("-".join(f"{{v{index}}}" for index in range(12)) + "!", "-" * 4_000),
-        ("".join(f"{{.v{index}}}" for index in range(12)) + "!", "." * 4_000),
-        ("a" + "".join(f"{{;v{index}}}" for index in range(12)), "a" + ";v1" * 2_000),
-        ("a{?q}{&r}{#f}", "a?" + "&" * 4_000 + "#" * 4_000),
-    ],
-)  # fmt: skip
-def test_work_on_a_hostile_uri_grows_with_its_length_alone(template: str, uri: str) -> None:
+HOSTILE = [
+    ("{+v}" + "".join(f"/{{v{index}}}" for index in range(12)) + "!", "/"),
+    ("{+v}" + "".join(f"/{{v{index}}}" for index in range(12)) + "!", "/a"),
+    ("{+v}/" + "-".join(f"{{v{index}}}" for index in range(12)) + "!", "/-"),
+    ("/".join(f"{{v{index}}}" for index in range(12)) + "/{+v}!", "a/"),
+    ("-".join(f"{{v{index}}}" for index in range(12)) + "!", "-"),
+    ("{+v}--------!", "-"),
+    ("a" + "".join(f"{{/v{index}}}" for index in range(12)), "/"),
+    ("a{?q,r}", "&"),
+]
+
+
+@pytest.mark.parametrize(("template", "unit"), HOSTILE)
+def test_the_time_for_a_hostile_uri_is_proportional_to_its_length(template: str, unit: str) -> None:
     parsed = UriTemplate.parse(template)
-    half = lines_run(lambda: parsed.match(uri[: len(uri) // 2]))
-    assert lines_run(lambda: parsed.match(uri)) < 2.2 * half + 1_000
+
+    def seconds(length: int) -> float:
+        uri = normalize(unit * length)
+        begin = time.perf_counter()
+        assert parsed.match(uri) is None
+        return time.perf_counter() - begin
+
+    # 16 times the length would take 256 times as long if the time were quadratic.
+    short, long = (min(seconds(length) for _ in range(5)) for length in (2_000, 32_000))
+    assert long < 80 * short + 0.001
 
 
 def first_match(entries: Iterable[tuple[UriTemplate, int]], uri: str) -> tuple[int, dict[str, str]] | None:
@@ -251,7 +254,7 @@ MANY = [(UriTemplate.parse(f"s{index}://{{+path}}/end{{?q}}"), index) for index 
 
 
 @given(st.integers(0, 99), SOME)
-def test_the_first_template_that_has_the_uri_is_found(index: int, query: str) -> None:
+def test_the_first_template_that_matches_is_found(index: int, query: str) -> None:
     uri = uritemplate.expand(f"s{index}://a/b/end{{?q}}", {"q": query})
     assert first_match(MANY, uri) == (index, {"path": "a/b", "q": query})
     twice = [(template, -number) for template, number in MANY]
@@ -264,31 +267,3 @@ def test_the_first_template_that_has_the_uri_is_found(index: int, query: str) ->
 def test_a_uri_of_no_template_is_found_with_none(uri: str) -> None:
     assert first_match(MANY, uri) is None
     assert first_match([], uri) is None
-
-
-def test_templates_that_begin_otherwise_cost_the_same_for_every_length() -> None:
-    many, one_of_many = UriIndex(MANY), UriIndex(MANY[:1])
-    short, long = (
-        lines_run(lambda uri=uri: many.find(uri) or None) for uri in ("t://a", "t://" + "a" * 8_000)
-    )
-    assert short == long
-    one = lines_run(lambda: one_of_many.find("t://a") or None)
-    assert short < one + 10 * len(MANY)
-
-
-def lines_run(match: Callable[[], object]) -> int:
-    """How many lines of the package `match` runs, which must come to nothing."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
-        nonlocal count
-        count += event == "line"
-        return trace if "mcp_roundtrip" in frame.f_code.co_filename else None
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        assert match() is None
-    finally:
-        sys.settrace(before)
-    return count

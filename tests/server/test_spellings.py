@@ -216,7 +216,7 @@ def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -
         ("x://h{+rest}", "x://h{?q}", "x://h?q=1"),
         ("x://{+all}", "x://{a}/{b}", "x://a/b"),
         ("x://h{/a,b}", "x://h/{a}/b", "x://h/a/b"),
-        ("x://h/{a}{.b}{.c}", "x://h/{a}.txt", "x://h/a.txt"),
+        ("x://h/{a}.{b}", "x://h/{a}.txt", "x://h/a.txt"),
     ],
 )
 def test_of_two_templates_the_more_specific_one_counts_with_its_scopes(

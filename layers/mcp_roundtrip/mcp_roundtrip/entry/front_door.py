@@ -226,10 +226,10 @@ class FrontDoor:
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
         items = self.catalog.prompts
         if kind == "resource":
-            from mcp_roundtrip.protocol.uri_normal import equivalent
+            from mcp_roundtrip.protocol.uri_template import find_equivalent
 
             items = {**self.catalog.resources, **self.catalog.templates}
-            name = equivalent(name, items)
+            name = find_equivalent(name, items)
         return authorize(self._options, items.get(name), context, unknown)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:

@@ -1,287 +1,267 @@
-"""URI templates (RFC 6570) read backwards: from a URI to the values that expand to it.
+"""URI templates: the part of RFC 6570 that MCP servers use, matched against URIs.
 
-The RFC defines expansion only (§1.4), so what a URI leaves open is settled here:
+| Expression | Matches |
+|---|---|
+| `{id}` | one or more characters that are not reserved (RFC 3986 §2.2): no slash, for example |
+| `{+path}` | one or more characters of any kind; once in a template |
+| `{/a,b}` | `/` and a value, which may be empty, for each name; the last ones of a path may be absent |
+| `{?q,r}` | at the end: these parameters in any order, each at most once, and no others |
 
-- Where a boundary could lie in several places (`{a}-{b}` and `x-y-z`), the earlier variable takes the most.
-- `{id}` and `{+path}` need a character, since nothing else shows that they are there. The variables of `;`,
-  `?` and `&` may be absent, because they are named; those of `/`, `.` and `#` may be so all together, where
-  the operator's character cannot stem from what stands before or after them.
-- Parameters of `{?a,b}{&c}` come in any order, each at most once, and no others. Their values may hold what a
-  client need not encode in a query, such as a slash; a plus sign is a plus sign.
-- `{+path}` and `{#f}` hold any character of a URI but the `;`, `?`, `&` or `#` that opens a later expression.
-
-URIs are compared in normal form (`uri_normal`), so every spelling of a URI fits the same templates.
-
-A value comes back decoded: a slash in it may have been `%2F`, and `../x` may have been `..%2Fx`. Check it
-before it names a file.
+RFC 6570 defines expansion only (§1.4). Where a boundary could lie in several places, `{+path}` is as long as
+possible, and an earlier `{id}` as short as possible. URIs match in normal form (`protocol.uri`), so every
+spelling of a URI matches the same templates. Values are percent-decoded: a slash may have been `%2F`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
-from typing import Final, Generic, TypeAlias, TypeVar
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri_normal import UNRESERVED, NormalUri, normal_uri, units_of
-from mcp_roundtrip.protocol.uri_scan import Fit, Literal, Maybe, Part, Query, Value, scan
+from mcp_roundtrip.protocol.uri import (
+    RESERVED,
+    NormalUri,
+    decode,
+    decode_reserved,
+    normalize,
+    normalize_octets,
+)
 
 T = TypeVar("T")
 
-_EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
-_NAME: Final = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")  # §2.3, without percent-encoded names
-_SEPARATORS: Final = {"": ",", "+": ",", "#": ",", ".": ".", "/": "/", ";": ";", "?": "&", "&": "&"}
-_OPENING: Final = "#./"
-_DELIMITERS: Final = ";?&#"
-_RESERVED_OPERATORS: Final = "=,!@|"  # §2.2
+_EXPRESSION: Final = re.compile(r"\{([+/?&;.#]?)([^{}]*)\}")
+_TOKEN: Final = re.compile(r"\{[^{}]*\}|[^{}]+|[{}]")
+_LAST_QUERY: Final = re.compile(r"\{\?([^{}]*)\}\Z")
+_HEAD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://(?:\{[^{}]*\}|[^/?#{}])*)?")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INSTEAD: Final = {
+    "?": "put it at the end, once, without another '?' before it",
+    "&": "add its names to {?…}",
+    ";": "write ;name={name}",
+    ".": "write .{name}",
+    "#": "write #{+name}",
+}
+"""What to write for an expression that RFC 6570 has and that is not supported (there)."""
 
-_RESERVED_BYTE: Final = re.compile("|".join(f"%{ord(character):02X}" for character in ":/?#[]@!$&'()*+,;="))
-
-_UNRESERVED: Final = UNRESERVED | {"%"}
-_ANY: Final = _UNRESERVED | frozenset(":/?#[]@!$&'()*+,;=")
-
-
-@dataclass(frozen=True, slots=True)
-class _Expression:
-    operator: str
-    names: tuple[str, ...]
+_UNRESERVED: Final = f"[^{RESERVED.pattern[1:]}"
+_BOUNDARY: Final = f"(?!{_UNRESERVED})"
+_VARIABLE_STARTS: Final = ("(?P<", "(?>")
 
 
-_Piece: TypeAlias = str | _Expression
+class Match(NamedTuple):
+    """The values of a template's variables in a URI, and how specific the template is.
+
+    `rank` is the number of characters that are the template's own, then minus the number of its `{+path}`. Of
+    several templates that match a URI, the one with the highest rank is the most specific.
+    """
+
+    values: dict[str, str]
+    rank: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class UriTemplate:
-    """A template and its `variables`, in order of appearance."""
+    """A URI template, or a URI if it has no `variables`. Equivalent spellings have the same `key`."""
 
     text: str
+    key: str
     variables: tuple[str, ...]
-    _parts: tuple[Part, ...] = field(repr=False, compare=False)
+    path: re.Pattern[str]
+    parameters: frozenset[str]
 
     @classmethod
     def parse(cls, text: str) -> UriTemplate:
-        """Raises DefinitionError for what RFC 6570 forbids and for what cannot be read back."""
-        pieces = list(_pieces(text))
-        names = tuple(name for piece in _expressions(pieces) for name in piece.names)
-        repeated = [name for position, name in enumerate(names) if name in names[:position]]
-        if repeated:
-            raise _refused(text, f"the variable {repeated[0]!r} is there twice; give one another name")
-        _check_neighbours(text, pieces)
-        parts = [part for index in range(len(pieces)) for part in _parts(pieces, index)]
-        template = cls(text, names, tuple(parts))
-        if template.match("".join(map(_expanded, pieces))) is None:
+        """Parse a template. Raises DefinitionError if it is malformed or not supported."""
+        key = _template_key(text)
+        path, query = key, None
+        if (last := _LAST_QUERY.search(key)) and "?" not in _EXPRESSION.sub("", key[: last.start()]):
+            path, query = key[: last.start()], last[1]
+        variables = tuple(name for _, names in _EXPRESSION.findall(key) for name in _names(text, names))
+        if repeated := [name for name in dict.fromkeys(variables) if variables.count(name) > 1]:
+            raise _refused(text, f"the variable {repeated[0]!r} occurs twice; give one of them another name")
+        parameters = frozenset(query.split(",") if query else ())
+        template = cls(text, key, variables, re.compile(_path_pattern(text, path)), parameters)
+        if template.match(normalize(_EXPRESSION.sub(_expand_sample, text))) is None:
             raise _refused(
                 text,
-                "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) has this form; remove '.' and '..' "
+                "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) matches it; remove '.' and '..' "
                 "segments and, with http and https, a default port, and write '/' for an empty path",
             )
         return template
 
     @property
     def is_static(self) -> bool:
-        """Whether the template has no expressions, and so names one URI."""
+        """Whether the template is a URI."""
         return not self.variables
 
-    def match(self, uri: str) -> dict[str, str] | None:
-        """The decoded values of the variables that `uri` holds, or None unless all of `uri` fits."""
-        try:
-            fit = self._fit(normal_uri(uri))
-        except ValueError:  # a stray percent sign, a character that no URI has
+    def match(self, uri: NormalUri) -> Match | None:
+        """Match the whole URI, in time proportional to its length. None if it does not match."""
+        path, mark, query = uri.key.partition("?") if self.parameters else (uri.key, "", "")
+        found = self.path.fullmatch(path)
+        if found is None or "#" in query:
             return None
-        return None if fit is None else fit.values
-
-    def _fit(self, uri: NormalUri) -> Fit | None:
+        spans = {name: found.span(name) for name in self.path.groupindex}
+        values = {name: uri.spelled[start:end] for name, (start, end) in spans.items() if start >= 0}
+        for parameter in query.split("&") if mark else ():
+            name, _, value = parameter.partition("=")
+            if name not in self.parameters or name in values:
+                return None
+            values[name] = value
+        own = len(uri.key) - sum(map(len, values.values()))
         try:
-            return scan(self._parts, uri)
-        except ValueError:  # bytes that are not UTF-8, a parameter too many
+            return Match(
+                {name: decode(value) for name, value in values.items()}, (own, -self.key.count("{+"))
+            )
+        except ValueError:  # not UTF-8
             return None
 
 
 class UriIndex(Generic[T]):
-    """Finds what a URI means among URIs and URI templates, however it is spelled."""
+    """Finds the items whose URI or template matches a URI, in every spelling of it."""
 
     def __init__(self, entries: Iterable[tuple[UriTemplate, T]]) -> None:
         self._static: dict[str, T] = {}
         self._templates: list[tuple[UriTemplate, T]] = []
         for template, item in entries:
             if template.is_static:
-                self._static.setdefault(normal_uri(template.text).key, item)
+                self._static.setdefault(template.key, item)
             else:
                 self._templates.append((template, item))
 
     def find(self, uri: str) -> list[tuple[T, dict[str, str]]]:
-        """What stands for this URI, with the values of its variables; nothing for a URI of none.
+        """Return the items that match, with the values of their variables; the item to read is the first.
 
-        A URI of its own goes before templates, and of these the most specific ones count. Several are equally
-        specific if each has as much literal text: then the first one that was declared comes first. Behind
-        these comes what the URI means with reserved characters decoded: the values are, so `{+path}` has the
-        same value for `a/b` and for `a%2Fb`.
+        A static URI precedes templates. Of the templates, only the most specific ones count, in the order of
+        their registration. Items that match the URI with its reserved characters decoded follow, because
+        values are decoded: `{+path}` has one value for `a/b` and `a%2Fb`. A reader needs the scopes of all.
         """
         try:
-            normal = normal_uri(uri)
-        except ValueError:  # as above
+            normal = normalize(uri)
+        except ValueError:
             return []
         found = self._find(normal)
-        if found and (decoded := _RESERVED_BYTE.sub(_decoded, normal.key)) != normal.key:
+        if found and (decoded := decode_reserved(normal.key)) != normal.key:
             known = [id(item) for item, _ in found]
-            found += [each for each in self._find(normal_uri(decoded)) if id(each[0]) not in known]
+            found += [each for each in self._find(normalize(decoded)) if id(each[0]) not in known]
         return found
 
-    def _find(self, normal: NormalUri) -> list[tuple[T, dict[str, str]]]:
-        if (item := self._static.get(normal.key)) is not None:
+    def _find(self, uri: NormalUri) -> list[tuple[T, dict[str, str]]]:
+        if (item := self._static.get(uri.key)) is not None:
             return [(item, {})]
-        fits = [
-            (fit, item) for template, item in self._templates if (fit := template._fit(normal)) is not None
-        ]
-        highest = max((fit.rank for fit, _ in fits), default=(0, 0))
-        return [(item, fit.values) for fit, item in fits if fit.rank == highest]
+        matches = [(match, item) for template, item in self._templates if (match := template.match(uri))]
+        highest = max((match.rank for match, _ in matches), default=None)
+        return [(item, match.values) for match, item in matches if match.rank == highest]
 
 
-def _decoded(found: re.Match[str]) -> str:
-    return chr(int(found[0][1:], 16))
+def spelling_key(text: str) -> str:
+    """Return what equivalent spellings of a URI or template have in common; for any other text, the text."""
+    try:
+        return normalize(text).key
+    except ValueError:  # a template has braces
+        pass
+    try:
+        return _template_key(text)
+    except DefinitionError:
+        return text
+
+
+def find_equivalent(text: str, known: Iterable[str]) -> str:
+    """Return which of the known URIs and templates `text` is a spelling of; if none, return `text`."""
+    key = spelling_key(text)
+    return next((each for each in known if spelling_key(each) == key), text)
 
 
 def _refused(text: str, problem: str) -> DefinitionError:
     return DefinitionError(f"URI template {text!r}: {problem}")
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
-    for index, piece in enumerate(_EXPRESSION.split(text)):
-        if index % 2:
-            yield _expression(text, piece)
-        elif piece:
-            yield _literal(text, piece)
+def _template_key(text: str) -> str:
+    """Return a template whose literals are in normal form. Raises DefinitionError."""
+
+    def normal(token: re.Match[str]) -> str:
+        if token[0] in ("{", "}"):
+            raise _refused(text, "its braces are not balanced; write each variable as {name}")
+        try:
+            return token[0] if token[0][0] == "{" else normalize_octets(token[0])
+        except ValueError as error:
+            raise _refused(
+                text, f"{token[0]!r} cannot be part of a URI ({error}); percent-encode it"
+            ) from None
+
+    key = _TOKEN.sub(normal, text)
+    head = _HEAD.match(key)
+    if head is None:
+        return key
+    if re.search(r"\{\+[^{}]*\}.", head[0]):
+        raise _refused(text, "the text after {+name} could be in the host or in the path; put '/' before it")
+    folded = _TOKEN.sub(lambda token: token[0] if token[0][0] == "{" else token[0].lower(), head[0])
+    return folded + key[head.end() :]
 
 
-def _literal(text: str, piece: str) -> str:
-    if "{" in piece or "}" in piece:
-        raise _refused(text, "its braces are not balanced; write each variable as {name}")
-    try:
-        units_of(piece)
-    except ValueError as error:
-        raise _refused(text, f"{piece!r} cannot be in a URI ({error}); percent-encode it") from error
-    return piece
-
-
-def _expression(text: str, inner: str) -> _Expression:
-    operator = inner[:1] if inner[:1] in _SEPARATORS else ""
-    if inner[:1] and inner[0] in _RESERVED_OPERATORS:
-        raise _refused(text, f"RFC 6570 reserves the operator {inner[0]!r}; remove it")
-    names = tuple(inner.removeprefix(operator).split(","))
+def _names(text: str, inner: str) -> list[str]:
+    names = inner.split(",")
     for name in names:
-        _check_name(text, name)
-    return _Expression(operator, names)
-
-
-def _check_name(text: str, name: str) -> None:
-    if _NAME.fullmatch(name.removesuffix("*")) and name.endswith("*"):
-        raise _refused(
-            text, f"{name!r} stands for a list, and values are strings; write {{+name}} for slashes"
-        )
-    plain, colon, _ = name.partition(":")
-    if colon and _NAME.fullmatch(plain):
-        raise _refused(text, f"{name!r} keeps only the beginning of a value; write {plain!r}")
-    if not _NAME.fullmatch(name):
-        raise _refused(text, f"{name!r} is not a variable name; use letters, digits and '_'")
-
-
-def _expressions(pieces: Sequence[_Piece]) -> Iterator[_Expression]:
-    return (piece for piece in pieces if isinstance(piece, _Expression))
-
-
-def _expanded(piece: _Piece) -> str:
-    """A piece of a URI of the template, with `x` as the value of every variable."""
-    if isinstance(piece, str):
-        return piece
-    named = piece.operator in (";", "?", "&")
-    values = _SEPARATORS[piece.operator].join(f"{name}=x" if named else "x" for name in piece.names)
-    return values if piece.operator in ("", "+") else piece.operator + values
-
-
-def _adjoining(pieces: Sequence[_Piece]) -> list[_Expression]:
-    return list(_expressions(list(takewhile(lambda piece: not isinstance(piece, str), pieces))))
-
-
-def _check_neighbours(text: str, pieces: Sequence[_Piece]) -> None:
-    for before, after in pairwise(pieces):
-        if not isinstance(before, _Expression):
-            continue
-        if isinstance(after, _Expression) and after.operator in ("", "+"):
+        if name.endswith("*"):
             raise _refused(
-                text, f"nothing tells {before.names[-1]!r} from {after.names[0]!r}; put text between them"
+                text, f"{name!r} is a list, not a string; write {{+name}} for a value with slashes"
             )
-        if before.operator in ("?", "&") and not _ends_query(after):
-            raise _refused(
-                text,
-                "what follows the query could be part of its values; put only {&…}, {#…} or '#' after it",
-            )
+        if ":" in name:
+            raise _refused(text, f"{name!r} is a prefix of a value; write {name.partition(':')[0]!r}")
+        if not _NAME.fullmatch(name):
+            raise _refused(text, f"{name!r} is not a variable name; use letters, digits and '_'")
+    return names
 
 
-def _ends_query(after: _Piece) -> bool:
-    return after[0] == "#" if isinstance(after, str) else after.operator in ("&", "#")
+def _path_pattern(text: str, path: str) -> str:
+    """Return the regular expression of a path, built from its end. Raises DefinitionError.
+
+    Only the group of `{+path}` backtracks. Every other variable is atomic with the literal after it: where
+    the literal occurs several times, the first occurrence leaves the most for the rest.
+    """
+    pieces = _EXPRESSION.split(path)
+    if path.count("{+") > 1:
+        raise _refused(text, "it has {+…} twice; remove one '+'")
+    pattern, boundary = "", _BOUNDARY
+    is_end = "{+" not in path  # where variables may be absent
+    for operator, inner, literal in zip(pieces[-3::-3], pieces[-2::-3], pieces[::-3], strict=False):
+        _check_expression(text, operator, inner, literal, pattern)
+        is_end = is_end and not literal and operator == "/"
+        after = f"{re.escape(literal)}{boundary}" if literal else ""
+        for name in reversed(inner.split(",")):
+            pattern = _value_pattern(operator, name, after) + pattern
+            pattern = f"(?:{pattern})?" if is_end else pattern
+            after = ""
+        boundary = _BOUNDARY if operator == "/" else ""
+    return re.escape(pieces[0]) + pattern
 
 
-def _parts(pieces: Sequence[_Piece], index: int) -> Iterator[Part]:
-    piece = pieces[index]
-    if isinstance(piece, str):
-        yield Literal(tuple(units_of(piece)))
-    elif piece.operator in ("?", "&"):
-        yield from _query(pieces, index, piece)
-    else:
-        characters = _characters(piece, pieces[index + 1 :])
-        if piece.operator == ";":
-            yield from _named(piece.names, characters)
-        else:
-            yield from _unnamed(piece, characters, optional=_may_be_absent(pieces, index, piece.operator))
+def _value_pattern(operator: str, name: str, literal: str) -> str:
+    if operator == "+":
+        return f"(?P<{name}>.+){literal}"
+    start, times = ("/", "*") if operator == "/" else ("", "+")
+    if literal:
+        return f"{start}(?>(?P<{name}>{_UNRESERVED}{times}?){literal})"
+    return f"{start}(?P<{name}>{_UNRESERVED}{times}+)"
 
 
-def _characters(expression: _Expression, after: Sequence[_Piece]) -> frozenset[str]:
-    if expression.operator not in ("+", "#"):
-        return _UNRESERVED
-    return _ANY.difference(later.operator for later in _expressions(after) if later.operator in _DELIMITERS)
+def _check_expression(text: str, operator: str, inner: str, literal: str, after: str) -> None:
+    """Raise DefinitionError unless a path may have this expression before a literal and a pattern."""
+    problem = ""
+    if operator in _INSTEAD:
+        problem = f"{{{operator}{inner}}} is not supported here; {_INSTEAD[operator]}"
+    elif operator != "/" and "," in inner:
+        problem = f"{{{operator}{inner}}} is not supported; write a pair of braces for each name"
+    elif not literal and after.startswith(_VARIABLE_STARTS):
+        problem = f"nothing separates {inner!r} from the variable after it; put text between them"
+    elif operator == "+" and "(?P<" in after and literal and not RESERVED.match(literal):
+        problem = f"{{+{inner}}} could end in many places; put '/' or another reserved character after it"
+    if problem:
+        raise _refused(text, problem)
 
 
-def _unnamed(expression: _Expression, characters: frozenset[str], *, optional: bool) -> Iterator[Part]:
-    operator = expression.operator
-    opening = operator if operator in _OPENING else ""
-    # The operator's character or a comma shows that an empty value is there.
-    at_least = 0 if opening or len(expression.names) > 1 else 1
-    parts: list[Part] = []
-    for position, name in enumerate(expression.names):
-        before = _SEPARATORS[operator] if position else opening
-        parts += [Literal((before,))] if before else []
-        parts.append(Value(name, characters, at_least))
-    if opening and optional:
-        yield Maybe(len(parts))
-    yield from parts
-
-
-def _named(names: Sequence[str], characters: frozenset[str]) -> Iterator[Part]:
-    for name in names:  # §3.2.7: `;name` alone is the empty value
-        yield from (Maybe(5), Literal((";", *name)), Value(name, frozenset(), 0))
-        yield from (Maybe(2), Literal(("=",)), Value(name, characters, 0))
-
-
-def _query(pieces: Sequence[_Piece], index: int, first: _Expression) -> Iterator[Part]:
-    if index and isinstance(before := pieces[index - 1], _Expression) and before.operator in ("?", "&"):
-        return  # it is read with the one before
-    continuations = [
-        name for piece in _adjoining(pieces[index + 1 :]) if piece.operator == "&" for name in piece.names
-    ]
-    names = {first.operator: frozenset([*first.names, *continuations])}
-    yield Query({"&": frozenset(continuations)} | names if continuations else names)
-
-
-def _may_be_absent(pieces: Sequence[_Piece], index: int, operator: str) -> bool:
-    """Whether `operator` at this place of a URI can stem from nothing but this expression."""
-    before = _adjoining(pieces[:index][::-1])
-    after = pieces[index + 1 :]
-    following = _adjoining(after)
-    literal = "".join(piece for piece in after[len(following) : len(following) + 1] if isinstance(piece, str))
-    return (
-        not literal.startswith(operator)
-        and all(other.operator != operator for other in following)
-        and all(operator not in _characters(other, pieces[index:]) for other in before)
-    )
+def _expand_sample(expression: re.Match[str]) -> str:
+    """Expand an expression with the value `x` for each variable of the path."""
+    operator, names = expression.groups()
+    return "" if operator == "?" else "/x" * len(names.split(",")) if operator == "/" else "x"

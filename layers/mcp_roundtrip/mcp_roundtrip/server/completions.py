@@ -134,9 +134,9 @@ class CompletionServer:
         kind, name = reference
         if kind == "prompt" or reference in self.features:
             return reference
-        from mcp_roundtrip.protocol.uri_normal import equivalent  # clients repeat what lists contain
+        from mcp_roundtrip.protocol.uri_template import find_equivalent  # clients repeat what lists contain
 
-        return kind, equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
+        return kind, find_equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
 
     def _feature(self, reference: Reference, context: RequestContext) -> Completable:
         unknown = ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")

@@ -225,8 +225,7 @@ class Registry:
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.protocol.uri_normal import reference_key
-            from mcp_roundtrip.protocol.uri_template import UriTemplate
+            from mcp_roundtrip.protocol.uri_template import UriTemplate, spelling_key
             from mcp_roundtrip.server.resources import Resource  # servers without resources do without it
 
             resource = Resource(
@@ -241,7 +240,7 @@ class Registry:
                 extra,
                 scopes=scopes_of(uri, scopes),
             )
-            registered = self._spellings.setdefault(reference_key(uri), uri)
+            registered = self._spellings.setdefault(spelling_key(uri), uri)
             if registered in self.resources:
                 raise DefinitionError(
                     f"resource {uri!r} is registered twice, first as {registered!r}; "
