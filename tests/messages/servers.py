@@ -163,7 +163,9 @@ def a_template_with_an_operator_that_is_not_supported() -> None:
     template("docs://{name}{.format}")
 
 
-@says("URI template 'docs://{name*}': 'name*' is a list, not a string; write {+name} for a value with slashes")
+@says(
+    "URI template 'docs://{name*}': 'name*' is a list, not a string; write {+name} for a value with slashes"
+)
 def a_template_of_a_list() -> None:
     template("docs://{name*}")
 
