@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from support import skips
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment, sam_build
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment
 from support.template import functions, read_template
 
 LAYER = ROOT / "layers/mcp_roundtrip"
@@ -28,17 +28,22 @@ PYC_HEADER_BYTES = 16
 pytestmark = pytest.mark.slow
 
 
-def extensions(built: Built) -> list[Path]:
-    return sorted((built.layer / "python").rglob("*.so"))
+def tag_of(runtime: str) -> str:
+    """The version as names of extension modules have it, such as 313."""
+    return runtime.removeprefix("python").replace(".", "")
 
 
-def cpython_tags(built: Built) -> set[str]:
-    names = [path.name for path in extensions(built)]
+def extensions(layer: Path) -> list[Path]:
+    return sorted((layer / "python").rglob("*.so"))
+
+
+def cpython_tags(layer: Path) -> set[str]:
+    names = [path.name for path in extensions(layer)]
     return {part for name in names for part in name.split(".")[1].split("-") if part.isdigit()}
 
 
-def elf_machines(built: Built) -> set[int]:
-    return {int.from_bytes(path.read_bytes()[18:20], "little") for path in extensions(built)}
+def elf_machines(layer: Path) -> set[int]:
+    return {int.from_bytes(path.read_bytes()[18:20], "little") for path in extensions(layer)}
 
 
 def zipped_bytes(folder: Path) -> int:
@@ -138,19 +143,20 @@ def test_the_built_template_points_to_what_was_built(built: Built) -> None:
         assert resources[function]["Properties"]["CodeUri"] == function
 
 
-def test_runtime_and_architecture_decide_which_wheels_are_built(built: Built) -> None:
-    other = sam_build(OTHER_RUNTIME, OTHER_ARCHITECTURE)
-    for each in (built, other):
-        assert cpython_tags(each) == {each.runtime.removeprefix("python").replace(".", "")}
-        assert elf_machines(each) == {ELF_MACHINES[each.architecture]}
+def test_the_wheels_are_for_the_runtime_and_the_architecture(built: Built) -> None:
+    assert cpython_tags(built.layer) == {tag_of(NATIVE_RUNTIME)}
+    assert elf_machines(built.layer) == {ELF_MACHINES[NATIVE_ARCHITECTURE]}
 
 
-def test_without_the_targets_interpreter_the_layer_is_built_all_the_same_and_says_so(tmp_path: Path) -> None:
-    done = make_layer(tmp_path, "INTERPRETER=", target=f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}")
+def test_a_layer_for_another_computer_is_built_without_its_interpreter_and_says_so(tmp_path: Path) -> None:
+    done = make_layer(tmp_path, "INTERPRETER=", target=f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}")
     assert done.returncode == 0, done.stderr
     assert "NOTICE" in done.stdout
-    assert list((tmp_path / "out").rglob("pydantic/main.py"))
-    assert not list((tmp_path / "out").rglob("*.pyc"))
+    layer = tmp_path / "out"
+    assert cpython_tags(layer) == {tag_of(OTHER_RUNTIME)}
+    assert elf_machines(layer) == {ELF_MACHINES[OTHER_ARCHITECTURE]}
+    assert list(layer.rglob("pydantic/main.py"))
+    assert not list(layer.rglob("*.pyc"))
 
 
 def offered_targets() -> list[str]:
