@@ -11,9 +11,13 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
+from support.functions import FUNCTIONS
+from support.served import for_anybody
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+ADDRESS = "http://127.0.0.1:3000/mcp"
+"""Where `make run` serves the examples."""
 
 
 def blocks(language: str) -> list[str]:
@@ -45,8 +49,13 @@ def test_the_test_shown_passes(project: Path) -> None:
     test()
 
 
-def test_the_client_shown_is_python() -> None:
-    compile(blocks("python")[2], "README.md", "exec")
+def test_the_client_shown_prints_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    program = blocks("python")[2]
+    assert ADDRESS in program
+    with for_anybody() as served:
+        exec(program.replace(ADDRESS, served.url), {"__name__": "__main__"})
+    tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
+    assert capsys.readouterr().out == f"{[tool['definition']['name'] for tool in tools]}\n"
 
 
 pytest_plugins = ["support.example_services"]
