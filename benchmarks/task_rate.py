@@ -32,7 +32,7 @@ class Pipe:
 
     process: subprocess.Popen[str]
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         assert self.process.stdin is not None
         print(pk, file=self.process.stdin, flush=True)
 

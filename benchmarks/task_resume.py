@@ -15,7 +15,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_methods import TaskBody
-from mcp_roundtrip.tasks.items import Past, TaskCall
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.tasks.worker import TaskRecorder
@@ -51,7 +51,7 @@ def resume(ours: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[
     task = Task.from_item(item)
 
     def again() -> None:
-        past = Past.read(task, store.query(pk))
+        past = TaskHistory.read(task, store.query(pk))
         over = body(task, past, TaskRecorder(store, task, "bench", past.next_order, ours.tasks.clock_ms))
         assert over.outcome == Done(steps), over
 

@@ -57,7 +57,7 @@ def questions(ctx: Context, count: int) -> int:
 class Nobody:
     """A dispatcher that sends for nobody: the script calls the worker."""
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         """Nothing."""
 
 

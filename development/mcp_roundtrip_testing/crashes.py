@@ -25,8 +25,10 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
             player.workers.crash = Crash(number, is_done)
             yield player
             assert player.workers.crash is None, f"this time, no worker came to call {number} of the store"
-    for number in range(calm.table.kicks.count):
+    for number in range(calm.table.dispatcher.count):
         player = make_player()
-        player.table.kicks.loses = number
+        player.table.dispatcher.loses = number
         yield player
-        assert player.table.kicks.count > number, f"this time, dispatch {number} of a worker was not made"
+        assert player.table.dispatcher.count > number, (
+            f"this time, dispatch {number} of a worker was not made"
+        )

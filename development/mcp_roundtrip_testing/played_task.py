@@ -127,7 +127,7 @@ class PlayedTask(PlayedCall):
             if self.workers.work():
                 continue
             message = self.request(TASKS_GET, taskId=self.task_id)
-            if table.kicks.sent:
+            if table.dispatcher.sent:
                 continue
             if "error" in message or table.is_at_rest(self.task_id):
                 return replace(self, message=message)

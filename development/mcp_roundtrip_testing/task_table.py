@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
-from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Task
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock
@@ -35,13 +35,13 @@ class RecordingDispatcher:
     count: int = 0
     pks: dict[str, str] = field(default_factory=dict)
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         if delay_ms:
             return
         number, self.count = self.count, self.count + 1
         self.pks[pk.partition("#")[2]] = pk
         if number == self.loses:
-            _log.warning("kick %d of a worker was lost", number)
+            _log.warning("dispatch %d of a worker was lost", number)
         else:
             self.sent.append((worker, pk))
 
@@ -103,20 +103,22 @@ class TaskTable:
 
     clock: FakeClock
     store: TaskStore = field(default_factory=MemoryStore)
-    kicks: RecordingDispatcher = field(default_factory=RecordingDispatcher)
-    gone: list[str] = field(default_factory=list)
+    dispatcher: RecordingDispatcher = field(default_factory=RecordingDispatcher)
+    abandoned: list[str] = field(default_factory=list)
     max_open: int = 0
 
     def port(self, store: TaskStore | None = None) -> TaskPort:
         """For `testing.make_ports`; on a store of its own for an environment that is to die."""
         store = store or self.store
         now_ms = lambda: int(self.clock() * 1000)  # noqa: E731 - as short as its use
-        tasks = Tasks(store, self.kicks, now_ms, gone=self.gone.append, max_open=self.max_open)
-        return TaskPort(tasks, store, self.kicks, lambda: "worker:1")
+        tasks = Tasks(
+            store, self.dispatcher, now_ms, on_abandoned=self.abandoned.append, max_open=self.max_open
+        )
+        return TaskPort(tasks, store, self.dispatcher, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:
         """A task as it is stored; None if no worker was ever dispatched for it."""
-        pk = self.kicks.pks.get(task_id)
+        pk = self.dispatcher.pks.get(task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         return None if item is None else Task.from_item(item)
 
@@ -127,7 +129,7 @@ class TaskTable:
             return True
         if task.wake_at_ms is not None:
             return task.wake_at_ms > self.clock() * 1000
-        return task.running in (Running.PARKED, Running.DONE)
+        return task.work_state in (WorkState.PARKED, WorkState.DONE)
 
     def pass_time(self, task_id: str) -> None:
         """Let the lease of a lost worker run out, or the time to the next poll pass."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.tasks.model import ENTRY, TASK, Running, Status, Task
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.loading import Source, load_server
@@ -68,9 +68,9 @@ class Workers:
 
     def work(self) -> bool:
         """Run the worker that was dispatched first; False if there is none."""
-        if not self.table.kicks.sent:
+        if not self.table.dispatcher.sent:
             return False
-        _, pk = self.table.kicks.sent.popleft()
+        _, pk = self.table.dispatcher.sent.popleft()
         crash = self.crash or Crash(NEVER, is_done=False)
         store = CrashingStore(self.table.store, crash.call - self.calls, crash.is_done)
         remembered = RecordingObserver()
@@ -108,11 +108,11 @@ class Workers:
         task = self.table.task(pk.partition("#")[2])
         assert task is not None
         is_over = task.deadline_ms <= self.table.clock() * 1000
-        if is_over or task.running not in (Running.PARKED, Running.SLEEPING):
+        if is_over or task.work_state not in (WorkState.PARKED, WorkState.SLEEPING):
             return
         copy = MemoryStore()
         for item in self.table.store.query(pk):
-            ready = {"st": Status.WORKING.value, "rn": Running.READY.value} if item["sk"] == TASK else {}
+            ready = {"st": Status.WORKING.value, "rn": WorkState.READY.value} if item["sk"] == TASK else {}
             copy.put_new({**item, **ready})
         immortal = CrashingStore(copy, NEVER, is_done=False)
         observer = RequestObserver(RecordingObserver())
@@ -129,7 +129,7 @@ def _shown(store: TaskStore, pk: str) -> dict[str, Any]:
     """The same as JSON data, with the questions' texts instead of their fingerprints."""
     task = Task.from_item({str(item["sk"]): item for item in store.query(pk)}[TASK])
     asked = {asked.key: asked.request for asked in task.requests.values()}
-    return {**_standing(store, pk), "running": task.running.name.lower(), "asked": asked}
+    return {**_standing(store, pk), "running": task.work_state.name.lower(), "asked": asked}
 
 
 def _standing(store: TaskStore, pk: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _standing(store: TaskStore, pk: str) -> dict[str, Any]:
     items = {str(item["sk"]): item for item in store.query(pk)}
     task = Task.from_item(items[TASK])
     return {
-        "running": task.running,
+        "running": task.work_state,
         "asked": {asked.key: asked.fingerprint for asked in task.requests.values()},
         "wake_at_ms": task.wake_at_ms,
         "done": [name for name in items if name.startswith(ENTRY)],

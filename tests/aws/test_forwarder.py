@@ -45,7 +45,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
 
 @pytest.fixture
 def forward(aws: Lambda) -> Iterator[LambdaForwarder]:
-    forwarder = LambdaForwarder.create()
+    forwarder = LambdaForwarder.from_environment()
     yield forwarder
     forwarder.client(9).close()
 
@@ -104,7 +104,7 @@ def test_an_owner_nobody_can_reach_has_failed_too(monkeypatch: pytest.MonkeyPatc
     server = HttpServer(aws.respond, max_body=1)
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     server.close()
-    forwarder = LambdaForwarder.create()
+    forwarder = LambdaForwarder.from_environment()
     with pytest.raises(ForwardingFailed) as failed:
         forwarder("weather", {}, {}, 9)
     assert failed.value.reason == "EndpointConnectionError"
@@ -122,7 +122,7 @@ def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: p
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "us-east-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
-    forwarder = LambdaForwarder.create()
+    forwarder = LambdaForwarder.from_environment()
     try:
         with pytest.raises(ForwardingFailed) as failed:
             forwarder("weather", {}, {}, 1)

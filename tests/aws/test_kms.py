@@ -18,7 +18,7 @@ from mcp_roundtrip.aws.kms import (
     KmsPublicKeys,
     KmsSigner,
     PinnedKey,
-    PublicHalf,
+    PublicKey,
     kms_client,
 )
 from mcp_roundtrip.errors import KeyServiceError
@@ -404,7 +404,7 @@ def spki(kms, arn):
 
 
 def test_a_pinned_key_signs_and_is_trusted_without_asking_for_it(fake, kms, arn):
-    pinned = PinnedKey(arn, PublicHalf.from_der(spki(kms, arn)))
+    pinned = PinnedKey(arn, PublicKey.from_der(spki(kms, arn)))
     before = fake.calls["GetPublicKey"]
     signer, keys = KmsSigner(kms, pinned), KmsPublicKeys([pinned])
     public_key = keys.find(signer.key_members["kid"])
@@ -416,11 +416,11 @@ def test_what_is_no_key_on_p256_cannot_be_pinned(kms, arn):
     p256, sm2 = bytes.fromhex("06082a8648ce3d030107"), bytes.fromhex("06082a811ccf5501822d")
     for der in (b"", b"MFkw", spki(kms, arn)[:-1], spki(kms, arn).replace(p256, sm2)):
         with pytest.raises(ValueError):  # noqa: PT011 - whatever cryptography says
-            PublicHalf.from_der(der)
+            PublicKey.from_der(der)
 
 
 def test_a_public_key_pinned_to_the_wrong_key_is_found_out_before_a_token_leaves(fake, kms, arn):
-    other = PublicHalf.from_der(spki(kms, signing_key(kms)))
+    other = PublicKey.from_der(spki(kms, signing_key(kms)))
     signer = KmsSigner(kms, PinnedKey(arn, other))
     for _ in range(2):
         with fails_with("public_key_of_another_key"):
@@ -451,4 +451,4 @@ def test_a_generation_is_the_same_in_every_region_and_another_for_every_key():
     here = KmsMacKey(client(), "arn:aws:kms:eu-west-1:123456789012:key/mrk-1")
     there = KmsMacKey(client(), "arn:aws:kms:us-east-1:123456789012:key/mrk-1")
     other = KmsMacKey(client(), "arn:aws:kms:eu-west-1:123456789012:key/mrk-2")
-    assert here.generation == there.generation != other.generation
+    assert here.short_key_id == there.short_key_id != other.short_key_id

@@ -104,7 +104,7 @@ def test_a_forwarded_calls_task_comes_to_a_result_under_the_front_doors_name() -
         ports,
         Invocation("id", 1e18, forwarded=forwarded),
     )
-    [(_, pk)] = table.kicks.sent
+    [(_, pk)] = table.dispatcher.sent
     work(ToolServer(ServerOptions(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
     task = table.task(pk.partition("#")[2])
     assert task is not None

@@ -221,7 +221,7 @@ def test_a_call_may_begin_with_rounds_and_go_on_as_a_task(world: LegacyWorld) ->
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
     asked = world.ask("tools/call", **call)["result"]
     assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     answers = {"size": accepted(4)}
     created = world.ask("tools/call", **call, inputResponses=answers, requestState=asked["requestState"])
     assert created["result"].keys() == {"task"}
@@ -295,7 +295,7 @@ def test_a_call_that_ends_at_once_is_a_task_that_has_ended(world: LegacyWorld) -
     task = world.as_task("at_once")
     assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
     assert world.as_task("at_once", task={"ttl": 5_000})["ttl"] == 5_000
-    assert not world.table.kicks.sent, "there is nothing to do for a worker"
+    assert not world.table.dispatcher.sent, "there is nothing to do for a worker"
     assert world.outcome(task["taskId"])["result"]["content"][0]["text"] == "!"
     failed = world.as_task("at_once", fail=True)
     assert failed["status"] == "failed"
@@ -385,7 +385,7 @@ def test_the_result_is_waited_for(world: LegacyWorld) -> None:
 
 def test_waiting_sends_for_a_worker_that_was_lost(world: LegacyWorld) -> None:
     task_id = world.as_task("compute", label="x")["taskId"]
-    world.table.kicks.sent.clear()
+    world.table.dispatcher.sent.clear()
     world.pause = world.run_workers
     assert "result" in world.outcome(task_id)
     assert 15_000 <= sum(world.pauses) < 20_000

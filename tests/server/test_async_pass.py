@@ -93,6 +93,6 @@ def test_a_task_ends_in_the_error_with_what_it_recorded_before() -> None:
     assert (task.status, task.failed) == ("completed", True)
     assert task.result["content"][0]["text"] == NEUTRAL.format("test-worker")
     assert "question 'sure'" in in_the_log(play)
-    stored = play.table.store.query(play.table.kicks.pks[task.task_id])
+    stored = play.table.store.query(play.table.dispatcher.pks[task.task_id])
     assert [item["sk"] for item in stored if "prepare" in str(item["sk"])]
     assert not [item["sk"] for item in stored if "delete" in str(item["sk"])]

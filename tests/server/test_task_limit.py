@@ -94,7 +94,7 @@ def test_a_tool_that_needs_a_task_is_refused_before_its_code_runs(world: World) 
     full(world)
     assert refusal(call(world, "must"))["message"] == REFUSED
     assert ran == []
-    assert len(world.table.kicks.sent) == LIMIT, "no worker is dispatched"
+    assert len(world.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
 
 
 def test_a_tool_that_may_need_a_task_is_refused_where_it_would_become_one(world: World) -> None:

@@ -185,7 +185,7 @@ def test_answers_to_what_nobody_asked_are_acknowledged_and_change_nothing(world:
     before = world.get(task_id)["result"]
     assert "result" in world.update(task_id, unknown={"ignored": True})
     assert world.get(task_id)["result"] == before
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
 
 
 def test_some_of_several_answers_leave_the_rest_outstanding(world: World) -> None:
@@ -231,13 +231,13 @@ def test_somebody_elses_task_looks_like_no_task(world: World) -> None:
 
 def test_a_task_whose_kick_was_lost_is_worked_on_after_a_poll(world: World) -> None:
     task_id = world.start("compute", label="x")
-    world.table.kicks.sent.clear()
+    world.table.dispatcher.sent.clear()
     world.get(task_id)
-    assert not world.table.kicks.sent, "not at once"
+    assert not world.table.dispatcher.sent, "not at once"
     world.clock.advance(16)
     world.get(task_id)
     world.get(task_id)
-    assert len(world.table.kicks.sent) == 1
+    assert len(world.table.dispatcher.sent) == 1
     world.run_workers()
     assert world.status(task_id) == "completed"
 
@@ -248,7 +248,7 @@ def test_a_sleeping_task_wakes_at_a_poll_and_repeats_nothing(world: World) -> No
     assert (world.status(task_id), ran) == ("working", ["before"])
     world.clock.advance(20)
     world.get(task_id)
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     world.clock.advance(10)
     world.get(task_id)
     world.run_workers()
@@ -268,7 +268,7 @@ def test_a_task_that_is_not_finished_in_its_time_fails_and_is_forgotten_later(wo
 
 def test_a_task_is_finished_by_one_of_two_deliveries(world: World) -> None:
     task_id = world.start("compute", label="x")
-    world.table.kicks.sent *= 3
+    world.table.dispatcher.sent *= 3
     world.run_workers()
     assert (world.status(task_id), ran) == ("completed", ["x"])
 
@@ -320,8 +320,8 @@ def played(world: World, dies_at: int, *, is_done: bool) -> bool:
     task_id = world.start("pays")
     died = False
     for _ in range(8):
-        while world.table.kicks.sent:
-            _, pk = world.table.kicks.sent.popleft()
+        while world.table.dispatcher.sent:
+            _, pk = world.table.dispatcher.sent.popleft()
             dying = CrashingStore(world.table.store, 10**9 if died else dies_at, is_done)
             with suppress(WorkerKilled):
                 work(server._tool_server, {"task": pk}, OfALambda(), partial(world.ports, dying))
@@ -408,7 +408,7 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World)
     with pytest.raises(StoreError):
         work(
             server._tool_server,
-            {"task": world.table.kicks.sent[0][1]},
+            {"task": world.table.dispatcher.sent[0][1]},
             OfALambda(),
             partial(world.ports, throttled),
         )

@@ -14,7 +14,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import KeyServiceError, StoreError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
+from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
@@ -33,7 +33,7 @@ class Queue(RecordingDispatcher):
     now: Callable[[], float] = lambda: 0.0
     messages: list[tuple[float, str]] = field(default_factory=list)
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         self.pks[pk.partition("#")[2]] = pk
         self.messages.append((self.now() + min(-(-delay_ms // 1000), MAX_DELAY_S), pk))
 
@@ -47,7 +47,7 @@ class Deployment(World):
     def __post_init__(self) -> None:
         World.__post_init__(self)
         self.queue = Queue(now=self.clock)
-        self.table.kicks = self.queue
+        self.table.dispatcher = self.queue
 
     def task(self, task_id: str) -> Task:
         item = self.table.store.get(self.queue.pks[task_id], TASK)
@@ -267,6 +267,6 @@ def test_a_worker_that_cannot_even_write_that_the_task_has_failed_gives_the_task
     world.store = world.table.store = Grudging()
     task_id = world.start("works")
     world.deliver()
-    assert world.task(task_id).running is Running.READY
+    assert world.task(task_id).work_state is WorkState.READY
     world.run_dry()
     assert world.task(task_id).status is Status.FAILED

@@ -122,7 +122,7 @@ def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(world: Wo
         capabilities=UNDECLARED,
     )
     assert second["result"]["resultType"] == "complete"
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
 
 
 def test_a_refusal_for_want_of_the_declaration_is_a_bad_request(world: World) -> None:
@@ -286,12 +286,12 @@ def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(world: W
 
 def test_a_task_that_ended_stays_as_it_is(world: World) -> None:
     task_id = world.start("job", label="x")
-    kicked = world.table.kicks.sent[0]
+    kicked = world.table.dispatcher.sent[0]
     world.run_workers()
     ended = world.get(task_id)
     world.update(task_id, name=accepted("Ada"))
     world.cancel(task_id)
-    world.table.kicks.sent.append(kicked)
+    world.table.dispatcher.sent.append(kicked)
     world.run_workers()
     world.clock.advance(3_600)
     assert world.get(task_id) == ended
@@ -347,7 +347,7 @@ def test_an_answer_is_taken_by_the_time_it_is_acknowledged(world: World) -> None
     world.update(task_id, size=accepted(3))
     task = world.get(task_id)["result"]
     assert (task["status"], task["inputRequests"].keys()) == ("input_required", {"name"})
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     world.update(task_id, name=accepted("Ada"))
     assert world.status(task_id) == "working"
     world.run_workers()

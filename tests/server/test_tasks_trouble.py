@@ -13,7 +13,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import Drift, ItemTooLarge, StoreError, UsageError
-from mcp_roundtrip.tasks.items import Past
+from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import LogObserver
@@ -128,7 +128,7 @@ def assert_finishes(world: World, task_id: str) -> None:
 def test_without_its_table_no_task_is_said_to_exist(world: World, wire: Any, trouble: Any) -> None:
     wire.trouble = trouble
     assert_unavailable(world.call("provision", arguments={"name": "db"}), world, trouble)
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     wire.trouble = {}
     assert_finishes(world, world.start("provision", name="db"))
 
@@ -147,7 +147,7 @@ def test_a_task_that_was_written_in_part_is_none(written: int) -> None:
     breaking: Any = Breaks()
     refused = world.post("tools/call", name="provision", arguments={"name": "db"}, store=breaking)
     assert refused["error"]["code"] == -32603
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     assert len(taken) == written
     assert TASK not in taken, "what makes it a task is written last"
 
@@ -233,12 +233,12 @@ def test_a_worker_that_is_refused_leaves_the_task_to_the_next_delivery(
     world: World, wire: Any, trouble: Any
 ) -> None:
     task_id = world.start("provision", name="db")
-    delivery = world.table.kicks.sent[0]
+    delivery = world.table.dispatcher.sent[0]
     wire.trouble = trouble
     with pytest.raises(StoreError):
         world.run_worker()
     wire.trouble = {}
-    world.table.kicks.sent.append(delivery)
+    world.table.dispatcher.sent.append(delivery)
     assert_finishes(world, task_id)
 
 
@@ -247,13 +247,13 @@ def test_a_worker_that_is_refused_in_its_work_gives_the_lease_back(
     world: World, wire: Any, refused: str
 ) -> None:
     task_id = world.start("provision", name="db")
-    delivery = world.table.kicks.sent[0]
+    delivery = world.table.dispatcher.sent[0]
     wire.trouble = {refused: THROTTLED}
     with pytest.raises(StoreError):
         world.run_worker()
     wire.trouble = {}
     ran.clear()  # what could not be journaled runs again
-    world.table.kicks.sent.append(delivery)
+    world.table.dispatcher.sent.append(delivery)
     assert_finishes(world, task_id)
 
 
@@ -262,7 +262,7 @@ def test_a_worker_that_cannot_even_give_the_lease_back_is_replaced_when_it_is_ov
     world: World, wire: Any, refused: tuple[str, ...]
 ) -> None:
     task_id = world.start("provision", name="db")
-    pk = world.table.kicks.sent[0][1]
+    pk = world.table.dispatcher.sent[0][1]
 
     class AfterTheClaim:
         """The table fails as soon as the worker has its lease."""
@@ -284,10 +284,10 @@ def test_a_worker_that_cannot_even_give_the_lease_back_is_replaced_when_it_is_ov
     assert "lo" in held
     ran.clear()
     world.get(task_id)
-    assert not world.table.kicks.sent, "while the lease lasts"
+    assert not world.table.dispatcher.sent, "while the lease lasts"
     world.clock.advance(1_000)
     world.get(task_id)
-    assert len(world.table.kicks.sent) == 1
+    assert len(world.table.dispatcher.sent) == 1
     assert_finishes(world, task_id)
 
 
@@ -316,19 +316,19 @@ def test_the_log_names_the_aws_error_and_holds_no_secret(
 # -- what cannot be kept
 
 
-def items_of(world: World, pk: str) -> tuple[Task, Past]:
+def items_of(world: World, pk: str) -> tuple[Task, TaskHistory]:
     """What is in the table, as a worker reads it."""
     item = world.table.store.get(pk, TASK)
     assert item is not None
     task = Task.from_item(item)
-    return task, Past.read(task, world.table.store.query(pk))
+    return task, TaskHistory.read(task, world.table.store.query(pk))
 
 
 def test_arguments_that_no_item_holds_make_no_task() -> None:
     world = World(server)
     response = world.call("provision", arguments={"name": "x" * 500_000})
     assert response.get("result", {}).get("resultType") != "task"
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
     (_, failure) = world.observer.failures[-1]
     assert isinstance(failure, ItemTooLarge)
     assert failure.size > failure.limit
@@ -362,13 +362,13 @@ def test_arguments_that_are_no_json_make_no_task(number: str) -> None:
     body = json.dumps(request).replace('"@"', number)
     refused = world.send(request, text=body)
     assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32700)
-    assert not world.table.kicks.sent
+    assert not world.table.dispatcher.sent
 
 
-def failed_by_the_next(world: World, changed: Server) -> tuple[dict[str, Any], Past]:
+def failed_by_the_next(world: World, changed: Server) -> tuple[dict[str, Any], TaskHistory]:
     """Park a task, answer it, let another build work on it; how it ended, and what is left in the table."""
     task_id = world.start("provision", name="s3cret-argument")
-    pk = world.table.kicks.sent[0][1]
+    pk = world.table.dispatcher.sent[0][1]
     world.run_workers()
     later = world.next_deployment(changed)
     later.update(task_id, keep=accepted("s3cret-answer"))

@@ -94,7 +94,7 @@ def test_whatever_is_sealed_is_opened_the_same_elsewhere(configuration, payload,
 def test_a_state_has_these_layers(configuration):
     token = configuration.codec().seal(BINDING, None, round=1, first_issued_at=None)
     if configuration.encrypted:
-        kid = f"{MAC.generation}.{EPOCH}"
+        kid = f"{MAC.short_key_id}.{EPOCH}"
         outer = {"alg": "dir", "cty": "JWT", "enc": "A256GCM", "kid": kid, "typ": "mcp-rs+jwt"}
         assert header_of(token) == outer
         token = decrypted(token, epoch_secret(EPOCH))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, generation_of
+from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, short_key_id
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, Renewals
 from mcp_roundtrip_testing import FakeClock
 
@@ -70,7 +70,7 @@ def refusal(keys, kid, now=START):
 
 
 def kid(epoch, key_id="one"):
-    return f"{generation_of(key_id)}.{epoch}"
+    return f"{short_key_id(key_id)}.{epoch}"
 
 
 def test_an_epochs_key_is_a_mac_over_its_number_and_the_issuer(mac_key):
@@ -96,8 +96,8 @@ def test_every_epoch_and_every_generation_has_its_own_key():
 
 
 def test_a_generation_does_not_show_the_id_of_its_key():
-    assert "1234abcd" not in generation_of("1234abcd-12ab-34cd-56ef-1234567890ab")
-    assert len(generation_of("one")) == 8
+    assert "1234abcd" not in short_key_id("1234abcd-12ab-34cd-56ef-1234567890ab")
+    assert len(short_key_id("one")) == 8
 
 
 def test_a_key_is_derived_once(mac_key):
@@ -135,7 +135,7 @@ def test_a_longer_round_reaches_further_back(mac_key):
     assert refusal(keys, kid(EPOCH - 4)) == "epoch"
 
 
-NO_KIDS = ["", "x", f"{generation_of('one')}", f".{EPOCH}", *(f"{generation_of('one')}.{epoch}" for epoch in (
+NO_KIDS = ["", "x", f"{short_key_id('one')}", f".{EPOCH}", *(f"{short_key_id('one')}.{epoch}" for epoch in (
     "", "0", "-1", "+1", f"0{EPOCH}", f" {EPOCH}", f"{EPOCH}\n", "5e5", "٥", "１", "9" * 11, "9" * 5000, "NaN"
 ))]  # fmt: skip
 

@@ -38,7 +38,7 @@ class Counted:
 
     configuration: Configuration
     calls: Counter[str] = field(default_factory=Counter)
-    generation = MAC.generation
+    generation = MAC.short_key_id
 
     @property
     def key_members(self):
@@ -112,7 +112,7 @@ def without_keys(forge: Forge) -> Iterator[str]:
             for epoch, token in zip(
                 (EPOCH, EPOCH + number + 1, EPOCH - number - 2, number), inner, strict=False
             ):
-                kid = f"{MAC.generation}.{epoch}"
+                kid = f"{MAC.short_key_id}.{epoch}"
                 yield encrypted(forge.outer | {"kid": kid}, token, secrets.token_bytes(32))
         yield forge.token[: number + 1]
         yield forge.token + "A" * (number + 1)
@@ -151,6 +151,6 @@ def test_a_forgery_by_somebody_without_the_epochs_key_is_refused_before_a_signin
 @where_encrypted
 def test_forgeries_that_name_the_epoch_before_cost_one_derivation_however_many_they_are(configuration):
     one, calls = warm(configuration, NOW + 100)
-    outer = FORGES[configuration].outer | {"kid": f"{MAC.generation}.{EPOCH - 1}"}
+    outer = FORGES[configuration].outer | {"kid": f"{MAC.short_key_id}.{EPOCH - 1}"}
     refused(one, [encrypted(outer, "forged", secrets.token_bytes(32)) for _ in range(200)])
     assert calls == {"mac": 1}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip.state.epochs import LocalMacKey, generation_of
+from mcp_roundtrip.state.epochs import LocalMacKey, short_key_id
 from support.attacks_signature import ARN, LINK
 from support.forge import SECRET, Attack, Forge
 from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, NOW, b64, encrypted, epoch_secret, unb64
@@ -17,7 +17,7 @@ FORGED_SECRETS = {
     "a digest of the public key": hashlib.sha256(
         KEY.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     ).digest(),
-    "a digest of the kid": hashlib.sha256(f"{MAC.generation}.{EPOCH}".encode()).digest(),
+    "a digest of the kid": hashlib.sha256(f"{MAC.short_key_id}.{EPOCH}".encode()).digest(),
     "the key of another epoch": epoch_secret(EPOCH + 1),
     "the key of another generation": epoch_secret(EPOCH, NEXT_MAC),
     "half of the key": SECRET[:16],
@@ -27,7 +27,7 @@ FORGED_SECRETS = {
 class Untouchable:
     """A MAC key of our generation that must not be asked."""
 
-    generation = MAC.generation
+    generation = MAC.short_key_id
 
     def mac(self, message: bytes) -> bytes:
         raise AssertionError("asked")
@@ -120,10 +120,11 @@ HEADERS = {
         }.items()
     },
     **{
-        f"outer kid {kid!r}": outer(kid=kid) for kid in (5, None, [f"{MAC.generation}.{EPOCH}"], "", ARN, ".")
+        f"outer kid {kid!r}": outer(kid=kid)
+        for kid in (5, None, [f"{MAC.short_key_id}.{EPOCH}"], "", ARN, ".")
     },
     "a duplicate outer member": outer_json(
-        f'{{"alg":"dir","cty":"JWT","enc":"A256GCM","kid":"x","kid":"{MAC.generation}.{EPOCH}",'
+        f'{{"alg":"dir","cty":"JWT","enc":"A256GCM","kid":"x","kid":"{MAC.short_key_id}.{EPOCH}",'
         '"typ":"mcp-rs+jwt"}'.encode()
     ),
     "an outer header that is an array": outer_json(b"[]"),
@@ -187,10 +188,10 @@ EPOCHS = {
     **{
         f"generation {generation!r}": outer(reason, kid=f"{generation}.{EPOCH}")
         for generation, reason in {
-            generation_of("mrk-of-the-attacker"): "unknown_key",
-            MAC.generation.swapcase(): "unknown_key",
-            MAC.generation[:-1]: "header",
-            f"{MAC.generation}A": "header",
+            short_key_id("mrk-of-the-attacker"): "unknown_key",
+            MAC.short_key_id.swapcase(): "unknown_key",
+            MAC.short_key_id[:-1]: "header",
+            f"{MAC.short_key_id}A": "header",
             "": "header",
             "../../..": "header",
             "аааааааа": "header",
@@ -200,7 +201,7 @@ EPOCHS = {
         lambda forge: forge.token, None, ENCRYPTED, verifier=BOTH
     ),
     "the newer of two generations over the older one's content": Attack(
-        lambda forge: forge.with_outer(kid=f"{NEXT_MAC.generation}.{EPOCH}"),
+        lambda forge: forge.with_outer(kid=f"{NEXT_MAC.short_key_id}.{EPOCH}"),
         "decryption",
         ENCRYPTED,
         verifier=BOTH,

@@ -79,7 +79,7 @@ class Forge:
 
     def at_epoch(self, epoch: object) -> str:
         """Encrypted under the key that an epoch of this name has."""
-        kid = f"{tokens.MAC.generation}.{epoch}"
+        kid = f"{tokens.MAC.short_key_id}.{epoch}"
         return encrypted(self.outer | {"kid": kid}, self.inner, epoch_secret(epoch))
 
 

@@ -129,10 +129,10 @@ class World:
 
     def run_workers(self) -> None:
         """Until nobody is sent for any more."""
-        while self.table.kicks.sent:
+        while self.table.dispatcher.sent:
             self.run_worker()
 
     def run_worker(self, store: TaskStore | None = None) -> None:
         """The next one that was sent for."""
-        _, pk = self.table.kicks.sent.popleft()
+        _, pk = self.table.dispatcher.sent.popleft()
         work(self.server._tool_server, {"task": pk}, OfALambda(), partial(self.ports, store))

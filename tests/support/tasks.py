@@ -1,7 +1,7 @@
 """One task, as it is at its creation."""
 
 from mcp_roundtrip.engine.journal import Fingerprint
-from mcp_roundtrip.tasks.model import Asked, Running, Status, Task
+from mcp_roundtrip.tasks.model import OutstandingRequest, Status, Task, WorkState
 
 NOW = 1_795_000_000_000
 LEASE_MS = 1_000
@@ -11,7 +11,7 @@ MAX_ATTEMPTS = 2
 NEW = Task(
     pk="principal#task",
     status=Status.WORKING,
-    running=Running.READY,
+    work_state=WorkState.READY,
     version=1,
     created_at_ms=NOW,
     updated_at_ms=NOW,
@@ -21,12 +21,12 @@ NEW = Task(
 )
 
 END = {"error": {"code": -32603, "message": "gone"}, "message": "Gone."}
-"""What `fail`, `expire` and `exhaust` say."""
+"""What `fail`, `expire` and `abandon` say."""
 
 
-def asked(*keys: str) -> dict[str, Asked]:
+def asked(*keys: str) -> dict[str, OutstandingRequest]:
     """Outstanding requests."""
     return {
-        key: Asked(key, Fingerprint("message", "form"), {"method": "elicitation/create"}, order)
+        key: OutstandingRequest(key, Fingerprint("message", "form"), {"method": "elicitation/create"}, order)
         for order, key in enumerate(keys)
     }

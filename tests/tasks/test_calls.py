@@ -12,7 +12,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_methods import TaskBody
-from mcp_roundtrip.tasks.items import PIECE, TaskCall
+from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
@@ -148,11 +148,11 @@ def test_a_poll_is_one_get_in_every_status(counted):
 
 
 def test_a_poll_gets_each_piece_of_a_large_result_besides(counted):
-    counted.create("long_text", size=4 * PIECE)
+    counted.create("long_text", size=4 * RESULT_CHUNK)
     counted.work()
     sent = counted.poll()
-    assert counted.task.result_pieces > 1
-    assert sent == READ + Counter(GetItem=counted.task.result_pieces)
+    assert counted.task.result_chunks > 1
+    assert sent == READ + Counter(GetItem=counted.task.result_chunks)
 
 
 @pytest.mark.parametrize("answers", [1, 2, 5])

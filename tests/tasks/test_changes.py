@@ -35,7 +35,7 @@ def conditions(item):
         if isinstance(value, int):
             simple.append(st.builds(bound, order, st.just(name), st.integers(value - 1, value + 1)))
     return st.recursive(
-        st.one_of(simple),
+        st.has_one_of(simple),
         lambda inner: st.builds(
             lambda kind, parts: kind(tuple(parts)),
             st.sampled_from([AllOf, AnyOf]),
@@ -95,5 +95,5 @@ def test_no_change_creates_an_item(dynamo, item_and_change):
 def test_a_change_leaves_the_item_it_is_applied_to_as_it_was(item_and_change):
     item, change = item_and_change
     before = dict(item)
-    change.applied(item)
+    change.apply_to(item)
     assert item == before

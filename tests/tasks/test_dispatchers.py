@@ -41,9 +41,9 @@ PATIENCE_S = 20
 
 
 class Nobody:
-    """Loses every kick."""
+    """Loses every dispatch."""
 
-    def kick(self, worker, pk, *, delay_ms=0):
+    def dispatch(self, worker, pk, *, delay_ms=0):
         """Nobody comes."""
 
 
@@ -86,8 +86,8 @@ class Deployment:
         tasks, journal = Tasks(self.store, Nobody(), self._now_ms), Journal(secrets.token_hex(8))
         return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk
 
-    def kick(self, pk, **when):
-        self.dispatcher.kick(self.address, pk, **when)
+    def dispatch(self, pk, **when):
+        self.dispatcher.dispatch(self.address, pk, **when)
 
     def work(self, event):
         """What Lambda does with an event for the worker."""
@@ -117,9 +117,9 @@ class Inline(Deployment):
         """Have everything done that is to be done now."""
 
     def kick_in_vain(self, pk):
-        """Send a worker that fails, and let the kick be forgotten."""
+        """Send a worker that fails, and let the dispatch be forgotten."""
         with pytest.raises(StoreError):
-            self.kick(pk)
+            self.dispatch(pk)
 
 
 class Lambda(Deployment):
@@ -149,7 +149,7 @@ class Lambda(Deployment):
             self.invocations.append(self._ended.get(timeout=PATIENCE_S))
 
     def kick_in_vain(self, pk):
-        self.kick(pk)
+        self.dispatch(pk)
         self.settle()
         assert isinstance(self.invocations.pop()[1], StoreError)
         self._accepted -= 1
@@ -190,7 +190,7 @@ class Sqs(Deployment):
             assert self.deliver(messages) == []
 
     def kick_in_vain(self, pk):
-        self.kick(pk)
+        self.dispatch(pk)
         [message] = self.receive()
         assert self.deliver([message]) == [message["MessageId"]]
         self.sqs.purge_queue(QueueUrl=self.address)
@@ -274,30 +274,30 @@ def deployed(request):
 
 def test_a_task_that_was_kicked_is_worked_on(deployed):
     pk = deployed.create()
-    deployed.kick(pk)
+    deployed.dispatch(pk)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
 def test_a_kick_for_later_has_nothing_done_now(deployed):
     pk = deployed.create()
-    deployed.kick(pk, delay_ms=60_000)
+    deployed.dispatch(pk, delay_ms=60_000)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("working", [])
 
 
 def test_a_kick_is_a_hint_that_may_come_often_and_late(deployed):
     pk = deployed.create()
-    deployed.kick(pk)
-    deployed.kick(pk)
+    deployed.dispatch(pk)
+    deployed.dispatch(pk)
     deployed.settle()
-    deployed.kick(pk)
+    deployed.dispatch(pk)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
 def test_a_kick_for_a_task_that_does_not_exist_does_no_harm(deployed):
-    deployed.kick("nobody#nothing")
+    deployed.dispatch("nobody#nothing")
     deployed.settle()
     assert deployed.ran == []
 
@@ -305,7 +305,7 @@ def test_a_kick_for_a_task_that_does_not_exist_does_no_harm(deployed):
 def test_several_tasks_are_worked_on_once_each(deployed):
     pks = [deployed.create(label) for label in "abc"]
     for pk in pks:
-        deployed.kick(pk)
+        deployed.dispatch(pk)
     deployed.settle()
     assert {deployed.status(pk) for pk in pks} == {"completed"}
     assert sorted(deployed.ran) == ["a", "b", "c"]
@@ -317,7 +317,7 @@ def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_kick(dep
     deployed.kick_in_vain(pk)
     assert (deployed.status(pk), deployed.ran) == ("working", [])
     deployed.store.refused.clear()
-    deployed.kick(pk)
+    deployed.dispatch(pk)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
@@ -333,7 +333,7 @@ ADDRESSES = {
 @pytest.mark.parametrize(("deployed", "address"), ADDRESSES.items(), ids=ADDRESSES, indirect=["deployed"])
 def test_a_worker_that_does_not_exist_is_a_failure_of_the_store(deployed, address):
     with pytest.raises(StoreError) as failed:
-        deployed.dispatcher.kick(address, "p#t")
+        deployed.dispatcher.dispatch(address, "p#t")
     assert failed.value.reason in ("ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue")
 
 
@@ -346,7 +346,7 @@ def test_a_service_that_is_not_there_is_a_failure_of_the_store(environment, serv
         unused.bind(("127.0.0.1", 0))
         environment(**{service: f"http://127.0.0.1:{unused.getsockname()[1]}"})
         with pytest.raises(StoreError) as failed:
-            dispatcher.kick(address, "p#t")
+            dispatcher.dispatch(address, "p#t")
     assert failed.value.reason == "EndpointConnectionError"
     hang_up(dispatcher)
 
@@ -360,7 +360,7 @@ def test_the_version_that_created_a_task_works_on_it_or_the_newest_if_it_was_del
 ):
     functions.address = function_arn("Jobs", version)
     pk = functions.create()
-    functions.kick(pk)
+    functions.dispatch(pk)
     functions.settle()
     assert functions.status(pk) == "completed"
     assert functions.invocations == [(invoked, None)]
@@ -369,7 +369,7 @@ def test_the_version_that_created_a_task_works_on_it_or_the_newest_if_it_was_del
 def test_an_invocation_that_could_not_change_its_task_fails_so_that_lambda_repeats_it(functions):
     pk = functions.create()
     functions.store.refused.add(pk)
-    functions.kick(pk)
+    functions.dispatch(pk)
     functions.settle()
     [(_, failure)] = functions.invocations
     assert failure.reason == "ThrottlingException"
@@ -382,7 +382,7 @@ def test_a_message_whose_task_could_not_be_changed_is_left_and_the_others_are_no
     pks = [queued.create(label) for label in "abc"]
     queued.store.refused.add(pks[1])
     for pk in pks:
-        queued.kick(pk)
+        queued.dispatch(pk)
     messages = queued.receive()
     ids = {json.loads(message["Body"])["task"]: message["MessageId"] for message in messages}
     assert queued.deliver(messages) == [ids[pks[1]]]
@@ -402,7 +402,7 @@ def test_a_message_that_names_no_task_is_left_and_the_others_are_not(queued, bod
     else:  # no queue holds such a message
         malformed, messages = "empty", [{"MessageId": "empty", "Body": "", "MD5OfBody": ""}]
     pk = queued.create()
-    queued.kick(pk)
+    queued.dispatch(pk)
     messages += [message for message in queued.receive() if message["MessageId"] != malformed]
     assert queued.deliver(messages) == [malformed]
     assert queued.status(pk) == "completed"
@@ -410,7 +410,7 @@ def test_a_message_that_names_no_task_is_left_and_the_others_are_not(queued, bod
 
 def test_a_task_that_sleeps_is_woken_by_the_queue_and_by_no_poll(queued):
     pk = queued.create(nap_ms=1_000)
-    queued.kick(pk)
+    queued.dispatch(pk)
     queued.settle()
     assert (queued.status(pk), queued.ran) == ("working", [])
     queued.clock.advance(1)
@@ -420,7 +420,7 @@ def test_a_task_that_sleeps_is_woken_by_the_queue_and_by_no_poll(queued):
 
 def test_a_sleep_that_is_longer_than_a_queue_keeps_a_message_back_is_slept_in_parts(queued):
     pk = queued.create(nap_ms=2_000_500)
-    queued.kick(pk)
+    queued.dispatch(pk)
     queued.settle()
     delays = []
     while queued.status(pk) == "working" and len(delays) < 9:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.items import Past
+from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -53,11 +53,11 @@ def answer(tasks, task):
 
 def calls_of_a_run(record):
     """The calls of a run whose workers live, in their order."""
-    store, kicks = MemoryStore(), RecordingDispatcher()
-    tasks = Tasks(store, kicks, now_ms)
+    store, dispatcher = MemoryStore(), RecordingDispatcher()
+    tasks = Tasks(store, dispatcher, now_ms)
     task = create(tasks, record)
-    while kicks.sent:
-        make_worker(Doomed(store, record)).work(kicks.sent.popleft()[1], LEASE_MS)
+    while dispatcher.sent:
+        make_worker(Doomed(store, record)).work(dispatcher.sent.popleft()[1], LEASE_MS)
         answer(tasks, tasks.get(None, task.task_id))
     return [words[1] for words in lines(record) if words[0] == "call"]
 
@@ -69,7 +69,7 @@ class Pool:
     process: subprocess.Popen
     lock: threading.Lock
 
-    def kick(self, worker, pk):
+    def dispatch(self, worker, pk):
         with self.lock:
             print(pk, file=self.process.stdin, flush=True)
 
@@ -141,7 +141,7 @@ def experiment(ministack, tmp_path_factory):
             task = create(own, record)
             with ThreadPoolExecutor(2) as clients:
                 seen = list(clients.map(lambda _: follow(own, task.task_id), range(2)))
-            past = Past.read(seen[0], store.query(task.pk))
+            past = TaskHistory.read(seen[0], store.query(task.pk))
             journal = {entry.key: entry.value for entry in past.journal.entries}
             return Outcome(number, seen, lines(record), journal)
 

@@ -5,40 +5,40 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import TASK, Running, Status, Task
+from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore
 from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
-_WORKING = {Running.READY, Running.LEASED, Running.SLEEPING}
+_WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
-    (Status.INPUT_REQUIRED, Running.PARKED),
+    (Status.INPUT_REQUIRED, WorkState.PARKED),
     # Another branch of a task that asks has something to do.
-    (Status.INPUT_REQUIRED, Running.READY),
-    (Status.INPUT_REQUIRED, Running.LEASED),
-    (Status.COMPLETED, Running.DONE),
-    (Status.FAILED, Running.DONE),
-    (Status.CANCELLED, Running.DONE),
+    (Status.INPUT_REQUIRED, WorkState.READY),
+    (Status.INPUT_REQUIRED, WorkState.LEASED),
+    (Status.COMPLETED, WorkState.DONE),
+    (Status.FAILED, WorkState.DONE),
+    (Status.CANCELLED, WorkState.DONE),
 }
-R, L, P, S, D = Running
+R, L, P, S, D = WorkState
 ARROWS = {
     "claim": {(R, L), (L, L), (S, L), (P, L)},
     "release": {(L, R)},
     "checkpoint": {(L, R)},
     "park": {(L, P)},
     "sleep": {(L, S)},
-    "get_ahead": {(L, L)},
+    "reset_attempts": {(L, L)},
     "answered": {(P, P), (P, R), (R, R), (L, L)},
     "cancel": {(R, D), (L, D), (P, D), (S, D)},
     "expire": {(R, D), (L, D), (P, D), (S, D)},
-    "exhaust": {(R, D), (L, D)},
+    "abandon": {(R, D), (L, D)},
     "complete": {(L, D)},
     "fail": {(L, D)},
-    "kick": {(R, R), (L, L), (S, S), (P, P)},
+    "record_dispatch": {(R, R), (L, L), (S, S), (P, P)},
     "progress": {(L, L)},
 }
-SILENT = {"kick", "progress", "get_ahead"}
+SILENT = {"record_dispatch", "progress", "reset_attempts"}
 """They change nothing that a version stands for."""
-REPEATABLE = {"progress", "get_ahead"}
+REPEATABLE = {"progress", "reset_attempts"}
 """Made a second time when the SDK sends it again after a lost answer, and no harm done."""
 
 AGO = st.sampled_from([0, 0, 0, 1, 2])
@@ -76,10 +76,10 @@ class Life(RuleBasedStateMachine):
             return False
         became = self.task
         assert not was.is_terminal
-        assert (was.running, became.running) in ARROWS[transition]
+        assert (was.work_state, became.work_state) in ARROWS[transition]
         assert became.version == was.version + (transition not in SILENT)
-        assert transition in REPEATABLE or change.applied(changed) is None
-        if became.running is not Running.LEASED:
+        assert transition in REPEATABLE or change.apply_to(changed) is None
+        if became.work_state is not WorkState.LEASED:
             self.leases.clear()
         return True
 
@@ -111,7 +111,7 @@ class Life(RuleBasedStateMachine):
             "answered",
             version=task.version - stale,
             requests=left,
-            is_leased=task.running is Running.LEASED,
+            is_leased=task.work_state is WorkState.LEASED,
             now_ms=self.now,
         )
         assert made == (task.status is Status.INPUT_REQUIRED and not stale)
@@ -123,10 +123,10 @@ class Life(RuleBasedStateMachine):
         assert self.make("cancel", now_ms=self.now) == was_open
 
     @rule(window=st.sampled_from([0, 500, 15_000]))
-    def kick(self, window):
+    def record_dispatch(self, window):
         task = self.task
-        made = self.make("kick", kicked_before_ms=self.now - window, now_ms=self.now)
-        assert made <= (task.kicked_at_ms < self.now - window)
+        made = self.make("record_dispatch", dispatched_before_ms=self.now - window, now_ms=self.now)
+        assert made <= (task.dispatched_at_ms < self.now - window)
         assert not made or self.is_stuck(task)
 
     @rule()
@@ -137,10 +137,10 @@ class Life(RuleBasedStateMachine):
         assert not due or self.task.status is Status.FAILED
 
     @rule()
-    def exhaust(self):
+    def abandon(self):
         task = self.task
         arguments = {"max_attempts": MAX_ATTEMPTS, **END}
-        if self.make("exhaust", now_ms=self.now, **arguments):
+        if self.make("abandon", now_ms=self.now, **arguments):
             assert task.attempts == MAX_ATTEMPTS
             assert self.is_stuck(task)
             assert self.task.status is Status.FAILED
@@ -173,8 +173,8 @@ class Life(RuleBasedStateMachine):
         self.worked("checkpoint", ago, accepted=[])
 
     @rule(ago=AGO)
-    def get_ahead(self, ago):
-        self.worked("get_ahead", ago, seen=self.task.seen + 1)
+    def reset_attempts(self, ago):
+        self.worked("reset_attempts", ago, seen=self.task.seen + 1)
 
     @rule(ago=AGO, count=st.integers(1, 3), ms=st.none() | MOMENTS)
     def park(self, ago, count, ms):
@@ -215,26 +215,26 @@ class Life(RuleBasedStateMachine):
 
     def is_stuck(self, task):
         """Somebody should work on it, and nobody does."""
-        match task.running:
-            case Running.READY:
+        match task.work_state:
+            case WorkState.READY:
                 return True
-            case Running.LEASED:
+            case WorkState.LEASED:
                 return task.lease_until_ms < self.now
-            case Running.SLEEPING | Running.PARKED:
+            case WorkState.SLEEPING | WorkState.PARKED:
                 return task.wake_at_ms is not None and task.wake_at_ms <= self.now
         return False
 
     @invariant()
     def its_state_is_one_of_the_diagram(self):
-        assert (self.task.status, self.task.running) in LEGAL
+        assert (self.task.status, self.task.work_state) in LEGAL
 
     @invariant()
     def it_has_a_lease_and_a_wake_time_where_they_belong(self):
         task = self.task
-        is_leased = task.running is Running.LEASED
+        is_leased = task.work_state is WorkState.LEASED
         assert (task.lease_owner is not None) == (task.lease_until_ms is not None) == is_leased
-        assert task.wake_at_ms is not None or task.running is not Running.SLEEPING
-        assert task.wake_at_ms is None or task.running in (Running.SLEEPING, Running.PARKED)
+        assert task.wake_at_ms is not None or task.work_state is not WorkState.SLEEPING
+        assert task.wake_at_ms is None or task.work_state in (WorkState.SLEEPING, WorkState.PARKED)
 
     @invariant()
     def at_most_one_lease_lasts(self):
@@ -252,13 +252,13 @@ class Life(RuleBasedStateMachine):
         if task.is_terminal:
             return
         self.now = max(self.now, task.lease_until_ms or 0, task.wake_at_ms or 0) + 1
-        waits_for_answers = task.running is Running.PARKED and task.wake_at_ms is None
+        waits_for_answers = task.work_state is WorkState.PARKED and task.wake_at_ms is None
         if not waits_for_answers and self.now < task.deadline_ms:
             attempt = transitions.claim(
                 owner="x", until_ms=self.now, now_ms=self.now, max_attempts=MAX_ATTEMPTS
             )
-            end = transitions.exhaust(now_ms=self.now, max_attempts=MAX_ATTEMPTS, **END)
-            assert (attempt.applied(self.item) is None) == (end.applied(self.item) is not None)
+            end = transitions.abandon(now_ms=self.now, max_attempts=MAX_ATTEMPTS, **END)
+            assert (attempt.apply_to(self.item) is None) == (end.apply_to(self.item) is not None)
         self.now = max(self.now, task.deadline_ms)
         self.expire()
         assert self.task.status is Status.FAILED

@@ -57,10 +57,10 @@ class Deployment:
         )
 
     def write_pieces(self, owner, result):
-        told, pieces = result_items(self.task, owner, result)
-        assert len(pieces) > 1
-        for piece in pieces:
-            self.store.put_new(piece)
+        told, chunks = result_items(self.task, owner, result)
+        assert len(chunks) > 1
+        for chunk in chunks:
+            self.store.put_new(chunk)
         return transitions.complete(owner=owner, now_ms=self.now_ms(), told=told)
 
 

@@ -7,7 +7,7 @@ from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, one_of
+from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
 from support.stores import client, new_table
 
@@ -156,9 +156,9 @@ HOLDS = {
     "above": (Above("ver", 2), True),
     "not above itself": (Above("ver", 3), False),
     "nothing is above": (Above("none", -1), False),
-    "one of": (one_of("st", "failed", "working"), True),
-    "one of one": (one_of("st", "working"), True),
-    "none of": (one_of("st", "failed", "cancelled"), False),
+    "one of": (has_one_of("st", "failed", "working"), True),
+    "one of one": (has_one_of("st", "working"), True),
+    "none of": (has_one_of("st", "failed", "cancelled"), False),
     "all": (all_of(Equals("st", "working"), Below("ver", 4)), True),
     "all but one": (all_of(Equals("st", "working"), Below("ver", 3)), False),
     "any": (any_of(Equals("st", "failed"), Above("ver", 2)), True),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import Running, Status, Task
+from mcp_roundtrip.tasks.model import Status, Task, WorkState
 from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
@@ -41,7 +41,7 @@ def answered(*left, version=3, is_leased=False, now=NOW):
 
 def after(item, *changes):
     for change in changes:
-        item = change.applied(item)
+        item = change.apply_to(item)
         assert item is not None
     return item
 
@@ -94,8 +94,8 @@ APPLY = {
     "answer all": (answered(), {"parked", "parked with a time"}),
     "answer at another version": (answered(version=2), set()),
     "answer while it is worked on": (answered(version=4, is_leased=True), {"leased and asking"}),
-    "get ahead": (transitions.get_ahead(owner="me", seen=3), HELD),
-    "get ahead by another": (transitions.get_ahead(owner="you", seen=3), set()),
+    "get ahead": (transitions.reset_attempts(owner="me", seen=3), HELD),
+    "get ahead by another": (transitions.reset_attempts(owner="you", seen=3), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
     "complete": (transitions.complete(owner="me", now_ms=NOW, told={"res": "1"}), HELD),
     "complete when the lease is over": (
@@ -107,15 +107,18 @@ APPLY = {
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
     "expire": (transitions.expire(now_ms=LATE, **END), OPEN),
-    "exhaust": (transitions.exhaust(now_ms=LATER, max_attempts=MAX_ATTEMPTS, **END), set()),
-    "exhaust after one attempt": (transitions.exhaust(now_ms=LATER, max_attempts=1, **END), {"leased"}),
-    "exhaust while the lease lasts": (
-        transitions.exhaust(now_ms=NOW + LEASE_MS, max_attempts=1, **END),
+    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=MAX_ATTEMPTS, **END), set()),
+    "abandon after one attempt": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), {"leased"}),
+    "abandon while the lease lasts": (
+        transitions.abandon(now_ms=NOW + LEASE_MS, max_attempts=1, **END),
         set(),
     ),
-    "kick": (transitions.kick(kicked_before_ms=NOW, now_ms=NOW), {"ready"}),
-    "kick later": (transitions.kick(kicked_before_ms=LATER, now_ms=LATER), {"ready", "leased", *WAITING}),
-    "kick again": (transitions.kick(kicked_before_ms=0, now_ms=LATER), set()),
+    "record_dispatch": (transitions.record_dispatch(dispatched_before_ms=NOW, now_ms=NOW), {"ready"}),
+    "record_dispatch later": (
+        transitions.record_dispatch(dispatched_before_ms=LATER, now_ms=LATER),
+        {"ready", "leased", *WAITING},
+    ),
+    "record_dispatch again": (transitions.record_dispatch(dispatched_before_ms=0, now_ms=LATER), set()),
     "progress": (transitions.progress(owner="me", message="half", now_ms=NOW), HELD),
     "progress by another": (transitions.progress(owner="you", message="half", now_ms=NOW), set()),
 }
@@ -123,14 +126,14 @@ APPLY = {
 
 def test_a_transition_is_made_from_these_states_only():
     made = {
-        name: {state for state, item in ITEMS.items() if change.applied(item) is not None}
+        name: {state for state, item in ITEMS.items() if change.apply_to(item) is not None}
         for name, (change, _) in APPLY.items()
     }
     assert made == {name: states for name, (_, states) in APPLY.items()}
 
 
 def test_a_transition_does_not_recreate_a_deleted_item():
-    assert [name for name, (change, _) in APPLY.items() if change.applied({}) is not None] == []
+    assert [name for name, (change, _) in APPLY.items() if change.apply_to({}) is not None] == []
 
 
 def test_a_transition_that_is_sent_twice_is_made_once():
@@ -139,7 +142,7 @@ def test_a_transition_that_is_sent_twice_is_made_once():
         (name, state)
         for name, (change, states) in APPLY.items()
         for state in states
-        if not name.startswith(repeatable) and change.applied(after(ITEMS[state], change)) is not None
+        if not name.startswith(repeatable) and change.apply_to(after(ITEMS[state], change)) is not None
     ]
     assert made_twice == []
 
@@ -155,18 +158,18 @@ def test_what_changes_nothing_the_second_time_may_be_sent_twice(name):
 
 def test_a_claim_takes_the_lease_and_counts_an_attempt():
     claimed = task(after(READY, claim()))
-    assert (claimed.status, claimed.running, claimed.version) == (Status.WORKING, Running.LEASED, 2)
+    assert (claimed.status, claimed.work_state, claimed.version) == (Status.WORKING, WorkState.LEASED, 2)
     assert (claimed.lease_owner, claimed.lease_until_ms, claimed.attempts) == ("me", NOW + LEASE_MS, 1)
 
 
 def test_a_lease_lasts_to_its_last_millisecond():
     until = NOW + LEASE_MS
-    assert claim(until, "you").applied(LEASED) is None
+    assert claim(until, "you").apply_to(LEASED) is None
     assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
 
 
 def test_a_sleeper_is_claimed_from_the_millisecond_it_is_due():
-    assert claim(NOW + 499).applied(SLEEPING) is None
+    assert claim(NOW + 499).apply_to(SLEEPING) is None
     assert task(after(SLEEPING, claim(NOW + 500))).wake_at_ms is None
 
 
@@ -174,8 +177,8 @@ def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead
     item = READY
     for n in range(MAX_ATTEMPTS):
         item = after(item, claim(NOW, f"worker {n}"), transitions.release(owner=f"worker {n}"))
-    assert claim().applied(item) is None
-    end = transitions.exhaust(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
+    assert claim().apply_to(item) is None
+    end = transitions.abandon(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
     ended = task(after(item, end))
     assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], END["message"])
 
@@ -192,7 +195,7 @@ def test_an_attempt_that_got_somewhere_does_not_count():
 
 def test_a_parked_task_has_its_requests_and_no_lease():
     parked = task(PARKED)
-    assert (parked.status, parked.running, parked.version) == (Status.INPUT_REQUIRED, Running.PARKED, 3)
+    assert (parked.status, parked.work_state, parked.version) == (Status.INPUT_REQUIRED, WorkState.PARKED, 3)
     assert parked.requests == asked("a", "b")
     assert parked.accepted == ("y", "z")
     assert (parked.lease_owner, parked.lease_until_ms) == (None, None)
@@ -210,38 +213,42 @@ def test_a_task_without_questions_left_is_ready_and_its_worker_sent_for():
     assert task(after(PARKED, change)) == replace(
         task(PARKED),
         status=Status.WORKING,
-        running=Running.READY,
+        work_state=WorkState.READY,
         requests={},
         version=4,
         updated_at_ms=LATER,
-        kicked_at_ms=LATER,
-        kicks=0,
+        dispatched_at_ms=LATER,
+        dispatch_count=0,
     )
 
 
 def test_of_two_answers_at_one_version_one_is_taken():
     change = answered("b")
     other = answered("a")
-    assert other.applied(after(PARKED, change)) is None
+    assert other.apply_to(after(PARKED, change)) is None
 
 
 def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
     awake = task(AWAKE)
-    assert (awake.status, awake.running, awake.wake_at_ms) == (Status.INPUT_REQUIRED, Running.LEASED, None)
+    assert (awake.status, awake.work_state, awake.wake_at_ms) == (
+        Status.INPUT_REQUIRED,
+        WorkState.LEASED,
+        None,
+    )
     assert awake.requests.keys() == {"a"}
     answered_then = task(after(AWAKE, answered(version=4, is_leased=True)))
-    assert (answered_then.status, answered_then.running) == (Status.WORKING, Running.LEASED)
+    assert (answered_then.status, answered_then.work_state) == (Status.WORKING, WorkState.LEASED)
     assert answered_then.lease_owner == "me", "the worker goes on"
 
 
 def test_workers_that_got_something_done_begin_their_attempts_anew():
-    ahead = task(after(LEASED, transitions.get_ahead(owner="me", seen=7)))
+    ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen=7)))
     assert (ahead.attempts, ahead.seen, ahead.version) == (1, 7, task(LEASED).version)
 
 
 def test_a_sleeping_task_is_working_without_a_lease():
     sleeping = task(SLEEPING)
-    assert (sleeping.status, sleeping.running) == (Status.WORKING, Running.SLEEPING)
+    assert (sleeping.status, sleeping.work_state) == (Status.WORKING, WorkState.SLEEPING)
     assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted) == (NOW + 500, None, ("z",))
 
 
@@ -255,15 +262,15 @@ def test_a_sleeping_task_is_working_without_a_lease():
 )
 def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
     ended = task(after(ITEMS[name], end))
-    assert (ended.status, ended.running, ended.updated_at_ms) == (status, Running.DONE, LATE)
+    assert (ended.status, ended.work_state, ended.updated_at_ms) == (status, WorkState.DONE, LATE)
     assert (ended.lease_owner, ended.lease_until_ms, ended.wake_at_ms) == (None, None, None)
     assert ended.version == ITEMS[name]["ver"] + 1
 
 
 def test_a_result_is_in_the_task_or_in_pieces():
-    assert (task(COMPLETED).result, task(COMPLETED).result_pieces) == ({"a": 1}, 0)
-    pieces = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"resn": 4, "reso": "me"})))
-    assert (pieces.status, pieces.result, pieces.result_pieces) == (Status.COMPLETED, None, 4)
+    assert (task(COMPLETED).result, task(COMPLETED).result_chunks) == ({"a": 1}, 0)
+    chunks = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"resn": 4, "reso": "me"})))
+    assert (chunks.status, chunks.result, chunks.result_chunks) == (Status.COMPLETED, None, 4)
 
 
 def test_a_failure_has_an_error_and_a_message():
@@ -272,10 +279,14 @@ def test_a_failure_has_an_error_and_a_message():
 
 
 def test_of_many_polls_one_sends_for_a_worker():
-    change = transitions.kick(kicked_before_ms=LATER - 1_000, now_ms=LATER)
-    kicked = after(READY, change)
-    assert change.applied(kicked) is None
-    assert (task(kicked).kicked_at_ms, task(kicked).kicks, task(kicked).version) == (LATER, 1, 1)
+    change = transitions.record_dispatch(dispatched_before_ms=LATER - 1_000, now_ms=LATER)
+    dispatched = after(READY, change)
+    assert change.apply_to(dispatched) is None
+    assert (task(dispatched).dispatched_at_ms, task(dispatched).dispatch_count, task(dispatched).version) == (
+        LATER,
+        1,
+        1,
+    )
 
 
 def test_progress_is_no_new_version():

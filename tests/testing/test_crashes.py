@@ -134,7 +134,7 @@ def test_every_call_of_the_store_kills_twice_and_every_kick_is_lost(caplog: pyte
         for number, name in enumerate(calls)
         for side in ("before", "after")
     ]
-    assert told == [*killed, "kick 0 of a worker was lost"]
+    assert told == [*killed, "dispatch 0 of a worker was lost"]
     assert len(players) == 1 + len(told)
 
 

@@ -161,10 +161,10 @@ class _StateParts:
 
     @cached_property
     def _kms(self) -> Any:
-        from mcp_roundtrip.aws.calls import counted
+        from mcp_roundtrip.aws.calls import count_requests
         from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
 
-        return counted(kms_client(), observer().called)
+        return count_requests(kms_client(), observer().called)
 
     @cached_property
     def _renewals(self) -> Renewals:
@@ -242,20 +242,20 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
 
 
 def _tasks(settings: Settings) -> TaskPort:
-    from mcp_roundtrip.aws.calls import counted
+    from mcp_roundtrip.aws.calls import count_requests
     from mcp_roundtrip.aws.dispatcher import AwsDispatcher  # boto3 costs 130 ms
     from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store = DynamoStore(counted(dynamodb_client(), observer().called), table)
+    store = DynamoStore(count_requests(dynamodb_client(), observer().called), table)
     dispatcher = AwsDispatcher()
     tasks = Tasks(
         store,
         dispatcher,
         clock_ms=lambda: int(time.time() * 1000),
-        gone=lambda task_id: observer().record("task_abandoned", task=task_id),
-        unsent=lambda task_id, error: observer().failure("dispatch_failed", error, task=task_id),
+        on_abandoned=lambda task_id: observer().record("task_abandoned", task=task_id),
+        on_dispatch_failed=lambda task_id, error: observer().failure("dispatch_failed", error, task=task_id),
         max_open=settings.max_open_tasks,
     )
     return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
@@ -264,7 +264,7 @@ def _tasks(settings: Settings) -> TaskPort:
 def _forwarder() -> Any:
     from mcp_roundtrip.aws.forwarder import LambdaForwarder  # boto3 costs 130 ms
 
-    return LambdaForwarder.create()
+    return LambdaForwarder.from_environment()
 
 
 def _function(settings: Settings, owner: str) -> str:

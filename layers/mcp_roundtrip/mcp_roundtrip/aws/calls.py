@@ -10,16 +10,16 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError,
 
 Client = TypeVar("Client", bound=Any)
 
-FAILURES: Final = (ClientError, BotoCoreError)
+AWS_ERRORS: Final = (ClientError, BotoCoreError)
 """What a call raises that came to nothing."""
 
 
-def patience() -> Config:
+def client_config() -> Config:
     """For clients that give up in time for an answer: connect 1 s, read 2 s, three attempts."""
     return Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
 
 
-def counted(client: Client, called: Callable[[str], None]) -> Client:
+def count_requests(client: Client, called: Callable[[str], None]) -> Client:
     """The client, telling `called` the service's name for each request it sends, retries included."""
     service = client.meta.service_model.service_name
 
@@ -30,7 +30,7 @@ def counted(client: Client, called: Callable[[str], None]) -> Client:
     return client
 
 
-def reason_of(failure: ClientError | BotoCoreError) -> str:
+def error_reason(failure: ClientError | BotoCoreError) -> str:
     """For the log: the AWS error code, `timeout`, or the kind of failure."""
     if isinstance(failure, ClientError):
         return failure.response["Error"]["Code"]

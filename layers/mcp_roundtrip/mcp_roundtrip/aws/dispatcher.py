@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import boto3
 
-from mcp_roundtrip.aws.calls import FAILURES, patience, reason_of
+from mcp_roundtrip.aws.calls import AWS_ERRORS, client_config, error_reason
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import StoreError
 
@@ -35,7 +35,7 @@ class LambdaDispatcher:
 
     client: LambdaClient
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         if delay_ms:
             return
         with _store_errors():
@@ -55,7 +55,7 @@ class SqsDispatcher:
 
     client: SQSClient
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         delay_s = min(-(-delay_ms // 1000), MAX_DELAY_S)
         with _store_errors():
             self.client.send_message(QueueUrl=worker, MessageBody=_message(pk), DelaySeconds=delay_s)
@@ -64,17 +64,17 @@ class SqsDispatcher:
 class AwsDispatcher:
     """Sends for each worker in the way that its address says, on the account of the environment."""
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         dispatcher = self._lambda if worker.startswith("arn:") else self._sqs
-        dispatcher.kick(worker, pk, delay_ms=delay_ms)
+        dispatcher.dispatch(worker, pk, delay_ms=delay_ms)
 
     @cached_property
     def _lambda(self) -> LambdaDispatcher:
-        return LambdaDispatcher(boto3.client("lambda", config=patience()))
+        return LambdaDispatcher(boto3.client("lambda", config=client_config()))
 
     @cached_property
     def _sqs(self) -> SqsDispatcher:
-        return SqsDispatcher(boto3.client("sqs", config=patience()))
+        return SqsDispatcher(boto3.client("sqs", config=client_config()))
 
 
 def _message(pk: str) -> str:
@@ -91,5 +91,5 @@ def _unqualified(arn: str) -> str:
 def _store_errors() -> Iterator[None]:
     try:
         yield
-    except FAILURES as error:
-        raise StoreError(reason_of(error)) from error
+    except AWS_ERRORS as error:
+        raise StoreError(error_reason(error)) from error

@@ -1,8 +1,8 @@
 """Tasks in a DynamoDB table: its keys are `pk` and `sk`, both text, and every write is of one item.
 
 When the answer to a write is lost, the SDK sends the write again, and what the first one wrote fails the
-condition of the second. So every write leaves a mark of its own in the item: a write whose condition fails
-against its own mark has been done. Equal content would not prove that: two workers may write alike.
+condition of the second. So every write leaves a token of its own in the item: a write whose condition fails
+against its own token has been done. Equal content would not prove that: two workers may write alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_roundtrip.aws.calls import patience, reason_of
+from mcp_roundtrip.aws.calls import client_config, error_reason
 from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
 from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MARK: Final = "mark"
+WRITE_ID: Final = "mark"
 """The attribute that tells one write from another. No item leaves the store with it."""
 
-HARD_LIMIT: Final = 409_600
+DYNAMODB_ITEM_LIMIT: Final = 409_600
 """Bytes of an item that an update cannot exceed, however little it adds itself."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
@@ -46,11 +46,11 @@ FIRST_CONFLICT_PAUSE_S: Final = 0.02
 
 
 def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) -> DynamoDBClient:
-    """A DynamoDB client that gives up in time for an answer (`aws.calls.patience`).
+    """A DynamoDB client that gives up in time for an answer (`aws.calls.client_config`).
 
     Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
     """
-    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=patience())
+    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=client_config())
 
 
 class DynamoStore:
@@ -74,12 +74,12 @@ class DynamoStore:
 
     def put_new(self, item: Item) -> Item | None:
         check_size(item)
-        mark = self._random_bytes(16)
+        write_id = self._random_bytes(16)
         try:
             with _as_store_errors():
                 self._client.put_item(
                     TableName=self._table_name,
-                    Item=to_attributes({**item, MARK: mark}),
+                    Item=to_attributes({**item, WRITE_ID: write_id}),
                     ConditionExpression="attribute_not_exists(pk)",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
@@ -87,12 +87,12 @@ class DynamoStore:
             present = failed.present or self._get(str(item["pk"]), str(item["sk"]))  # dynalite returns none
             if present is None:  # it expired in between; to return None would say that this one was written
                 raise StoreError(_FAILED) from None
-            return None if present.get(MARK) == mark else _unmarked(present)
+            return None if present.get(WRITE_ID) == write_id else _without_write_id(present)
         return None
 
     def get(self, pk: str, sk: str) -> Item | None:
         present = self._get(pk, sk)
-        return present and _unmarked(present)
+        return present and _without_write_id(present)
 
     def query(self, pk: str) -> Sequence[Item]:
         pages = self._client.get_paginator("query").paginate(
@@ -103,11 +103,11 @@ class DynamoStore:
             ScanIndexForward=True,
         )
         with _as_store_errors():
-            return [_unmarked(from_attributes(found)) for page in pages for found in page["Items"]]
+            return [_without_write_id(from_attributes(found)) for page in pages for found in page["Items"]]
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_size({"pk": pk, "sk": sk, **change.set})
-        mark = self._random_bytes(16)
+        write_id = self._random_bytes(16)
         try:
             answer = self._repeat_on_conflict(
                 lambda: self._client.update_item(
@@ -115,13 +115,17 @@ class DynamoStore:
                     Key=to_attributes({"pk": pk, "sk": sk}),
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **expressions_of(replace(change, set={**change.set, MARK: mark})),
+                    **expressions_of(replace(change, set={**change.set, WRITE_ID: write_id})),
                 )
             )
         except _ConditionFailed as failed:
             present = failed.present
-            return _unmarked(present) if present is not None and present.get(MARK) == mark else None
-        return _unmarked(from_attributes(answer["Attributes"]))
+            return (
+                _without_write_id(present)
+                if present is not None and present.get(WRITE_ID) == write_id
+                else None
+            )
+        return _without_write_id(from_attributes(answer["Attributes"]))
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
         """Also needs no permission of its own: DynamoDB checks those of the two writes."""
@@ -181,7 +185,7 @@ def _as_store_errors() -> Iterator[None]:
     except ClientError as error:
         raise _failure(error) from error
     except BotoCoreError as error:
-        raise StoreError(reason_of(error)) from error
+        raise StoreError(error_reason(error)) from error
 
 
 def _failure(error: ClientError) -> Exception:
@@ -192,8 +196,8 @@ def _failure(error: ClientError) -> Exception:
         return _cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
     # The code is ValidationException, for this as for a key that is too long.
     if "exceeded the maximum allowed size" in response["Error"]["Message"]:
-        return ItemTooLarge(HARD_LIMIT + 1, MAX_ITEM)
-    return StoreError(reason_of(error))
+        return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)
+    return StoreError(error_reason(error))
 
 
 def _cancellation(codes: Sequence[str]) -> Exception:
@@ -204,5 +208,5 @@ def _cancellation(codes: Sequence[str]) -> Exception:
     return StoreError(reason or _FAILED)
 
 
-def _unmarked(item: Item) -> dict[str, Value]:
-    return {name: value for name, value in item.items() if name != MARK}
+def _without_write_id(item: Item) -> dict[str, Value]:
+    return {name: value for name, value in item.items() if name != WRITE_ID}

@@ -29,7 +29,7 @@ class LambdaForwarder:
     client: Callable[[int], LambdaClient]
 
     @classmethod
-    def create(cls) -> LambdaForwarder:
+    def from_environment(cls) -> LambdaForwarder:
         """A forwarder on the account and Region of the execution environment."""
         return cls(cache(_client))
 
@@ -41,7 +41,7 @@ class LambdaForwarder:
         Raises ForwardingFailed when it could not be invoked, ended in an error of its own, or did not answer
         for `timeout_s`.
         """
-        from mcp_roundtrip.aws.calls import FAILURES, reason_of
+        from mcp_roundtrip.aws.calls import AWS_ERRORS, error_reason
 
         try:
             response = self.client(timeout_s).invoke(
@@ -50,8 +50,8 @@ class LambdaForwarder:
                 ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
             )
             payload = response["Payload"].read()
-        except FAILURES as error:
-            raise ForwardingFailed(reason_of(error)) from None
+        except AWS_ERRORS as error:
+            raise ForwardingFailed(error_reason(error)) from None
         try:
             answer = parse(payload)
         except ValueError:

@@ -18,9 +18,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from mcp_roundtrip.aws.calls import FAILURES, patience, reason_of
+from mcp_roundtrip.aws.calls import AWS_ERRORS, client_config, error_reason
 from mcp_roundtrip.errors import KeyServiceError
-from mcp_roundtrip.state.epochs import generation_of
+from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
 
@@ -40,11 +40,11 @@ _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFou
 
 
 def kms_client(region: str | None = None, endpoint_url: str | None = None) -> KMSClient:
-    """A KMS client that gives up in time for an answer (`aws.calls.patience`).
+    """A KMS client that gives up in time for an answer (`aws.calls.client_config`).
 
     Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
     """
-    return boto3.client("kms", region_name=region, endpoint_url=endpoint_url, config=patience())
+    return boto3.client("kms", region_name=region, endpoint_url=endpoint_url, config=client_config())
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class KmsMacKey:
         self._client = client
         self._arn = arn
         # The id of a multi-Region key is the same in every Region, its ARN is not.
-        self.generation = generation_of(arn.rpartition("/")[2])
+        self.short_key_id = short_key_id(arn.rpartition("/")[2])
 
     def mac(self, message: bytes) -> bytes:
         """32 bytes. Raises KeyServiceError with the AWS error code, `timeout`, or what is wrong."""
@@ -249,7 +249,7 @@ class KmsMacKey:
 def _as_key_service_errors() -> Iterator[None]:
     try:
         yield
-    except FAILURES as error:
-        raise KeyServiceError(reason_of(error)) from error
+    except AWS_ERRORS as error:
+        raise KeyServiceError(error_reason(error)) from error
     except (KeyError, ValueError) as error:
         raise KeyServiceError("malformed_answer") from error

@@ -66,7 +66,7 @@ class Shift:
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
             lambda event, error: ports.observer.failure(event, error, task=task_id),
-            lambda gone: ports.observer.record("task_abandoned", task=gone),
+            lambda task_id: ports.observer.record("task_abandoned", task=task_id),
         )
         worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
         ports.observer.record("worker_finished" if worked else "task_not_claimed", task=task_id)

@@ -36,11 +36,11 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Handler, RequestContext
 from mcp_roundtrip.server.round import Call, Reply, internal_error
 from mcp_roundtrip.server.tools import Tool, ToolServer
-from mcp_roundtrip.tasks.items import Past, TaskCall
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
-from mcp_roundtrip.tasks.worker import Broken, Completed, Pass, TaskRecorder, as_broken
+from mcp_roundtrip.tasks.worker import Completed, Pass, TaskError, TaskRecorder, too_large_error
 
 T = TypeVar("T")
 
@@ -237,12 +237,12 @@ class TaskBody:
     ports: Ports
     invocation: Invocation
 
-    def __call__(self, task: Task, past: Past, recorder: TaskRecorder) -> Pass:
+    def __call__(self, task: Task, past: TaskHistory, recorder: TaskRecorder) -> Pass:
         """One pass over the tool that the task is of."""
         tool = self.server.tools.get(past.call.name)
         if tool is None:
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
-            return Pass(None, Failed(LookupError(past.call.name)), lambda: Broken(error))
+            return Pass(None, Failed(LookupError(past.call.name)), lambda: TaskError(error))
         call = self._call(tool, task, past.call)
         self.ports.observer.tag(flow=task.flow_id)
         self.ports.observer.redact(
@@ -269,7 +269,7 @@ class TaskBody:
             replace(self.server.options, server_info=made.server_info),
         )
 
-    def _run(self, call: Call, task: Task, past: Past, recorder: TaskRecorder) -> Run:
+    def _run(self, call: Call, task: Task, past: TaskHistory, recorder: TaskRecorder) -> Run:
         return Run(
             past.journal,
             past.offered,
@@ -281,11 +281,11 @@ class TaskBody:
         )
 
 
-def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
+def _conclusion(call: Call, outcome: Outcome) -> Completed | TaskError:
     assert isinstance(outcome, Done | Failed), outcome
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
         call.ports.observer.failure("task_too_large", outcome.error, tool=call.feature.name)
-        return as_broken(outcome.error)
+        return too_large_error(outcome.error)
     try:
         result = call.ended(outcome).result
         if payload_size(compact(result)) <= MAX_RESPONSE_BYTES - ENVELOPE:
@@ -299,4 +299,4 @@ def _conclusion(call: Call, outcome: Outcome) -> Completed | Broken:
         call.ports.observer.failure("misconfigured", wrong)
         failure = internal_error(call.invocation.correlation_id)
     broken = {"code": failure.code, "message": failure.message}
-    return Broken(broken if failure.data is None else {**broken, "data": dict(failure.data)})
+    return TaskError(broken if failure.data is None else {**broken, "data": dict(failure.data)})

@@ -29,8 +29,8 @@ class MacKey(Protocol):
     """A key for HMAC-SHA-256 that is used for nothing else."""
 
     @property
-    def generation(self) -> str:
-        """The `generation_of` its id."""
+    def short_key_id(self) -> str:
+        """The `short_key_id` its id."""
         ...
 
     def mac(self, message: bytes) -> bytes:
@@ -38,7 +38,7 @@ class MacKey(Protocol):
         ...
 
 
-def generation_of(key_id: str) -> str:
+def short_key_id(key_id: str) -> str:
     """The 8 characters by which tokens name a MAC key, without telling its id.
 
     `key_id` is the same in every Region that holds the key, so the name is, too.
@@ -50,7 +50,7 @@ class LocalMacKey:
     """A secret in memory. For tests and for running on one's own computer."""
 
     def __init__(self, key_id: str, secret: bytes) -> None:
-        self.generation = generation_of(key_id)
+        self.short_key_id = short_key_id(key_id)
         self._secret = secret
 
     def mac(self, message: bytes) -> bytes:
@@ -89,8 +89,8 @@ class EpochKeys:
 
         `clock` returns epoch seconds, `random` numbers in [0, 1).
         """
-        self._generations = {key.generation: key for key in generations}
-        self._current = generations[0].generation
+        self._generations = {key.short_key_id: key for key in generations}
+        self._current = generations[0].short_key_id
         self._typ = typ
         self._limits = limits
         self._issuer = issuer

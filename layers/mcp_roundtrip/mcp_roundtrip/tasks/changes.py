@@ -95,7 +95,7 @@ def any_of(*conditions: Condition) -> Condition:
     return AnyOf(conditions)
 
 
-def one_of(name: str, *values: Value) -> Condition:
+def has_one_of(name: str, *values: Value) -> Condition:
     """The attribute has one of these values."""
     return AnyOf(tuple(Equals(name, value) for value in values))
 
@@ -112,7 +112,7 @@ class Change:
     add: Mapping[str, int] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
 
-    def applied(self, item: Item) -> dict[str, Value] | None:
+    def apply_to(self, item: Item) -> dict[str, Value] | None:
         """The item afterwards, None if the condition does not hold. A number that is missing counts as 0."""
         if not self.condition.holds(item):
             return None

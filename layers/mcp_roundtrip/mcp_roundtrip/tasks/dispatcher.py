@@ -11,7 +11,7 @@ from typing import Protocol
 class Dispatcher(Protocol):
     """Sends for workers. A kick that is lost is made up for by the next poll, so nothing depends on one."""
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         """Have `worker` work on the task, `delay_ms` from now at the earliest.
 
         `worker` is an address that this dispatcher knows how to reach. Returns at once. A dispatcher that
@@ -33,7 +33,7 @@ class InlineDispatcher:
     _waiting: deque[str] = field(default_factory=deque, init=False)
     _is_working: bool = field(default=False, init=False)
 
-    def kick(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         if delay_ms:
             return
         self._waiting.append(pk)

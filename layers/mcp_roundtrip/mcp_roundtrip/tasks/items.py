@@ -1,4 +1,4 @@
-"""The items around a task: its call, its journal, the client's answers, pieces of its result."""
+"""The items around a task: its call, its journal, the client's answers, chunks of its result."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
-from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, Asked, Task, json_of
+from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
 
-INLINE = 100_000
+MAX_INLINE_RESULT = 100_000
 """The longest result, in JSON, that lies in the task's own item, where every poll reads it."""
 
-PIECE = 350_000
-"""Bytes of a piece of a result, below what an item holds."""
+RESULT_CHUNK = 350_000
+"""Bytes of a chunk of a result, below what an item holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TaskCall:
 
     @classmethod
     def from_item(cls, item: Item) -> TaskCall:
-        return cls(*json_of(item["v"]))
+        return cls(*json_value(item["v"]))
 
 
 def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
@@ -53,10 +53,10 @@ def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
 def entry_from_item(item: Item) -> Entry:
     key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
     fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
-    return Entry(key, kind, json_of(item["v"]), fingerprint)
+    return Entry(key, kind, json_value(item["v"]), fingerprint)
 
 
-def answer_to_item(task: Task, wire_key: str, asked: Asked, raw: Any) -> dict[str, Value]:
+def answer_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
     """The client's answer to an outstanding request."""
     item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact(raw))
     return item | _fingerprint(asked.fingerprint)
@@ -71,7 +71,7 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class TaskHistory:
     """All that is stored of a task: its call, its journal, and the answers that no pass has taken yet.
 
     `answers` has the wire key of the last answer to each of the engine's keys.
@@ -84,7 +84,7 @@ class Past:
     next_order: int
 
     @classmethod
-    def read(cls, task: Task, items: Iterable[Item]) -> Past:
+    def read(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
         """From the items of a task's partition."""
         by_sk = {str(item["sk"]): item for item in items}
         rows = sorted(
@@ -117,7 +117,7 @@ def _wire_key(row: Item) -> str:
 
 def _answer(row: Item) -> Entry:
     fingerprint = Fingerprint(str(row["qm"]), str(row["qf"]))
-    return Entry(str(row["key"]), Kind.ANSWER, json_of(row["v"]), fingerprint)
+    return Entry(str(row["key"]), Kind.ANSWER, json_value(row["v"]), fingerprint)
 
 
 def result_items(
@@ -128,22 +128,22 @@ def result_items(
     The further ones are their writer's own: who lost the lease spoils nobody's.
     """
     text = compact(result)
-    if len(text) <= INLINE:
+    if len(text) <= MAX_INLINE_RESULT:
         return {"res": text}, []
     packed = zlib.compress(text.encode("ascii"))
-    pieces = [
-        _item(task, piece_key(owner, number), v=packed[start : start + PIECE])
-        for number, start in enumerate(range(0, len(packed), PIECE))
+    chunks = [
+        _item(task, chunk_key(owner, number), v=packed[start : start + RESULT_CHUNK])
+        for number, start in enumerate(range(0, len(packed), RESULT_CHUNK))
     ]
-    return {"resn": len(pieces), "reso": owner}, pieces
+    return {"resn": len(chunks), "reso": owner}, chunks
 
 
-def piece_key(owner: str, number: int) -> str:
-    """The sort key of a piece of the result that `owner` wrote."""
+def chunk_key(owner: str, number: int) -> str:
+    """The sort key of a chunk of the result that `owner` wrote."""
     return f"{RESULT}{owner}#{number:03}"
 
 
-def result_from_pieces(pieces: Iterable[Item]) -> Any:
+def join_result_chunks(chunks: Iterable[Item]) -> Any:
     """The result in these items."""
-    packed = b"".join(piece["v"] for piece in pieces if isinstance(piece["v"], bytes))
-    return json_of(zlib.decompress(packed).decode("ascii"))
+    packed = b"".join(chunk["v"] for chunk in chunks if isinstance(chunk["v"], bytes))
+    return json_value(zlib.decompress(packed).decode("ascii"))

@@ -7,7 +7,7 @@ M           the task itself (`Task`): status, lease, outstanding requests, resul
 A           the call (`TaskCall`): method, params, and who made it; polls do not pay for reading it
 J#<key>     an entry of the journal, written once
 I#<key>     the client's answer to the request of that key, written once
-R#...       a piece of a result that is too large for M
+R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 
 The partition key contains a digest of the dialect and the principal, so somebody else's task looks exactly
@@ -30,7 +30,7 @@ from mcp_roundtrip.tasks.changes import Item, Value
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
 """Sort keys, and the beginnings of them."""
 
-KEEP_MS: Final = 3_600_000
+RETENTION_MS: Final = 3_600_000
 """How long a task stays readable after its time to live has ended: as failed, if it had not ended."""
 
 _TASK_ID: Final = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
@@ -49,7 +49,7 @@ class Status(StrEnum):
 TERMINAL: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
-class Running(StrEnum):
+class WorkState(StrEnum):
     """What a worker has to do with the task."""
 
     READY = "R"
@@ -70,7 +70,7 @@ def partition_key(dialect: str, principal: str | None, task_id: str) -> str | No
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OutstandingRequest:
     """An outstanding request: `key` and `fingerprint` are the engine's, `request` goes over the wire.
 
     `order` is its answer's place in the journal.
@@ -85,7 +85,7 @@ class Asked:
         return [self.key, self.fingerprint.message, self.fingerprint.form, self.request, self.order]
 
     @classmethod
-    def from_json(cls, row: list[Any]) -> Asked:
+    def from_json(cls, row: list[Any]) -> OutstandingRequest:
         key, message, form, request, order = row
         return cls(key, Fingerprint(message, form), request, order)
 
@@ -100,7 +100,7 @@ class Task:
 
     pk: str
     status: Status
-    running: Running
+    work_state: WorkState
     version: int
     created_at_ms: int
     updated_at_ms: int
@@ -108,19 +108,19 @@ class Task:
     worker: str
     flow_id: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    requests: Mapping[str, Asked] = field(default_factory=dict)
+    requests: Mapping[str, OutstandingRequest] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
     issued: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 0
     seen: int = 0
     lease_owner: str | None = None
     lease_until_ms: int | None = None
-    kicked_at_ms: int = 0
-    kicks: int = 0
+    dispatched_at_ms: int = 0
+    dispatch_count: int = 0
     wake_at_ms: int | None = None
     message: str | None = None
     result: Any = None
-    result_pieces: int = 0
+    result_chunks: int = 0
     result_owner: str = ""
     error: Mapping[str, Any] | None = None
     dialect: str = "extension"
@@ -137,7 +137,7 @@ class Task:
     @property
     def expires_s(self) -> int:
         """When the store forgets it and what belongs to it: epoch seconds."""
-        return (self.deadline_ms + KEEP_MS) // 1000
+        return (self.deadline_ms + RETENTION_MS) // 1000
 
     @property
     def is_terminal(self) -> bool:
@@ -149,7 +149,7 @@ class Task:
             "pk": self.pk,
             "sk": TASK,
             "st": self.status.value,
-            "rn": self.running.value,
+            "rn": self.work_state.value,
             "ver": self.version,
             "cAt": self.created_at_ms,
             "uAt": self.updated_at_ms,
@@ -163,8 +163,8 @@ class Task:
             "acc": canonical.compact(list(self.accepted)),
             "iss": canonical.compact(self.issued),
             "att": self.attempts,
-            "kick": self.kicked_at_ms,
-            "kicks": self.kicks,
+            "kick": self.dispatched_at_ms,
+            "kicks": self.dispatch_count,
             "dl": self.dialect,
         }
 
@@ -174,7 +174,7 @@ class Task:
         return cls(
             pk=read["pk"],
             status=Status(read["st"]),
-            running=Running(read["rn"]),
+            work_state=WorkState(read["rn"]),
             version=read["ver"],
             created_at_ms=read["cAt"],
             updated_at_ms=read["uAt"],
@@ -189,26 +189,26 @@ class Task:
             seen=read.get("seen", 0),
             lease_owner=read.get("lo"),
             lease_until_ms=read.get("lu"),
-            kicked_at_ms=read["kick"],
-            kicks=read["kicks"],
+            dispatched_at_ms=read["kick"],
+            dispatch_count=read["kicks"],
             wake_at_ms=read.get("wake"),
             message=read.get("msg"),
-            result=json_of(read.get("res", "null")),
-            result_pieces=read.get("resn", 0),
+            result=json_value(read.get("res", "null")),
+            result_chunks=read.get("resn", 0),
             result_owner=read.get("reso", ""),
-            error=json_of(read.get("err", "null")),
+            error=json_value(read.get("err", "null")),
             dialect=read["dl"],
         )
 
 
-def requests_to_text(requests: Mapping[str, Asked]) -> str:
+def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
     return canonical.compact({name: asked.to_json() for name, asked in requests.items()})
 
 
-def requests_from_text(text: str) -> dict[str, Asked]:
-    return {name: Asked.from_json(row) for name, row in json_of(text).items()}
+def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
+    return {name: OutstandingRequest.from_json(row) for name, row in json_value(text).items()}
 
 
-def json_of(text: Value) -> Any:
+def json_value(text: Value) -> Any:
     """What an attribute holds as JSON text: a value, and the levels around it that are ours."""
     return canonical.parse(str(text), max_depth=2 * canonical.MAX_DEPTH)

@@ -20,20 +20,20 @@ from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import (
     TaskCall,
     answer_to_item,
+    chunk_key,
     entry_to_item,
-    piece_key,
-    result_from_pieces,
+    join_result_chunks,
     result_items,
 )
 from mcp_roundtrip.tasks.limit import TaskLimit
-from mcp_roundtrip.tasks.model import TASK, Asked, Running, Status, Task, partition_key
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, partition_key
 from mcp_roundtrip.tasks.store import TaskStore
 
-KICK_MS: Final = 15_000
-MAX_KICK_MS: Final = 300_000
+REDISPATCH_MS: Final = 15_000
+MAX_REDISPATCH_MS: Final = 300_000
 """A worker is sent for again after this time, which doubles up to that one."""
 
-UPDATES: Final = 8
+UPDATE_ATTEMPTS: Final = 8
 """How often an update that others overtook is tried."""
 
 MAX_ATTEMPTS: Final = 10
@@ -52,16 +52,17 @@ class Tasks:
     """The tasks of one dialect, as the protocol's descriptions of tasks are called here.
 
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
-    most `max_open` open tasks, in all dialects together; 0 is no limit. `gone` is told the
-    id of each task that was given up, `unsent` that of each for which nobody could be sent, and why.
+    most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned`
+    is called with the id of each abandoned task, `on_dispatch_failed` with the id and the error of each task
+    for which no worker could be dispatched.
     """
 
     store: TaskStore
     dispatcher: Dispatcher
     clock_ms: Callable[[], int]
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    gone: Callable[[str], None] = lambda task_id: None
-    unsent: Callable[[str, StoreError], None] = lambda task_id, error: None
+    on_abandoned: Callable[[str], None] = lambda task_id: None
+    on_dispatch_failed: Callable[[str, StoreError], None] = lambda task_id, error: None
     dialect: str = "extension"
     max_ttl_ms: float = float("inf")
     max_open: int = 0
@@ -94,19 +95,19 @@ class Tasks:
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
         for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
-            asked = Asked(key, journal.outstanding[key], {}, order)
+            asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
             self.store.put_new(answer_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
         self.limit.create(principal, task)
-        self._send_for(task)
+        self._dispatch(task)
         return task
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that has ended with this result. Raises StoreError."""
-        task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, running=Running.DONE)
-        told, pieces = result_items(task, "", result)
-        for piece in pieces:
-            self.store.put_new(piece)
+        task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
+        told, chunks = result_items(task, "", result)
+        for chunk in chunks:
+            self.store.put_new(chunk)
         self.store.put_new({**task.to_item(), **told})
         return replace(task, result=result)
 
@@ -115,12 +116,14 @@ class Tasks:
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire(self.store, task, now_ms) or self._with_result(self._find(principal, task_id))
-        ended = give_up(self.store, task, now_ms)
+            return expire_if_overdue(self.store, task, now_ms) or self._with_result(
+                self._find(principal, task_id)
+            )
+        ended = abandon_if_exhausted(self.store, task, now_ms)
         if ended is not None:
-            self.gone(task.task_id)
+            self.on_abandoned(task.task_id)
             task = ended
-        self._heal(task, now_ms)
+        self._redispatch_if_stale(task, now_ms)
         return self._with_result(task)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
@@ -129,7 +132,7 @@ class Tasks:
         When the last one has come, a worker goes on. Raises UnknownTask, StoreError, and ItemTooLarge for an
         answer that no item holds.
         """
-        for _ in range(UPDATES):
+        for _ in range(UPDATE_ATTEMPTS):
             task = self._find(principal, task_id)
             taken = responses.keys() & task.requests.keys()
             if task.status is not Status.INPUT_REQUIRED or not taken:
@@ -137,13 +140,13 @@ class Tasks:
             for key in sorted(taken):
                 self.store.put_new(answer_to_item(task, key, task.requests[key], responses[key]))
             left = {key: asked for key, asked in task.requests.items() if key not in taken}
-            is_leased = task.running is Running.LEASED
+            is_leased = task.work_state is WorkState.LEASED
             change = transitions.answered(
                 version=task.version, requests=left, is_leased=is_leased, now_ms=self.clock_ms()
             )
             if self.store.update(task.pk, TASK, change) is not None:
                 if not left and not is_leased:
-                    self._send_for(task)
+                    self._dispatch(task)
                 return
         raise StoreError("overtaken_again_and_again")
 
@@ -160,14 +163,14 @@ class Tasks:
         return Task(
             pk=pk,
             status=Status.WORKING,
-            running=Running.READY,
+            work_state=WorkState.READY,
             version=1,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
             ttl_ms=int(min(ttl_ms, self.max_ttl_ms)),
             worker=worker,
             flow_id=flow_id,
-            kicked_at_ms=now_ms,
+            dispatched_at_ms=now_ms,
             dialect=self.dialect,
         )
 
@@ -179,49 +182,49 @@ class Tasks:
             raise UnknownTask(task_id)
         return Task.from_item(item)
 
-    def _heal(self, task: Task, now_ms: int) -> None:
+    def _redispatch_if_stale(self, task: Task, now_ms: int) -> None:
         """Send for a worker if the task waits for one and none has come."""
-        if task.running is Running.DONE:
+        if task.work_state is WorkState.DONE:
             return
-        pause_ms = min(KICK_MS * 2 ** min(task.kicks, 10), MAX_KICK_MS)
-        change = transitions.kick(kicked_before_ms=now_ms - pause_ms, now_ms=now_ms)
-        if not change.condition.holds(_kickable(task)):
+        pause_ms = min(REDISPATCH_MS * 2 ** min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
+        change = transitions.record_dispatch(dispatched_before_ms=now_ms - pause_ms, now_ms=now_ms)
+        if not change.condition.holds(_dispatch_attributes(task)):
             return
         try:
             healed = self.store.update(task.pk, TASK, change)
         except StoreError as error:  # what was read is still good
-            self.unsent(task.task_id, error)
+            self.on_dispatch_failed(task.task_id, error)
             return
         if healed is not None:
-            self._send_for(task)
+            self._dispatch(task)
 
-    def _send_for(self, task: Task) -> None:
+    def _dispatch(self, task: Task) -> None:
         try:
-            self.dispatcher.kick(task.worker, task.pk)
+            self.dispatcher.dispatch(task.worker, task.pk)
         except StoreError as error:
-            self.unsent(task.task_id, error)  # the next poll does it
+            self.on_dispatch_failed(task.task_id, error)  # the next poll does it
 
     def _with_result(self, task: Task) -> Task:
-        if not task.result_pieces:
+        if not task.result_chunks:
             return task
-        keys = (piece_key(task.result_owner, number) for number in range(task.result_pieces))
-        pieces = [self.store.get(task.pk, key) for key in keys]
-        return replace(task, result=result_from_pieces(piece for piece in pieces if piece is not None))
+        keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))
+        chunks = [self.store.get(task.pk, key) for key in keys]
+        return replace(task, result=join_result_chunks(chunk for chunk in chunks if chunk is not None))
 
 
-def _kickable(task: Task) -> dict[str, Any]:
+def _dispatch_attributes(task: Task) -> dict[str, Any]:
     """The attributes that the condition of a kick looks at: most polls find that it does not hold."""
     item = {
         "st": task.status.value,
-        "rn": task.running.value,
-        "kick": task.kicked_at_ms,
+        "rn": task.work_state.value,
+        "kick": task.dispatched_at_ms,
         "lu": task.lease_until_ms,
         "wake": task.wake_at_ms,
     }
     return {name: value for name, value in item.items() if value is not None}
 
 
-def expire(store: TaskStore, task: Task, now_ms: int) -> Task | None:
+def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
     """End a task whose time to live is over; None if it is not, or if it has ended. Raises StoreError."""
     if now_ms < task.deadline_ms:
         return None
@@ -230,11 +233,11 @@ def expire(store: TaskStore, task: Task, now_ms: int) -> Task | None:
     return None if item is None else Task.from_item(item)
 
 
-def give_up(store: TaskStore, task: Task, now_ms: int) -> Task | None:
+def abandon_if_exhausted(store: TaskStore, task: Task, now_ms: int) -> Task | None:
     """End a task whose workers were lost too often; None if it has not come to that. Raises StoreError."""
     if task.attempts < MAX_ATTEMPTS or task.is_terminal:
         return None
     error = {"code": INTERNAL_ERROR, "message": EXHAUSTED}
-    change = transitions.exhaust(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
+    change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
     item = store.update(task.pk, TASK, change)
     return None if item is None else Task.from_item(item)

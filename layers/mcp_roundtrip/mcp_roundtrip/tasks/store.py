@@ -85,7 +85,7 @@ class MemoryStore:
             return True
 
     def _update(self, pk: str, sk: str, change: Change) -> Item | None:
-        changed = change.applied(self._items.get((pk, sk), {}))
+        changed = change.apply_to(self._items.get((pk, sk), {}))
         if changed is None:
             return None
         changed = {"pk": pk, "sk": sk, **changed}

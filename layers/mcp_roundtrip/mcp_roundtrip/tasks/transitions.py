@@ -23,10 +23,20 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.tasks.changes import Above, Below, Change, Condition, Equals, Value, all_of, any_of, one_of
-from mcp_roundtrip.tasks.model import Asked, Running, Status, requests_to_text
+from mcp_roundtrip.tasks.changes import (
+    Above,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Value,
+    all_of,
+    any_of,
+    has_one_of,
+)
+from mcp_roundtrip.tasks.model import OutstandingRequest, Status, WorkState, requests_to_text
 
-OPEN: Final = one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
+OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
 LEASE: Final = ("lo", "lu")
 
 
@@ -34,7 +44,7 @@ def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Chang
     """Take the lease of a task that is ready, due, or was left by a worker whose lease is over."""
     return Change(
         all_of(OPEN, Above("dead", now_ms), Below("att", max_attempts), _waits_for_a_worker(now_ms)),
-        set={"rn": Running.LEASED.value, "lo": owner, "lu": until_ms},
+        set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms},
         add={"ver": 1, "att": 1},
         remove=("wake",),
     )
@@ -42,7 +52,7 @@ def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Chang
 
 def release(*, owner: str) -> Change:
     """Give the lease back with the work not done: another claim goes on at once."""
-    return Change(_held_by(owner), set={"rn": Running.READY.value}, add={"ver": 1}, remove=LEASE)
+    return Change(_held_by(owner), set={"rn": WorkState.READY.value}, add={"ver": 1}, remove=LEASE)
 
 
 def checkpoint(*, owner: str, accepted: Collection[str]) -> Change:
@@ -51,13 +61,13 @@ def checkpoint(*, owner: str, accepted: Collection[str]) -> Change:
     What was done may be that answers were taken: the next pass has to find them in the journal, or it would
     take them again, count that as work, and so on for ever.
     """
-    ready: dict[str, str | int] = {"rn": Running.READY.value, "att": 0, "kicks": 0}
+    ready: dict[str, str | int] = {"rn": WorkState.READY.value, "att": 0, "kicks": 0}
     return Change(
         _held_by(owner), set={**ready, "acc": _keys_to_text(accepted)}, add={"ver": 1}, remove=LEASE
     )
 
 
-def get_ahead(*, owner: str, seen: int) -> Change:
+def reset_attempts(*, owner: str, seen: int) -> Change:
     """Note that the workers that were lost got something done: the attempts begin anew with this one."""
     return Change(_held_by(owner), set={"att": 1, "seen": seen})
 
@@ -66,7 +76,7 @@ def park(
     *,
     owner: str,
     version: int,
-    requests: Mapping[str, Asked],
+    requests: Mapping[str, OutstandingRequest],
     issued: Mapping[str, int],
     accepted: Collection[str],
     now_ms: int,
@@ -82,7 +92,7 @@ def park(
         accepted,
         now_ms,
         st=Status.INPUT_REQUIRED.value,
-        rn=Running.PARKED.value,
+        rn=WorkState.PARKED.value,
         req=requests_to_text(requests),
         iss=canonical.compact(issued),
         **({} if wake_at_ms is None else _woken_at(wake_at_ms)),
@@ -97,20 +107,22 @@ def sleep(*, owner: str, version: int, accepted: Collection[str], wake_at_ms: in
         accepted,
         now_ms,
         st=Status.WORKING.value,
-        rn=Running.SLEEPING.value,
+        rn=WorkState.SLEEPING.value,
         req=requests_to_text({}),
         **_woken_at(wake_at_ms),
     )
 
 
-def answered(*, version: int, requests: Mapping[str, Asked], is_leased: bool, now_ms: int) -> Change:
+def answered(
+    *, version: int, requests: Mapping[str, OutstandingRequest], is_leased: bool, now_ms: int
+) -> Change:
     """Leave `requests` outstanding; without any, a worker goes on, if none is at work already."""
     told: dict[str, Value] = {"req": requests_to_text(requests), "uAt": now_ms}
     is_ready = not requests and not is_leased
     if not requests:
         told |= {"st": Status.WORKING.value}
     if is_ready:
-        told |= {"rn": Running.READY.value, "kick": now_ms, "kicks": 0}
+        told |= {"rn": WorkState.READY.value, "kick": now_ms, "kicks": 0}
     return Change(
         all_of(Equals("ver", version), Equals("st", Status.INPUT_REQUIRED.value)),
         set=told,
@@ -140,16 +152,16 @@ def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
     return _ended(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
 
 
-def exhaust(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
+def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task whose workers were lost too often, once the last one's lease is over."""
-    lost = any_of(Equals("rn", Running.READY.value), Below("lu", now_ms))
+    lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
     condition = all_of(OPEN, Above("att", max_attempts - 1), lost)
     return _ended(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
 
 
-def kick(*, kicked_before_ms: int, now_ms: int) -> Change:
+def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
     """Note that a worker is sent for, for a task that waits for one. Of many polls one does it."""
-    condition = all_of(OPEN, _waits_for_a_worker(now_ms), Below("kick", kicked_before_ms))
+    condition = all_of(OPEN, _waits_for_a_worker(now_ms), Below("kick", dispatched_before_ms))
     return Change(condition, set={"kick": now_ms}, add={"kicks": 1})
 
 
@@ -161,9 +173,9 @@ def progress(*, owner: str, message: str, now_ms: int) -> Change:
 def _waits_for_a_worker(now_ms: int) -> Condition:
     """Ready, left by a worker whose lease is over, or due."""
     return any_of(
-        Equals("rn", Running.READY.value),
-        all_of(Equals("rn", Running.LEASED.value), Below("lu", now_ms)),
-        all_of(one_of("rn", Running.SLEEPING.value, Running.PARKED.value), Below("wake", now_ms + 1)),
+        Equals("rn", WorkState.READY.value),
+        all_of(Equals("rn", WorkState.LEASED.value), Below("lu", now_ms)),
+        all_of(has_one_of("rn", WorkState.SLEEPING.value, WorkState.PARKED.value), Below("wake", now_ms + 1)),
     )
 
 
@@ -189,13 +201,13 @@ def _keys_to_text(keys: Collection[str]) -> str:
 
 
 def _held_by(owner: str) -> Condition:
-    return all_of(OPEN, Equals("rn", Running.LEASED.value), Equals("lo", owner))
+    return all_of(OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
 
 
 def _ended(condition: Condition, status: Status, now_ms: int, **told: Value) -> Change:
     return Change(
         condition,
-        set={"st": status.value, "rn": Running.DONE.value, "uAt": now_ms, **told},
+        set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **told},
         add={"ver": 1},
         remove=(*LEASE, "wake"),
     )

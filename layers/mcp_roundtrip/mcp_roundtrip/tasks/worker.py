@@ -19,15 +19,15 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
-from mcp_roundtrip.tasks.items import Past, entry_from_item, entry_to_item, result_items
-from mcp_roundtrip.tasks.model import TASK, Asked, Running, Task
-from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, expire, give_up
+from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, result_items
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
+from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.store import TaskStore
 
-PROGRESS_MS: Final = 1_000
+MIN_STATUS_INTERVAL_MS: Final = 1_000
 """`statusMessage` is written at most this often between two steps."""
 
-TRY_AGAIN: Final = (StoreError, KeyServiceError, SettingsError)
+RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
 """What a later worker may be spared."""
 
 
@@ -39,7 +39,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class TaskError:
     """The JSON-RPC error the request would have ended in."""
 
     error: Mapping[str, Any]
@@ -54,10 +54,10 @@ class Pass:
 
     run: Run | None
     outcome: Outcome
-    conclude: Callable[[], Completed | Broken]
+    conclude: Callable[[], Completed | TaskError]
 
 
-Body = Callable[[Task, Past, "TaskRecorder"], Pass]
+Body = Callable[[Task, TaskHistory, "TaskRecorder"], Pass]
 
 
 @dataclass(slots=True)
@@ -82,17 +82,17 @@ class TaskRecorder:
         return entry if present is None else entry_from_item(present)
 
     def holds_lease(self) -> bool:
-        self.tell_now()
+        self.flush_status()
         item = self.store.get(self.task.pk, TASK)
         return item is not None and item.get("lo") == self.owner
 
     def tell(self, message: str) -> None:
         """Have the client read this: at once, or with the next step if it has just had something to read."""
         self._message = message
-        if self.clock_ms() >= self._told_at_ms + PROGRESS_MS:
-            self.tell_now()
+        if self.clock_ms() >= self._told_at_ms + MIN_STATUS_INTERVAL_MS:
+            self.flush_status()
 
-    def tell_now(self) -> None:
+    def flush_status(self) -> None:
         """Write what is still to be told, if anything is. The work goes on if that fails."""
         if self._message is None:
             return
@@ -108,7 +108,7 @@ class TaskRecorder:
 @dataclass(frozen=True, slots=True)
 class Worker:
     """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named. `failed` is told
-    what went wrong that nobody else hears of, `gone` the id of a task that was given up.
+    what went wrong that nobody else hears of, `on_abandoned` the id of a task that was given up.
     """
 
     store: TaskStore
@@ -117,7 +117,7 @@ class Worker:
     clock_ms: Callable[[], int]
     owner: Callable[[], str]
     failed: Callable[[str, Exception], None] = lambda event, error: None
-    gone: Callable[[str], None] = lambda task_id: None
+    on_abandoned: Callable[[str], None] = lambda task_id: None
 
     def work(self, pk: str, lease_ms: int) -> bool:
         """Work on a task for as long as its lease; False if it was not to be had.
@@ -131,7 +131,7 @@ class Worker:
         )
         item = self.store.update(pk, TASK, claim)
         if item is None:
-            self._look_after(pk)
+            self._on_unclaimable(pk)
             return False
         try:
             self._pass(Task.from_item(item), owner)
@@ -142,34 +142,34 @@ class Worker:
 
     def _pass(self, task: Task, owner: str) -> None:
         try:
-            past = Past.read(task, self.store.query(task.pk))
+            past = TaskHistory.read(task, self.store.query(task.pk))
             if task.attempts > 1 and past.next_order > task.seen:
-                ahead = transitions.get_ahead(owner=owner, seen=past.next_order)
+                ahead = transitions.reset_attempts(owner=owner, seen=past.next_order)
                 self.store.update(task.pk, TASK, ahead)
             recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.failed)
             over = self.body(task, past, recorder)
-            if over.run is not None and isinstance(over.run.fault, TRY_AGAIN):
+            if over.run is not None and isinstance(over.run.fault, RETRYABLE):
                 raise over.run.fault
-            recorder.tell_now()
+            recorder.flush_status()
             self._leave(task, past, recorder, over)
         except ItemTooLarge as error:
             self.failed("task_too_large", error)
-            self.store.update(task.pk, TASK, _failed(owner, self.clock_ms(), as_broken(error)))
+            self.store.update(task.pk, TASK, _failed(owner, self.clock_ms(), too_large_error(error)))
 
-    def _look_after(self, pk: str) -> None:
+    def _on_unclaimable(self, pk: str) -> None:
         """What can be done about a task that was not to be had: often nothing, for it has ended."""
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
         if task is None or task.is_terminal:
             return
-        if expire(self.store, task, now_ms) is not None:
+        if expire_if_overdue(self.store, task, now_ms) is not None:
             return
-        if give_up(self.store, task, now_ms) is not None:
-            self.gone(task.task_id)
+        if abandon_if_exhausted(self.store, task, now_ms) is not None:
+            self.on_abandoned(task.task_id)
         else:
             self._go_on(task)
 
-    def _leave(self, task: Task, past: Past, recorder: TaskRecorder, over: Pass) -> None:
+    def _leave(self, task: Task, past: TaskHistory, recorder: TaskRecorder, over: Pass) -> None:
         owner, now_ms, run = recorder.owner, self.clock_ms(), over.run
         item = None
         match over.outcome:
@@ -202,20 +202,20 @@ class Worker:
         another worker has the lease may be the last one there is: so both are sent on.
         """
         delay_ms = 0
-        if task.running is Running.LEASED and task.lease_until_ms is not None:
+        if task.work_state is WorkState.LEASED and task.lease_until_ms is not None:
             delay_ms = task.lease_until_ms + 1 - self.clock_ms()
         elif task.wake_at_ms is not None:
             delay_ms = task.wake_at_ms - self.clock_ms()
-        elif task.running is Running.PARKED:
+        elif task.work_state is WorkState.PARKED:
             return
-        self.dispatcher.kick(task.worker, task.pk, delay_ms=max(delay_ms, 0))
+        self.dispatcher.dispatch(task.worker, task.pk, delay_ms=max(delay_ms, 0))
 
-    def _ended(self, task: Task, owner: str, conclusion: Completed | Broken) -> Change:
-        if isinstance(conclusion, Broken):
+    def _ended(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
+        if isinstance(conclusion, TaskError):
             return _failed(owner, self.clock_ms(), conclusion)
-        told, pieces = result_items(task, owner, conclusion.result)
-        for piece in pieces:
-            self.store.put_new(piece)
+        told, chunks = result_items(task, owner, conclusion.result)
+        for chunk in chunks:
+            self.store.put_new(chunk)
         return transitions.complete(owner=owner, now_ms=self.clock_ms(), told=told)
 
     def _release(self, pk: str, owner: str) -> None:
@@ -225,17 +225,17 @@ class Worker:
             return  # the lease runs out
 
 
-def as_broken(error: ItemTooLarge) -> Broken:
+def too_large_error(error: ItemTooLarge) -> TaskError:
     """What a task ends in that has more to remember than an item holds: the author can mend that."""
-    return Broken({"code": INTERNAL_ERROR, "message": str(error)})
+    return TaskError({"code": INTERNAL_ERROR, "message": str(error)})
 
 
-def _failed(owner: str, now_ms: int, broken: Broken) -> Change:
+def _failed(owner: str, now_ms: int, broken: TaskError) -> Change:
     message = str(broken.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
     return transitions.fail(owner=owner, now_ms=now_ms, error=broken.error, message=message)
 
 
-def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
+def _parked(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
     issued, requests = dict(task.issued), {}
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, pending) in enumerate(run.pending.items(), recorder.next_order):
@@ -246,7 +246,7 @@ def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: in
         issued[key] = issued.get(key, 0) + 1
         # A key on the wire means one request for the task's whole life; "~" is in no key of an author's.
         wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
-        requests[wire_key] = Asked(key, pending.fingerprint, pending.to_wire(), order)
+        requests[wire_key] = OutstandingRequest(key, pending.fingerprint, pending.to_wire(), order)
     return transitions.park(
         owner=recorder.owner,
         version=task.version,
@@ -258,7 +258,7 @@ def _parked(task: Task, past: Past, recorder: TaskRecorder, run: Run, now_ms: in
     )
 
 
-def _accepted(task: Task, past: Past, run: Run) -> set[str]:
+def _accepted(task: Task, past: TaskHistory, run: Run) -> set[str]:
     """The wire keys of the answers that the journal rests on."""
     taken = {
         wire_key
