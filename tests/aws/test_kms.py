@@ -18,7 +18,7 @@ from mcp_roundtrip.aws.kms import (
     KmsPublicKeys,
     KmsSigner,
     PinnedKey,
-    PublicKey,
+    PublicHalf,
     kms_client,
 )
 from mcp_roundtrip.errors import KeyServiceError
@@ -404,7 +404,7 @@ def spki(kms, arn):
 
 
 def test_a_pinned_key_signs_and_is_trusted_without_asking_for_it(fake, kms, arn):
-    pinned = PinnedKey(arn, PublicKey.from_der(spki(kms, arn)))
+    pinned = PinnedKey(arn, PublicHalf.from_der(spki(kms, arn)))
     before = fake.calls["GetPublicKey"]
     signer, keys = KmsSigner(kms, pinned), KmsPublicKeys([pinned])
     public_key = keys.find(signer.key_members["kid"])
@@ -416,11 +416,11 @@ def test_what_is_no_key_on_p256_cannot_be_pinned(kms, arn):
     p256, sm2 = bytes.fromhex("06082a8648ce3d030107"), bytes.fromhex("06082a811ccf5501822d")
     for der in (b"", b"MFkw", spki(kms, arn)[:-1], spki(kms, arn).replace(p256, sm2)):
         with pytest.raises(ValueError):  # noqa: PT011 - whatever cryptography says
-            PublicKey.from_der(der)
+            PublicHalf.from_der(der)
 
 
 def test_a_public_key_pinned_to_the_wrong_key_is_found_out_before_a_token_leaves(fake, kms, arn):
-    other = PublicKey.from_der(spki(kms, signing_key(kms)))
+    other = PublicHalf.from_der(spki(kms, signing_key(kms)))
     signer = KmsSigner(kms, PinnedKey(arn, other))
     for _ in range(2):
         with fails_with("public_key_of_another_key"):

@@ -38,7 +38,7 @@ class Counted:
 
     configuration: Configuration
     calls: Counter[str] = field(default_factory=Counter)
-    generation = MAC.short_key_id
+    short_key_id = MAC.short_key_id
 
     @property
     def key_members(self):

@@ -27,7 +27,7 @@ FORGED_SECRETS = {
 class Untouchable:
     """A MAC key of our generation that must not be asked."""
 
-    generation = MAC.short_key_id
+    short_key_id = MAC.short_key_id
 
     def mac(self, message: bytes) -> bytes:
         raise AssertionError("asked")

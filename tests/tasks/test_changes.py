@@ -35,7 +35,7 @@ def conditions(item):
         if isinstance(value, int):
             simple.append(st.builds(bound, order, st.just(name), st.integers(value - 1, value + 1)))
     return st.recursive(
-        st.has_one_of(simple),
+        st.one_of(simple),
         lambda inner: st.builds(
             lambda kind, parts: kind(tuple(parts)),
             st.sampled_from([AllOf, AnyOf]),

@@ -12,8 +12,16 @@ TOLD = ("KeyId", "MessageType", "SigningAlgorithm", "MacAlgorithm", "TableName",
 
 
 def tell(params, model, **_):
-    about = {name: params[name] for name in TOLD if name in params}
-    print("AWS", json.dumps([model.service_model.service_name, model.name, about]), flush=True)
+    for operation, request in authorized_as(model.name, params):
+        about = {name: request[name] for name in TOLD if name in request}
+        print("AWS", json.dumps([model.service_model.service_name, operation, about]), flush=True)
+
+
+def authorized_as(operation, params):
+    """IAM authorizes a transaction by its writes (DynamoDB Developer Guide, "Using IAM with transactions")."""
+    if operation != "TransactWriteItems":
+        return [(operation, params)]
+    return [(f"{write}Item", request) for item in params["TransactItems"] for write, request in item.items()]
 
 
 boto3.setup_default_session()
