@@ -18,7 +18,7 @@ def tell(params, model, **_):
 
 
 def authorized_as(operation, params):
-    """IAM authorizes a transaction by its writes (DynamoDB Developer Guide, "Using IAM with transactions")."""
+    """IAM authorizes a transaction by its writes (Developer Guide, "Using IAM with transactions")."""
     if operation != "TransactWriteItems":
         return [(operation, params)]
     return [(f"{write}Item", request) for item in params["TransactItems"] for write, request in item.items()]
