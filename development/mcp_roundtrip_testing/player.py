@@ -239,7 +239,7 @@ def _parameter_headers(server: Server, method: str, params: Mapping[str, Any]) -
     tool = server.tools.get(str(params.get("name"))) if method == TOOLS_CALL else None
     if tool is None or not isinstance(params.get("arguments"), Mapping):
         return {}
-    return parameter_headers(tool.parameters.mirrored, params["arguments"])
+    return parameter_headers(tool.parameters.parameter_headers, params["arguments"])
 
 
 def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:

@@ -31,7 +31,7 @@ from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.json_schema_check import Check
-from mcp_roundtrip.schema.string_arguments import Texts
+from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_local.catalog import servers
 from support.json_values import values, verdicts
 from support.type_zoo import FORMS, ZOO, Color, Level
@@ -258,7 +258,9 @@ def test_a_value_becomes_what_its_type_says(annotation: Any, value: Any, expecte
 def test_prompts_read_numbers_from_text() -> None:
     def prompt(count: int, sure: bool, when: date): ...
 
-    read = Texts.of(prompt, (Context,)).validate({"count": "3", "sure": "yes", "when": "2026-07-28"})
+    read = StringArguments.of(prompt, (Context,)).validate(
+        {"count": "3", "sure": "yes", "when": "2026-07-28"}
+    )
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
 
 

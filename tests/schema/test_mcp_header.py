@@ -70,14 +70,14 @@ def test_an_annotated_parameter_says_its_header_in_the_schema() -> None:
         "region": {"type": "string", "x-mcp-header": "Region"},
         "query": {"type": "string"},
     }
-    assert found.mirrored == {("region",): "Region"}
+    assert found.parameter_headers == {("region",): "Region"}
 
 
 def test_a_tool_without_such_parameters_mirrors_nothing() -> None:
     def tool(a: str, b: list[int] | None = None): ...
 
-    assert arguments(tool).mirrored == {}
-    assert raw(of_properties({"a": {"type": "string"}})).mirrored == {}
+    assert arguments(tool).parameter_headers == {}
+    assert raw(of_properties({"a": {"type": "string"}})).parameter_headers == {}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_tool_without_such_parameters_mirrors_nothing() -> None:
 def test_strings_integers_and_booleans_may_be_mirrored(annotation: Any, schema: dict[str, Any]) -> None:
     found = one(annotation)
     assert found.json_schema()["properties"]["a"] == {**schema, "x-mcp-header": "H"}
-    assert found.mirrored == {("a",): "H"}
+    assert found.parameter_headers == {("a",): "H"}
 
 
 def test_a_default_is_no_obstacle_and_an_alias_is_the_arguments_name() -> None:
@@ -111,7 +111,7 @@ def test_a_default_is_no_obstacle_and_an_alias_is_the_arguments_name() -> None:
     ): ...
 
     found = arguments(tool)
-    assert found.mirrored == {("a",): "A", ("Bee",): "B", ("Sea",): "C"}
+    assert found.parameter_headers == {("a",): "A", ("Bee",): "B", ("Sea",): "C"}
     assert set(found.json_schema()["properties"]) == {"a", "Bee", "Sea"}
 
 
@@ -124,7 +124,7 @@ def test_an_author_with_a_schema_writes_the_keyword_and_may_nest_objects() -> No
         }
     )
     found = raw(schema)
-    assert found.mirrored == {("region",): "Region", ("limits", "rows"): "Rows"}
+    assert found.parameter_headers == {("region",): "Region", ("limits", "rows"): "Rows"}
     assert found.json_schema() == schema
 
 
@@ -277,7 +277,7 @@ Lost = TypeAliasType("Lost", "Nobody")  # type: ignore[name-defined]  # noqa: F8
     "annotation", [Unresolved, Endless, Lost, Tree, Literal["x-mcp-header"], Callable[[int], str], Unknown]
 )
 def test_types_that_declare_none_or_cannot_be_read_yet_are_no_obstacle(annotation: Any) -> None:
-    assert one(annotation).mirrored == {}
+    assert one(annotation).parameter_headers == {}
 
 
 def test_a_field_as_default_that_declares_a_header_is_refused() -> None:
@@ -363,11 +363,11 @@ def test_a_schema_that_clients_would_refuse_is_refused_when_it_is_registered(sch
 @pytest.mark.parametrize("values", ["const", "default"])
 def test_a_value_that_looks_like_a_declaration_is_none(values: str) -> None:
     schema = of_properties({"a": {"type": "object", values: {"x-mcp-header": "A"}}})
-    assert raw(schema).mirrored == {}
+    assert raw(schema).parameter_headers == {}
 
 
 def test_properties_that_are_no_object_are_left_to_the_check_of_the_schema() -> None:
-    assert raw({"type": "object", "properties": ["a"], "$defs": {"b": True}}).mirrored == {}
+    assert raw({"type": "object", "properties": ["a"], "$defs": {"b": True}}).parameter_headers == {}
 
 
 # Elsewhere
@@ -383,7 +383,7 @@ def test_the_official_client_keeps_every_tool_and_finds_the_same_headers() -> No
 
     found = arguments(tool)
     assert find_invalid_x_mcp_header(found.json_schema()) is None
-    assert x_mcp_header_map(found.json_schema()) == found.mirrored
+    assert x_mcp_header_map(found.json_schema()) == found.parameter_headers
 
 
 PROGRAM = """
@@ -395,7 +395,7 @@ from mcp_roundtrip.schema.arguments import Arguments
 def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
 
 found = Arguments.of(tool, ())
-assert found.mirrored == {("a",): "A", ("b",): "B"}
+assert found.parameter_headers == {("a",): "A", ("b",): "B"}
 found.validate({"a": "x", "b": 1, "c": []})
 slow = {"mcp_roundtrip.schema.json_schema", "mcp_roundtrip.schema.subschemas"}
 print(sorted(slow & sys.modules.keys()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.signature import name_of, shown
+from mcp_roundtrip.schema.signature import function_name, type_name
 
 
 def _type(value: Any) -> str:
@@ -34,8 +34,8 @@ def no_function(key: str, value: Any) -> UsageError:
 def async_step(key: str, function: Any) -> UsageError:
     return step(
         key,
-        f"calls {name_of(function)}, which is async, in a tool that is not; write `async def` for the tool, "
-        "with `ctx: AsyncContext`, and await the step, or pass a function that is not async",
+        f"calls {function_name(function)}, which is async, in a tool that is not; write `async def` for the "
+        "tool, with `ctx: AsyncContext`, and await the step, or pass a function that is not async",
     )
 
 
@@ -62,7 +62,7 @@ def deep_result(key: str, levels: int) -> UsageError:
 def unreadable_result(key: str, annotation: Any, error: Exception) -> UsageError:
     return step(
         key,
-        f"returned a value that its return type {shown(annotation)} does not read back ({error}); return "
+        f"returned a value that its return type {type_name(annotation)} does not read back ({error}); return "
         "what the annotation says",
     )
 
@@ -152,8 +152,8 @@ def form(key: str, error: DefinitionError) -> DefinitionError:
 
 def default_type(key: str, default: Any, model: Any) -> DefinitionError:
     return DefinitionError(
-        f"question {key!r}: default= is {_type(default)}, and the answer is {shown(model)}; pass a value of "
-        "that type, or None"
+        f"question {key!r}: default= is {_type(default)}, and the answer is {type_name(model)}; pass a "
+        "value of that type, or None"
     )
 
 

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.bounded_validation import Unbounded
 from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
-from mcp_roundtrip.schema.mcp_header import Mirrored, in_schema, in_signature, member_name
+from mcp_roundtrip.schema.mcp_header import ParameterHeaders, in_schema, in_signature, member_name
 from mcp_roundtrip.schema.signature import Described, Signature
 
 
@@ -27,7 +27,7 @@ class Arguments(Described):
     `mirrored` are the arguments that HTTP headers repeat.
     """
 
-    mirrored: Mirrored = field(default_factory=dict)
+    parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
@@ -99,7 +99,7 @@ class Arguments(Described):
             mirrored = in_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
-        if mirrored != self.mirrored:  # no call would be checked against such a declaration
+        if mirrored != self.parameter_headers:  # no call would be checked against such a declaration
             raise DefinitionError(
                 f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
                 "parameter of the tool instead"

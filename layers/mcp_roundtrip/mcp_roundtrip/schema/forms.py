@@ -14,7 +14,7 @@ from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing
 
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
 from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
-from mcp_roundtrip.schema.signature import shown
+from mcp_roundtrip.schema.signature import type_name
 
 VALUE = "value"
 """The one property of a form made from a single-field type."""
@@ -66,7 +66,7 @@ def _build(model: Any) -> Form:
     from mcp_roundtrip.schema.form_schema import requested_schema  # only a run that asks pays for it
 
     single = not _has_fields(model)
-    name = getattr(model, "__name__", None) or shown(model)
+    name = getattr(model, "__name__", None) or type_name(model)
     if isinstance(model, BaseModel) or (is_dataclass(model) and not isclass(model)):
         kind = type(model).__name__
         raise DefinitionError(f"the model is an instance of {kind}; pass the class {kind}")

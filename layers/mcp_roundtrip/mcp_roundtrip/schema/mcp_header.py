@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Path = tuple[str, ...]
 """The chain of `properties` members that leads from the inputSchema's root to a property."""
 
-Mirrored = Mapping[Path, str]
+ParameterHeaders = Mapping[Path, str]
 """Where the value is in the arguments -> what follows `Mcp-Param-` in the name of its header."""
 
 KEYWORD: Final = "x-mcp-header"
@@ -57,7 +57,7 @@ class McpHeader:
         return {**schema, KEYWORD: self.name}
 
 
-def in_signature(parameters: Iterable[Parameter]) -> Mirrored:
+def in_signature(parameters: Iterable[Parameter]) -> ParameterHeaders:
     """What the parameters' own annotations declare; the JSON Schema of `str`, `int` and `bool` is not built.
 
     Raises DefinitionError for what clients would refuse, and for a McpHeader that is not the parameter's own.
@@ -73,7 +73,7 @@ def in_signature(parameters: Iterable[Parameter]) -> Mirrored:
     return found
 
 
-def in_schema(schema: Mapping[str, Any]) -> Mirrored:
+def in_schema(schema: Mapping[str, Any]) -> ParameterHeaders:
     """What an inputSchema declares. Raises DefinitionError for what clients would refuse."""
     from mcp_roundtrip.schema.subschemas import subschemas  # calls of typed tools do not need it
 
@@ -213,7 +213,7 @@ def _check_type(path: Path, schema: Mapping[str, Any]) -> None:
         )
 
 
-def _check_unique(found: Mirrored) -> None:
+def _check_unique(found: ParameterHeaders) -> None:
     seen: dict[str, Path] = {}
     for path, name in found.items():
         other = seen.setdefault(name.lower(), path)

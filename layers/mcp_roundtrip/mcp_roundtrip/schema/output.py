@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.content_blocks import BLOCKS, Text
-from mcp_roundtrip.schema.signature import name_of, shown, type_hints
+from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name
 from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, as_json, problems, text_of
 
 
@@ -53,16 +53,16 @@ class Output:
         Raises DefinitionError for one that mixes content blocks with structured values, since an
         outputSchema would have to hold for both.
         """
-        name = name_of(function)
-        annotation = type_hints(function).get("return", Signature.empty)
+        name = function_name(function)
+        annotation = resolve_type_hints(function).get("return", Signature.empty)
         if annotation in (Signature.empty, Any, object):
             return cls(name, annotation, _Kind.OPEN)
         if _is_content(annotation):
             return cls(name, annotation, _Kind.CONTENT)
         if _mentions_block(annotation):
             raise DefinitionError(
-                f"{name}: the return type {shown(annotation)} mixes content blocks with structured values; "
-                "return either blocks, str and None, or a model"
+                f"{name}: the return type {type_name(annotation)} mixes content blocks with structured "
+                "values; return either blocks, str and None, or a model"
             )
         return cls(name, annotation, _Kind.STRUCTURED)
 
@@ -87,7 +87,8 @@ class Output:
             return blocks, MISSING
         if self.kind is _Kind.CONTENT:
             raise UsageError(
-                f"{self.name} returned {type(value).__name__}; return {shown(self.annotation)}, as annotated"
+                f"{self.name} returned {type(value).__name__}; return {type_name(self.annotation)}, as "
+                "annotated"
             )
         return _structured(*untyped(self.name, value))
 
@@ -133,7 +134,7 @@ class Output:
             raise _not_json(self.name, value) from None
 
     def _mismatch(self, place: str = "") -> str:
-        what = f"{self.name} returned a value that does not fit its return type {shown(self.annotation)}"
+        what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
         return f"{what}{place}; return what the annotation says, or change it"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.canonical import deeper_than
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.jsonschema_budget import TooMuchWork, counted, quiet
-from mcp_roundtrip.schema.mcp_header import Mirrored, in_schema
+from mcp_roundtrip.schema.mcp_header import ParameterHeaders, in_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.signature import Described, Signature
 from mcp_roundtrip.schema.subschemas import subschemas
@@ -44,7 +44,7 @@ class RawArguments(Described):
     """The same face as `signature.Arguments`; the function takes the whole object as one parameter."""
 
     input_schema: dict[str, Any]
-    mirrored: Mirrored = field(default_factory=dict)
+    parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
     def of(

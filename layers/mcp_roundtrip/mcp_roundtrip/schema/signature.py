@@ -41,11 +41,11 @@ class Signature:
         Raises DefinitionError for what is no function, a parameter that cannot be passed by name, a second
         context, a context inside another type, and an annotation that does not exist at run time.
         """
-        name = name_of(function)
-        hints = type_hints(function)
+        name = function_name(function)
+        hints = resolve_type_hints(function)
         parameters: list[inspect.Parameter] = []
         contexts: dict[str, type] = {}
-        for parameter in parameters_of(function):
+        for parameter in call_parameters(function):
             if problem := _POSITIONAL.get(parameter.kind):
                 raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
             annotation = hints.get(parameter.name, parameter.empty)
@@ -53,8 +53,8 @@ class Signature:
                 contexts[parameter.name] = context
             elif found := _mentioned(annotation, context_types):
                 raise DefinitionError(
-                    f"{name}: parameter {parameter.name!r} is annotated with {shown(annotation)}, and the "
-                    f"server always passes a context; write `{parameter.name}: {found.__name__}`"
+                    f"{name}: parameter {parameter.name!r} is annotated with {type_name(annotation)}, and "
+                    f"the server always passes a context; write `{parameter.name}: {found.__name__}`"
                 )
             else:
                 parameters.append(parameter.replace(annotation=annotation))
@@ -136,28 +136,28 @@ def check_callable(decorator: str, function: Any) -> None:
         )
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
     """The name to use in messages to the author, and of a feature that is given no other."""
-    target = underlying(function)
+    target = unwrap_function(function)
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
 def documentation(function: Callable[..., Any]) -> str | None:
     """The docstring; a callable object's is that of its `__call__`, or of its class."""
-    target = underlying(function)
+    target = unwrap_function(function)
     if not (inspect.isroutine(target) or inspect.isclass(target)):
         return type(target).__call__.__doc__ or type(target).__doc__
     return target.__doc__
 
 
-def underlying(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` without its layers of `functools.partial` and `staticmethod`."""
     while isinstance(function, (partial, staticmethod)):
         function = function.func if isinstance(function, partial) else function.__func__
     return function
 
 
-def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters that a call passes: without those that a `functools.partial` has filled.
 
     Raises DefinitionError for a function that does not say which it has, as some builtins do not.
@@ -171,7 +171,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         found = inspect.signature(function).parameters
     except (ValueError, TypeError):
-        name = name_of(function)
+        name = function_name(function)
         raise DefinitionError(
             f"{name}: Python does not know its parameters; write a function with annotated parameters that "
             f"calls {name}"
@@ -179,26 +179,26 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return [parameter for name, parameter in found.items() if name not in filled]
 
 
-def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations of `function`, strings evaluated; raises DefinitionError for one that cannot be."""
-    target = underlying(function)
+    target = unwrap_function(function)
     if not (inspect.isroutine(target) or inspect.isclass(target)):
         target = type(target).__call__
     try:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
         raise DefinitionError(
-            f"{name_of(function)}: the annotation {error.name!r} does not exist at run time; "
+            f"{function_name(function)}: the annotation {error.name!r} does not exist at run time; "
             "define it at module level and import it outside `if TYPE_CHECKING:`"
         ) from None
     except Exception as error:
         raise DefinitionError(
-            f"{name_of(function)}: the annotations cannot be evaluated ({type(error).__name__}: {error}); "
-            "write each as a type, such as `str` or `list[int]`"
+            f"{function_name(function)}: the annotations cannot be evaluated ({type(error).__name__}: "
+            f"{error}); write each as a type, such as `str` or `list[int]`"
         ) from None
 
 
-def shown(annotation: Any) -> str:
+def type_name(annotation: Any) -> str:
     """An annotation as an author writes it, more or less."""
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
@@ -223,7 +223,7 @@ def _mentioned(annotation: Any, context_types: tuple[type, ...]) -> type | None:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    target = underlying(function)
+    target = unwrap_function(function)
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
         getattr(type(target), "__call__", None)  # noqa: B004 - not "is it callable?" but "how is it?"
     )

@@ -14,17 +14,17 @@ from pydantic import BaseModel
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.exact_reader import Refused
-from mcp_roundtrip.schema.signature import shown
+from mcp_roundtrip.schema.signature import type_name
 
 
-class Texts(Arguments):
+class StringArguments(Arguments):
     """Arguments whose values are strings on the wire, and whatever the annotations make of them in Python."""
 
     @classmethod
-    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Texts:
+    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
         """Read `function`. Raises DefinitionError, also for a parameter that no text can be read as."""
         arguments = super().of(function, context_types)
-        if arguments.mirrored:
+        if arguments.parameter_headers:
             raise DefinitionError(
                 f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"
             )
@@ -32,8 +32,8 @@ class Texts(Arguments):
             if not _is_from_text(parameter.annotation):
                 raise DefinitionError(
                     f"{arguments.signature.name}: parameter {parameter.name!r} arrives as text, and "
-                    f"{shown(parameter.annotation)} is not read from one; use str, int, bool, datetime, an "
-                    "Enum or another type of one value"
+                    f"{type_name(parameter.annotation)} is not read from one; use str, int, bool, datetime, "
+                    "an Enum or another type of one value"
                 )
         return cls(arguments.signature)
 

@@ -14,7 +14,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.bounded_validation import bounded
 from mcp_roundtrip.schema.json_schema import json_schema
 from mcp_roundtrip.schema.patterns import engine_problem
-from mcp_roundtrip.schema.signature import shown
+from mcp_roundtrip.schema.signature import type_name
 
 INSTEAD: Final = "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
 
@@ -55,4 +55,4 @@ def reason(annotation: Any, error: Exception) -> str:
 
 
 def _of(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else shown(annotation)
+    return annotation if isinstance(annotation, str) else type_name(annotation)

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.signature import shown, type_hints, underlying
+from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, problems, text_of
 
 EMPTY = Signature.empty
@@ -67,7 +67,7 @@ def check(annotation: Any) -> None:
 
 def return_annotation(function: Callable[..., Any]) -> Any:
     """What calling (and awaiting) `function` gives, or `inspect.Signature.empty` where nothing says so."""
-    target = underlying(function)
+    target = unwrap_function(function)
     if isclass(target) or isclass(get_origin(target)):
         return target
     target = getattr(target, "__func__", target)  # a bound method is a new object each time
@@ -86,7 +86,7 @@ _known: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
 
 def _resolved(function: Callable[..., Any]) -> Any:
     try:
-        found = type_hints(function).get("return", EMPTY)
+        found = resolve_type_hints(function).get("return", EMPTY)
     except DefinitionError:  # somebody else's function, typed for a checker only
         return EMPTY
     return get_args(found)[-1] if get_origin(found) in (Awaitable, Coroutine) else found
@@ -121,7 +121,7 @@ def _dump_typed(value: Any, annotation: Any) -> Any:
         raise UsageError(_unusable(annotation, error)) from None
     except (PydanticSerializationError, ValueError):
         raise UsageError(
-            f"returned {type(value).__name__}, which does not fit its return type {shown(annotation)}; "
+            f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
             "return what the annotation says, or change it"
         ) from None
     return data

@@ -12,8 +12,8 @@ from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
-from mcp_roundtrip.schema.signature import Signature, name_of, parameters_of, underlying
-from mcp_roundtrip.schema.string_arguments import Texts
+from mcp_roundtrip.schema.signature import Signature, call_parameters, function_name, unwrap_function
+from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, authorize
 from mcp_roundtrip.server.round import Reply, internal_error
 
@@ -63,15 +63,19 @@ class Completer:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Completer:
         """Raises DefinitionError for a function that does not take one parameter, or two."""
-        parameters = parameters_of(function)
-        if iscoroutinefunction(underlying(function)):
-            raise DefinitionError(f"{name_of(function)}: a completion is not async; write `def`")
+        parameters = call_parameters(function)
+        if iscoroutinefunction(unwrap_function(function)):
+            raise DefinitionError(f"{function_name(function)}: a completion is not async; write `def`")
         if _takes_context(function):
-            raise DefinitionError(f"{name_of(function)}: a completion takes no context; remove the parameter")
+            raise DefinitionError(
+                f"{function_name(function)}: a completion takes no context; remove the parameter"
+            )
         if len(parameters) not in (1, 2):
             raise DefinitionError(
-                f"{name_of(function)}: a completion takes the text typed so far and, if it needs them, the "
-                f"other arguments; write `def {name_of(function)}(value: str, arguments: dict[str, str])`"
+                f"{function_name(function)}: a completion takes the text typed so far and, if it needs "
+                "them, the "
+                f"other arguments; write `def {function_name(function)}(value: str, arguments: dict[str, "
+                "str])`"
             )
         return cls(function, len(parameters) == 2)
 
@@ -93,7 +97,7 @@ class Completable(Protocol):
     """A prompt or a resource."""
 
     @property
-    def parameters(self) -> Texts: ...
+    def parameters(self) -> StringArguments: ...
     @property
     def scopes(self) -> tuple[str, ...]: ...
 

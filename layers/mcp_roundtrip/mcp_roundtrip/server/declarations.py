@@ -11,11 +11,11 @@ from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.signature import Signature, check_callable, name_of
+from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.string_arguments import Texts
+    from mcp_roundtrip.schema.string_arguments import StringArguments
     from mcp_roundtrip.server.feature import Parameters
 
 _CONTEXTS: Final = (Context, AsyncContext)
@@ -70,7 +70,7 @@ def known_task_support(name: str, task: TaskSupport | None) -> TaskSupport | Non
 def name_of_feature(decorator: str, name: str | None, function: Any) -> str:
     """The name of a feature: the one it is given, or the function's. Raises DefinitionError."""
     check_callable(decorator, function)
-    found = name or name_of(function)
+    found = name or function_name(function)
     if found == "<lambda>":
         raise DefinitionError(f"{decorator}: a lambda has no name; pass name=, or write a `def`")
     return found
@@ -86,11 +86,11 @@ def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
         raise DefinitionError(f"{kind} {name!r} is registered twice; give one of them another name=")
 
 
-def texts_of(function: Callable[..., Any]) -> Texts:
+def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
     """The parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.schema.string_arguments import Texts  # tools have arguments of every kind
+    from mcp_roundtrip.schema.string_arguments import StringArguments  # tools have arguments of every kind
 
-    parameters = Texts.of(function, _CONTEXTS)
+    parameters = StringArguments.of(function, _CONTEXTS)
     _check_context(parameters.signature)
     return parameters
 

@@ -24,7 +24,7 @@ class Parameters(Protocol):
         """The arguments' names on the wire."""
 
     @property
-    def mirrored(self) -> Mapping[tuple[str, ...], str]:
+    def parameter_headers(self) -> Mapping[tuple[str, ...], str]:
         """Arguments that are sent as `Mcp-Param-*` headers, too (SEP-2243)."""
 
     def json_schema(self) -> Mapping[str, Any]: ...

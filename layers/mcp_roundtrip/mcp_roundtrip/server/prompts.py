@@ -11,7 +11,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.prompt_messages import messages
-from mcp_roundtrip.schema.string_arguments import Texts
+from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.model import (
     Handler,
@@ -31,7 +31,7 @@ class Prompt:
 
     name: str
     function: Callable[..., Any]
-    parameters: Texts
+    parameters: StringArguments
     requires: tuple[CapabilityPath, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from mcp_roundtrip.server.declarations import (
     name_of_feature,
     required,
     scopes_of,
-    texts_of,
+    string_arguments_of,
 )
 from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport, Tool
 
@@ -185,7 +185,7 @@ class Registry:
             self.prompts[own_name] = Prompt(
                 own_name,
                 function,
-                texts_of(function),
+                string_arguments_of(function),
                 required(own_name, requires),
                 extra,
                 scopes_of(own_name, scopes),
@@ -232,7 +232,7 @@ class Registry:
                 UriTemplate.parse(uri),
                 name_of_feature("@server.resource(...)", name, function),
                 function,
-                texts_of(function),
+                string_arguments_of(function),
                 required(uri, requires),
                 mime_type,
                 ttl_ms,

@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.resource_contents import contents
-from mcp_roundtrip.schema.string_arguments import Texts
+from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.inputs import CallParams
 from mcp_roundtrip.server.model import (
     AnyGuarded,
@@ -55,7 +55,7 @@ class Resource:
     template: UriTemplate
     label: str
     function: Callable[..., Any]
-    parameters: Texts
+    parameters: StringArguments
     requires: tuple[CapabilityPath, ...] = ()
     mime_type: str | None = None
     ttl_ms: int = 0

@@ -91,9 +91,9 @@ class ToolServer:
         """The call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         call_params = CallParams.read(context.route.params)
         tool = self.tool(context)
-        if tool.parameters.mirrored and context.headers is not None:
+        if tool.parameters.parameter_headers and context.headers is not None:
             from mcp_roundtrip.protocol.parameter_headers import check_parameters  # few tools mirror any
 
-            mirrored, headers = tool.parameters.mirrored, context.headers
+            mirrored, headers = tool.parameters.parameter_headers, context.headers
             check_parameters(mirrored, call_params.arguments, headers, required=not context.route.is_legacy)
         return call_of(self.options, context, tool, tool.name, call_params)
