@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip.adapters import alb
+from mcp_roundtrip.adapters.alb import ADAPTERS
 from mcp_roundtrip.http import HttpResponse
 from support.sources import any_call, sent_by, with_context, with_header
+
+parse_request, format_response = ADAPTERS["alb"]
 
 EVENT = sent_by("alb", any_call())
 
 
 def test_the_request_is_read_from_the_event() -> None:
-    request = alb.request(EVENT)
+    request = parse_request(EVENT)
     assert (request.method, request.path, request.source_limit_ms) == ("POST", "/mcp", 60_000)
     assert request.headers["mcp-name"] == "whoami"
     assert request.max_response_bytes < 1_000_000
@@ -20,16 +22,27 @@ def test_the_request_is_read_from_the_event() -> None:
 
 def test_what_the_load_balancer_says_in_headers_identifies_nobody() -> None:
     event = with_header(EVENT, "x-amzn-oidc-identity", "alice")
-    assert alb.request(event).authorizer == {}
-    assert alb.request(with_context(event, authorizer={"jwt": {"claims": {}}})).authorizer == {}
+    assert parse_request(event).authorizer == {}
+    assert parse_request(with_context(event, authorizer={"jwt": {"claims": {}}})).authorizer == {}
 
 
 @pytest.mark.parametrize(("status", "described"), [(200, "200 OK"), (405, "405 Method Not Allowed")])
 def test_the_response_describes_its_status(status: int, described: str) -> None:
-    assert alb.response(HttpResponse(status, "{}", {"allow": "POST"})) == {
+    assert format_response(HttpResponse(status, "{}", {"allow": "POST"})) == {
         "statusCode": status,
         "statusDescription": described,
         "headers": {"allow": "POST"},
         "body": "{}",
         "isBase64Encoded": False,
     }
+
+
+def test_a_request_with_multi_value_headers_is_otherwise_the_same() -> None:
+    request = ADAPTERS["alb_multi_value"].parse_request(sent_by("alb_multi_value", any_call()))
+    assert request == parse_request(sent_by("alb", any_call()))
+
+
+def test_a_multi_value_response_has_lists_of_headers_and_no_others() -> None:
+    response = ADAPTERS["alb_multi_value"].format_response(HttpResponse(202, "", {"allow": "POST"}))
+    assert response["multiValueHeaders"] == {"allow": ["POST"]}
+    assert "headers" not in response

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.adapters import http_api
-from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, adapter, detect, is_function_url
-from mcp_roundtrip.adapters.event import Source
+from mcp_roundtrip.adapters.detect import (
+    SOURCES,
+    EventSource,
+    UnknownEventSource,
+    adapter,
+    detect,
+    is_function_url,
+)
 from mcp_roundtrip_local.sample_events.stable import stable
 from support.messages import http_event
 
@@ -20,12 +25,12 @@ SAMPLES = {file: event for file, event in stable().items() if "worker" not in fi
 
 
 def fitting(event: dict[str, Any]) -> list[str]:
-    return [name for name, source in SOURCES.items() if source.sends(event)]
+    return [name for name, source in SOURCES.items() if source.matches(event)]
 
 
 def source_of(file: str, event: dict[str, Any]) -> str:
     folder = Path(file).parts[0]
-    return folder if folder in SOURCES else "direct" if "jsonrpc" in event else "http_api"
+    return folder if folder in SOURCES else "jsonrpc_event" if "jsonrpc" in event else "http_api"
 
 
 @pytest.mark.parametrize("file", SAMPLES)
@@ -39,24 +44,24 @@ def test_every_source_has_a_sample_event() -> None:
     assert {source_of(file, event) for file, event in SAMPLES.items()} == SOURCES.keys()
 
 
-def contradict(one: Source, other: Source) -> bool:
+def contradict(one: EventSource, other: EventSource) -> bool:
     """Whether no event can fit both: they want one member to be different texts, or one forbids it."""
     differ = any(
-        isinstance(mark, str) and isinstance(other.has.get(path), str) and mark != other.has[path]
-        for path, mark in one.has.items()
+        isinstance(matcher, str) and isinstance(other.has.get(path), str) and matcher != other.has[path]
+        for path, matcher in one.has.items()
     )
     return differ or any(
         path == without or path.startswith(f"{without}.")
-        for path, mark in one.has.items()
+        for path, matcher in one.has.items()
         for without, unwanted in other.lacks.items()
-        if unwanted in (object, mark)
+        if unwanted in (object, matcher)
     )
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [*combinations(SOURCES.values(), 2)], ids=lambda source: source.name
+    ("one", "other"), [*combinations(SOURCES.values(), 2)], ids=lambda source: source.description
 )
-def test_no_event_can_be_of_two_sources(one: Source, other: Source) -> None:
+def test_no_event_can_be_of_two_sources(one: EventSource, other: EventSource) -> None:
     assert contradict(one, other) or contradict(other, one)
 
 
@@ -90,7 +95,7 @@ def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[st
 
 
 def test_an_http_event_stays_one_whatever_it_claims_besides() -> None:
-    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is http_api
+    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is adapter("http_api")
 
 
 @pytest.mark.parametrize("event", [None, [], "x", 1, {}, {"Records": []}, {"version": "1.0"}])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.event import at, headers, members, multi_value_headers, text, without_stage
+from mcp_roundtrip.adapters.event import headers, members, multi_value_headers, text, without_stage
 
 
 def test_header_names_are_lower_case() -> None:
@@ -28,16 +28,14 @@ def test_headers_of_other_types_are_none(given: Any) -> None:
     assert multi_value_headers({"multiValueHeaders": given}) == {}
 
 
-def test_a_member_is_found_by_its_path() -> None:
-    event = {"a": {"b": {"c": "d"}}}
-    assert at(event, "a.b.c") == "d"
-    assert at(event, "a") == members(event, "a") == {"b": {"c": "d"}}
-    assert text(event["a"]["b"], "c") == "d"
+def test_a_member_is_found_by_its_name() -> None:
+    event = {"a": {"b": "c"}}
+    assert members(event, "a") == {"b": "c"}
+    assert text(event["a"], "b") == "c"
 
 
 @pytest.mark.parametrize("event", [{}, {"a": None}, {"a": []}, {"a": "b"}, {"a": {"b": 7}}])
 def test_a_member_that_is_missing_or_of_another_type_is_empty(event: dict[str, Any]) -> None:
-    assert at(event, "a.b.c") is None
     assert text(event, "a.b") == ""
     assert members(event, "a.b") == {}
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters import http_api
+from mcp_roundtrip.adapters.http_api import ADAPTERS
 from mcp_roundtrip.http import HttpResponse
 from support.messages import http_event
-from support.sources import with_context
+from support.sources import any_call, sent_by, with_context
+
+parse_request, format_response = ADAPTERS["http_api"]
 
 
 def test_the_request_is_read_from_the_event() -> None:
     authorizer = {"jwt": {"claims": {"sub": "a"}}}
-    request = http_api.request(http_event("{}", headers={"Mcp-Method": "x"}, authorizer=authorizer))
+    request = parse_request(http_event("{}", headers={"Mcp-Method": "x"}, authorizer=authorizer))
     assert (request.method, request.path, request.body) == ("POST", "/mcp", "{}")
     assert request.authorizer == authorizer
     assert request.headers == {"mcp-method": "x"}
@@ -24,34 +27,48 @@ def test_the_request_is_read_from_the_event() -> None:
 
 def test_a_request_without_body_and_headers_is_read_too() -> None:
     event = {"version": "2.0", "requestContext": {"http": {"method": "GET"}}}
-    request = http_api.request(event)
+    request = parse_request(event)
     assert (request.method, request.path, request.body, dict(request.headers)) == ("GET", "", "", {})
 
 
 def test_the_path_has_no_stage() -> None:
     event = {**with_context(http_event("{}"), stage="dev"), "rawPath": "/dev/mcp"}
-    assert http_api.request(event).path == "/mcp"
+    assert parse_request(event).path == "/mcp"
 
 
 def test_a_base64_body_is_decoded_to_bytes() -> None:
     event = http_event(b64encode("é".encode()).decode(), base64=True)
-    assert http_api.request(event).body == "é".encode()
+    assert parse_request(event).body == "é".encode()
 
 
 @pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
 def test_a_body_that_is_not_base64_is_no_body(body: Any) -> None:
-    assert http_api.request({**http_event("", base64=True), "body": body}).body is None
+    assert parse_request({**http_event("", base64=True), "body": body}).body is None
 
 
 @pytest.mark.parametrize("authorizer", [None, "x", [], 7])
 def test_an_authorizer_context_of_another_type_is_none(authorizer: Any) -> None:
-    assert http_api.request(with_context(http_event("{}"), authorizer=authorizer)).authorizer == {}
+    assert parse_request(with_context(http_event("{}"), authorizer=authorizer)).authorizer == {}
 
 
 def test_the_response_has_the_members_that_api_gateway_takes() -> None:
-    assert http_api.response(HttpResponse(202, "", {"allow": "POST"})) == {
+    assert format_response(HttpResponse(202, "", {"allow": "POST"})) == {
         "statusCode": 202,
         "headers": {"allow": "POST"},
         "body": "",
         "isBase64Encoded": False,
     }
+
+
+FUNCTION_URL_EVENT = sent_by("function_url", any_call())
+
+
+def test_a_function_url_has_no_limit_of_its_own() -> None:
+    assert ADAPTERS["function_url"].parse_request(FUNCTION_URL_EVENT).source_limit_ms is None
+
+
+def test_a_function_url_request_is_otherwise_as_an_http_api_request() -> None:
+    event = with_context(FUNCTION_URL_EVENT, authorizer={"iam": {"userId": "AROAEXAMPLE:session"}})
+    request, expected = (ADAPTERS[name].parse_request(event) for name in ("function_url", "http_api"))
+    assert (request.method, request.path) == ("POST", "/mcp")
+    assert replace(request, source_limit_ms=30_000) == expected

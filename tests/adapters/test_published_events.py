@@ -47,7 +47,7 @@ def test_a_published_event_is_served(event: tuple[str, ...], source: str) -> Non
     if "multiValueHeaders" in given:
         lists = {name: [value] for name, value in headers(message).items()}
         carries["multiValueHeaders"] = {**given["multiValueHeaders"], **lists}
-    request = adapter(source).request(carries)
+    request = adapter(source).parse_request(carries)
     assert (request.method, request.path) == ("POST", "/path/to/resource")
     assert request.headers["mcp-method"] == "tools/call"
     assert json.loads(request.body) == message

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters import rest_api
+from mcp_roundtrip.adapters.rest_api import ADAPTERS
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from support.sources import any_call, sent_by, with_context
+
+parse_request = ADAPTERS["rest_api"].parse_request
 
 EVENT = sent_by("rest_api", any_call())
 CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
@@ -24,23 +26,23 @@ IDENTITY = {
 
 
 def authorizer(**context: Any) -> Any:
-    return rest_api.request(with_context(EVENT, **context)).authorizer
+    return parse_request(with_context(EVENT, **context)).authorizer
 
 
 def test_the_request_is_read_from_the_event() -> None:
-    request = rest_api.request(EVENT)
+    request = parse_request(EVENT)
     assert (request.method, request.path, request.source_limit_ms) == ("POST", "/mcp", 29_000)
     assert request.headers["mcp-name"] == "whoami"
 
 
 def test_headers_without_lists_are_read_too() -> None:
-    request = rest_api.request({**EVENT, "multiValueHeaders": None})
-    assert request.headers == rest_api.request(EVENT).headers
+    request = parse_request({**EVENT, "multiValueHeaders": None})
+    assert request.headers == parse_request(EVENT).headers
 
 
 def test_a_path_that_begins_like_the_stage_is_left_alone() -> None:
     stage = EVENT["requestContext"]["stage"]
-    assert rest_api.request({**EVENT, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
+    assert parse_request({**EVENT, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
 
 
 def test_the_claims_of_a_cognito_or_jwt_authorizer_are_where_payload_2_0_has_them() -> None:
@@ -84,3 +86,25 @@ def test_a_user_of_a_cognito_identity_pool_is_told_from_the_others_of_the_pool()
 @pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
 def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
     assert authorizer(authorizer=given) == {}
+
+
+# -- HTTP APIs with payload format 1.0 --------------------------------------------------------------------
+
+PAYLOAD_1_0 = sent_by("http_api_1_0", any_call())
+
+
+def test_an_http_api_request_with_payload_1_0_has_the_limit_of_an_http_api() -> None:
+    request = ADAPTERS["http_api_1_0"].parse_request(PAYLOAD_1_0)
+    assert (request.method, request.source_limit_ms, request.authorizer) == ("POST", 30_000, {})
+    assert request.headers["mcp-name"] == "whoami"
+
+
+def test_its_path_has_no_stage() -> None:
+    assert PAYLOAD_1_0["path"] == "/prod/mcp"
+    assert ADAPTERS["http_api_1_0"].parse_request(PAYLOAD_1_0).path == "/mcp"
+
+
+def test_its_claims_are_where_payload_2_0_has_them() -> None:
+    claims = {"sub": "alice", "iss": "https://idp.test/"}
+    event = with_context(PAYLOAD_1_0, authorizer={"claims": claims, "scopes": None})
+    assert ADAPTERS["http_api_1_0"].parse_request(event).authorizer == {"jwt": {"claims": claims}}

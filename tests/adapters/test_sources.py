@@ -139,9 +139,9 @@ def test_an_origin_that_comes_with_another_is_not_allowed(source: str) -> None:
 @pytest.mark.parametrize("second", ["Bearer a.b.c", "Bearer d.e.f", "Basic YTpi"])
 def test_a_token_that_comes_with_another_is_no_token(source: str, second: str) -> None:
     event = sent_by(source, any_call())
-    one = detect(event).request(with_header(event, "Authorization", "Bearer a.b.c")).headers
+    one = detect(event).parse_request(with_header(event, "Authorization", "Bearer a.b.c")).headers
     assert bearer_token(one["authorization"]) == "a.b.c"
-    two = detect(event).request(with_header(event, "Authorization", "Bearer a.b.c", second)).headers
+    two = detect(event).parse_request(with_header(event, "Authorization", "Bearer a.b.c", second)).headers
     with pytest.raises(Unauthorized):
         bearer_token(two["authorization"])
 

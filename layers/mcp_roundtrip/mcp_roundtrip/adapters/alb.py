@@ -1,4 +1,4 @@
-"""Application Load Balancer, from a target group without multi-value headers.
+"""Application Load Balancers, from target groups with and without multi-value headers.
 
 https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html
 """
@@ -6,33 +6,28 @@ https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-funct
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
-from mcp_roundtrip.adapters.event import body, headers, text
+from mcp_roundtrip.adapters.event import Adapter, Event, body, headers, multi_value_headers, text
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 
 SOURCE_LIMIT_MS: Final = 60_000
-"""The default idle timeout ("Edit attributes for your Application Load Balancer"): while the function works
-its client receives nothing. Nothing in the event says what it is set to."""
+"""The default idle timeout ("Edit attributes for your Application Load Balancer").
+
+The client receives nothing while the function runs. The event does not contain the configured value.
+"""
 
 MAX_RESPONSE_BYTES: Final = 990_000
-"""Bytes of a response's body: a load balancer takes 1 MB, with the headers and what else is in it."""
+"""Limit of a response body. A load balancer allows 1 MB for the body, the headers and the envelope."""
 
 
-def request(event: Mapping[str, Any]) -> HttpRequest:
-    """The request. The load balancer has kept the last of several headers of one name."""
-    return of(event, headers(event))
-
-
-def of(event: Mapping[str, Any], given: Mapping[str, str]) -> HttpRequest:
-    """The request with these headers.
-
-    There is no authorizer context: `x-amzn-oidc-data` and the like are headers, which whoever reaches the
-    function by another way can write.
-    """
+def _parse_request(event: Event, headers: Mapping[str, str]) -> HttpRequest:
+    # There is no authorizer context: `x-amzn-oidc-data` and its like are headers, which any caller that
+    # reaches the function in another way can forge.
     return HttpRequest(
         method=text(event, "httpMethod"),
-        headers=given,
+        headers=headers,
         body=body(event),
         source_limit_ms=SOURCE_LIMIT_MS,
         path=text(event, "path"),
@@ -40,18 +35,28 @@ def of(event: Mapping[str, Any], given: Mapping[str, str]) -> HttpRequest:
     )
 
 
-def response(answer: HttpResponse) -> dict[str, Any]:
-    """The response, with single-value headers as in the request."""
-    return {**status(answer), "headers": dict(answer.headers)}
-
-
-def status(answer: HttpResponse) -> dict[str, Any]:
-    """The response without headers."""
-    from http import HTTPStatus  # the other sources do without
-
+def _format_status_and_body(response: HttpResponse) -> dict[str, Any]:
     return {
-        "statusCode": answer.status,
-        "statusDescription": f"{answer.status} {HTTPStatus(answer.status).phrase}",
-        "body": answer.body,
+        "statusCode": response.status,
+        "statusDescription": f"{response.status} {HTTPStatus(response.status).phrase}",
+        "body": response.body,
         "isBase64Encoded": False,
     }
+
+
+def _format_response(response: HttpResponse) -> dict[str, Any]:
+    return {**_format_status_and_body(response), "headers": dict(response.headers)}
+
+
+def _format_multi_value_response(response: HttpResponse) -> dict[str, Any]:
+    # Such a target group ignores `headers`.
+    lists = {name: [value] for name, value in response.headers.items()}
+    return {**_format_status_and_body(response), "multiValueHeaders": lists}
+
+
+ADAPTERS: Final = {
+    "alb": Adapter(lambda event: _parse_request(event, headers(event)), _format_response),
+    "alb_multi_value": Adapter(
+        lambda event: _parse_request(event, multi_value_headers(event)), _format_multi_value_response
+    ),
+}

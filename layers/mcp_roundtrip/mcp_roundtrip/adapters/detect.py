@@ -1,81 +1,165 @@
-"""Which event source an event comes from: a table in which no event fits twice."""
+"""Find the event source of an event. No event matches two sources."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Final
 
-from mcp_roundtrip.adapters.event import Source
+from mcp_roundtrip.adapters.event import Adapter, Event
 from mcp_roundtrip.errors import McpRoundtripError
+
+Matcher = str | type | Callable[[Any], bool]
+"""What a member must be: this string, an instance of this type, or a value the function accepts.
+
+A member that is null counts as absent.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """An event source, and the members that its events have and lack, by dotted path.
+
+    `module` is the module of its adapter, `description` what messages call it.
+    """
+
+    description: str
+    module: str
+    has: Mapping[str, Matcher]
+    lacks: Mapping[str, Matcher] = field(default_factory=dict)
+
+    def matches(self, event: Event) -> bool:
+        """Return whether the event has the form of this source's events."""
+        return not any(self.missing(event)) and not any(self.unexpected(event))
+
+    def missing(self, event: Event) -> Iterable[str]:
+        """Yield the paths of `has` that do not match."""
+        return (path for path, matcher in self.has.items() if not _matches(_member_at(event, path), matcher))
+
+    def unexpected(self, event: Event) -> Iterable[str]:
+        """Yield the paths of `lacks` that match."""
+        return (path for path, matcher in self.lacks.items() if _matches(_member_at(event, path), matcher))
+
+
+def _matches(value: Any, matcher: Matcher) -> bool:
+    if value is None:
+        return False
+    if isinstance(matcher, str):
+        return bool(value == matcher)
+    return isinstance(value, matcher) if isinstance(matcher, type) else matcher(value)
+
+
+def _member_at(event: Event, path: str) -> Any:
+    """Return the member at a dotted path; None if there is none."""
+    if "." not in path:
+        return event.get(path)
+    found: Any = event
+    for name in path.split("."):
+        if not isinstance(found, dict):
+            return None
+        found = found.get(name)
+    return found
 
 
 class UnknownEventSource(McpRoundtripError):
-    """The event is of no source this package knows; the message says which there are, and what is nearest."""
+    """The event is from no known source. The message lists the sources and the closest one."""
 
 
 def is_function_url(domain_name: Any) -> bool:
-    """Whether the domain is `<url-id>.lambda-url.<Region>.on.aws`, which no HTTP API has."""
+    """Return whether a domain is a function URL's: `<url-id>.lambda-url.<Region>.on.aws`."""
     labels = domain_name.split(".") if isinstance(domain_name, str) else []
     return labels[1:2] == ["lambda-url"] and labels[3:4] == ["on"]
 
 
-_PROXIED: Final = {"path": str, "httpMethod": str}
+_PROXY: Final = {"path": str, "httpMethod": str}
 
-SOURCES: Final[Mapping[str, Source]] = {
-    "http_api": Source(
+SOURCES: Final[Mapping[str, EventSource]] = {
+    "http_api": EventSource(
         "an API Gateway HTTP API request (payload 2.0)",
+        "http_api",
         has={"version": "2.0", "requestContext.http.method": str},
-        # The events of Lambda authorizers look alike, and have a type.
+        # The event of a Lambda authorizer has a type, and is otherwise the same.
         lacks={"type": object, "requestContext.domainName": is_function_url},
     ),
-    "direct": Source("a bare JSON-RPC message", has={"jsonrpc": object}, lacks={"requestContext": object}),
-    "function_url": Source(
+    "jsonrpc_event": EventSource(
+        "a JSON-RPC message", "jsonrpc_event", has={"jsonrpc": object}, lacks={"requestContext": object}
+    ),
+    "function_url": EventSource(
         "a Lambda function URL request",
+        "http_api",
         has={
             "version": "2.0",
             "requestContext.http.method": str,
             "requestContext.domainName": is_function_url,
         },
     ),
-    "rest_api": Source(
+    "rest_api": EventSource(
         "an API Gateway REST API request",
-        has={**_PROXIED, "resource": str, "requestContext.identity": dict},
+        "rest_api",
+        has={**_PROXY, "resource": str, "requestContext.identity": dict},
         lacks={"version": object, "type": object, "requestContext.elb": object},
     ),
-    "http_api_1_0": Source(
+    "http_api_1_0": EventSource(
         "an API Gateway HTTP API request (payload 1.0)",
-        has={**_PROXIED, "version": "1.0", "requestContext.identity": dict},
+        "rest_api",
+        has={**_PROXY, "version": "1.0", "requestContext.identity": dict},
         lacks={"type": object},
     ),
-    "alb": Source(
+    "alb": EventSource(
         "an Application Load Balancer request",
-        has={**_PROXIED, "requestContext.elb": dict, "headers": dict},
+        "alb",
+        has={**_PROXY, "requestContext.elb": dict, "headers": dict},
         lacks={"version": object, "multiValueHeaders": object},
     ),
-    "alb_multi_value": Source(
+    "alb_multi_value": EventSource(
         "an Application Load Balancer request with multi-value headers",
-        has={**_PROXIED, "requestContext.elb": dict, "multiValueHeaders": dict},
+        "alb",
+        has={**_PROXY, "requestContext.elb": dict, "multiValueHeaders": dict},
         lacks={"version": object, "headers": object},
     ),
 }
-"""By the name of the adapter, the most frequent first."""
+"""Event sources by the name of their adapter, the most frequent one first."""
 
 
-def detect(event: Any) -> ModuleType:
-    """The adapter (`request`, `response`) of the source that sends such events. Raises UnknownEventSource."""
+def detect(event: Any) -> Adapter:
+    """Return the adapter for an event. Raises UnknownEventSource."""
     if isinstance(event, dict):
         for name, source in SOURCES.items():
-            if source.sends(event):
+            if source.matches(event):
                 return adapter(name)
-    from mcp_roundtrip.adapters.nearest import explain  # for whoever has wired the function up
-
-    raise UnknownEventSource(explain(event, [*SOURCES.values()]))
+    raise UnknownEventSource(explain_mismatch(event))
 
 
 @cache
-def adapter(name: str) -> ModuleType:
-    """The adapter of this name; a cold start loads no other."""
-    return import_module(f"mcp_roundtrip.adapters.{name}")
+def adapter(name: str) -> Adapter:
+    """Return the adapter of a source. A cold start imports the module of one source only."""
+    adapters: Mapping[str, Adapter] = import_module(f"mcp_roundtrip.adapters.{SOURCES[name].module}").ADAPTERS
+    return adapters[name]
+
+
+def explain_mismatch(event: Any) -> str:
+    """Return why an event is from no known source. The text quotes nothing from the event."""
+    known = ", ".join(source.description for source in SOURCES.values())
+    text = f"the event is from no known source; known are: {known}"
+    if not isinstance(event, dict):
+        return f"{text}. The event is not an object"
+    closest = max(SOURCES.values(), key=lambda source: _similarity(event, source))
+    if _similarity(event, closest)[0] <= 0:
+        return text
+    return f"{text}. It is most similar to {closest.description}, which has {_differences(event, closest)}"
+
+
+def _similarity(event: Event, source: EventSource) -> tuple[int, int]:
+    """Return how many members match, then how few do not."""
+    missing, unexpected = len([*source.missing(event)]), len([*source.unexpected(event)])
+    return len(source.has) - missing, -missing - unexpected
+
+
+def _differences(event: Event, source: EventSource) -> str:
+    expected = (
+        f'{path} "{matcher}"' if isinstance(matcher := source.has[path], str) else path
+        for path in source.missing(event)
+    )
+    return ", ".join([*expected, *(f"no {path}" for path in source.unexpected(event))])

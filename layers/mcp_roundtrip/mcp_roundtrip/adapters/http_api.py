@@ -1,22 +1,22 @@
-"""API Gateway HTTP API, payload 2.0.
+"""API Gateway HTTP APIs with payload format 2.0, and Lambda function URLs, which use the same format.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
-from mcp_roundtrip.adapters.event import body, headers, members, text, without_stage
+from mcp_roundtrip.adapters.event import Adapter, Event, body, headers, members, text, without_stage
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 
 SOURCE_LIMIT_MS: Final = 30_000
-"""An HTTP API waits no longer for its integration ("Quotas for configuring and running an HTTP API")."""
+"""The maximum integration timeout ("Quotas for configuring and running an HTTP API")."""
 
 
-def request(event: Mapping[str, Any], *, source_limit_ms: int | None = SOURCE_LIMIT_MS) -> HttpRequest:
-    """The request; its body is None when it is said to be Base64 and is not."""
+def _parse_request(event: Event, *, source_limit_ms: int | None) -> HttpRequest:
     context = members(event, "requestContext")
     return HttpRequest(
         method=text(members(context, "http"), "method"),
@@ -28,11 +28,18 @@ def request(event: Mapping[str, Any], *, source_limit_ms: int | None = SOURCE_LI
     )
 
 
-def response(answer: HttpResponse) -> dict[str, Any]:
-    """The response, in the form that payloads 1.0 and 2.0 and REST APIs share."""
+def format_response(response: HttpResponse) -> dict[str, Any]:
+    """Format a response for HTTP APIs, REST APIs and function URLs."""
     return {
-        "statusCode": answer.status,
-        "headers": dict(answer.headers),
-        "body": answer.body,
+        "statusCode": response.status,
+        "headers": dict(response.headers),
+        "body": response.body,
         "isBase64Encoded": False,
     }
+
+
+ADAPTERS: Final = {
+    "http_api": Adapter(partial(_parse_request, source_limit_ms=SOURCE_LIMIT_MS), format_response),
+    # A function URL waits as long as the function runs.
+    "function_url": Adapter(partial(_parse_request, source_limit_ms=None), format_response),
+}

@@ -1,6 +1,7 @@
-"""API Gateway REST API, Lambda proxy integration.
+"""API Gateway REST APIs (Lambda proxy integration), and HTTP APIs with payload format 1.0.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 """
 
 from __future__ import annotations
@@ -9,12 +10,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.adapters import http_api
-from mcp_roundtrip.adapters.event import body, headers, members, multi_value_headers, text
+from mcp_roundtrip.adapters.event import (
+    Adapter,
+    Event,
+    body,
+    headers,
+    members,
+    multi_value_headers,
+    text,
+    without_stage,
+)
 from mcp_roundtrip.http import HttpRequest
 
 SOURCE_LIMIT_MS: Final = 29_000
-"""The default integration timeout ("Quotas for configuring and running a REST API"). Regional and private
-APIs may have it raised; nothing in the event says so."""
+"""The default integration timeout ("Quotas for configuring and running a REST API").
+
+Regional and private APIs can have a longer one; the event does not contain it.
+"""
 
 _IAM: Final = {
     "accessKey": "accessKey",
@@ -23,26 +35,34 @@ _IAM: Final = {
     "userArn": "userArn",
     "userId": "user",
 }
-"""Members of payload 2.0's `authorizer.iam` -> of `requestContext.identity`."""
+"""Member of `authorizer.iam` in payload format 2.0 -> member of `requestContext.identity`."""
 
 
-def request(event: Mapping[str, Any], *, source_limit_ms: int = SOURCE_LIMIT_MS) -> HttpRequest:
-    """The request; its path has no stage, and begins with a custom domain's base path."""
+def _parse_rest_api(event: Event) -> HttpRequest:
+    # The path begins with the base path of a custom domain, and has no stage.
+    return _parse_request(event, SOURCE_LIMIT_MS, text(event, "path"))
+
+
+def _parse_http_api_1_0(event: Event) -> HttpRequest:
+    stage = text(members(event, "requestContext"), "stage")
+    return _parse_request(event, http_api.SOURCE_LIMIT_MS, without_stage(text(event, "path"), stage))
+
+
+def _parse_request(event: Event, source_limit_ms: int, path: str) -> HttpRequest:
     return HttpRequest(
         method=text(event, "httpMethod"),
-        # `headers` has the last of several values alone.
-        headers=multi_value_headers(event) or headers(event),
+        headers=multi_value_headers(event) or headers(event),  # `headers` has the last of several values
         body=body(event),
         authorizer=_authorizer(members(event, "requestContext")),
         source_limit_ms=source_limit_ms,
-        path=text(event, "path"),
+        path=path,
     )
 
 
-def _authorizer(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The authorizer's context in payload 2.0's form.
+def _authorizer(context: Event) -> Mapping[str, Any]:
+    """Return the authorizer context as payload format 2.0 has it.
 
-    Here claims and a Lambda authorizer's context stand side by side; the latter has a principalId.
+    Claims and the context of a Lambda authorizer are in the same object; only the latter has a principalId.
     """
     found: dict[str, Any] = {}
     given = {name: value for name, value in members(context, "authorizer").items() if value is not None}
@@ -52,10 +72,13 @@ def _authorizer(context: Mapping[str, Any]) -> Mapping[str, Any]:
         found["lambda"] = given
     identity = members(context, "identity")
     if identity.get("userArn") is not None:
-        found["iam"] = {name: identity.get(here) for name, here in _IAM.items()}
+        found["iam"] = {name: identity.get(member) for name, member in _IAM.items()}
         if identity.get("cognitoIdentityId") is not None:
             found["iam"]["cognitoIdentity"] = {"identityId": identity["cognitoIdentityId"]}
     return found
 
 
-response = http_api.response
+ADAPTERS: Final = {
+    "rest_api": Adapter(_parse_rest_api, http_api.format_response),
+    "http_api_1_0": Adapter(_parse_http_api_1_0, http_api.format_response),
+}

@@ -33,7 +33,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         wiring.observer().begin(correlation_id)
         wiring.observer().failure("unknown_event_source", error)
         raise
-    request = adapter.request(event)
+    request = adapter.parse_request(event)
     try:
         ports = make_ports()
         ports.observer.begin(correlation_id)
@@ -45,7 +45,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         answer = endpoint.respond(request, ports, invocation)
     except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
         answer = _unavailable(request, error, correlation_id)
-    return answer.raw if answer.raw is not None else adapter.response(answer)
+    return answer.raw if answer.raw is not None else adapter.format_response(answer)
 
 
 def logged(make_ports: Callable[[], Ports], context: Any) -> Ports:

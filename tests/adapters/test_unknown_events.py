@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, detect
-from mcp_roundtrip.adapters.nearest import explain
+from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, detect, explain_mismatch
 from support.sources import HTTP_SOURCES, any_call, sent_by
 
 
@@ -20,8 +19,8 @@ def told(event: Any) -> str:
 @pytest.mark.parametrize("event", [{}, {"Records": [{"body": "x"}]}, None, [], {"type": "REQUEST"}])
 def test_what_was_expected_is_said(event: Any) -> None:
     message = told(event)
-    assert all(source.name in message for source in SOURCES.values())
-    assert "nearest" not in message
+    assert all(source.description in message for source in SOURCES.values())
+    assert "similar" not in message
 
 
 def without(event: Any, path: str) -> Any:
@@ -49,8 +48,8 @@ OF_ANOTHER_SOURCE = {
 )
 def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
     message = told(without(sent_by(source, any_call()), path))
-    nearest, _, differences = message.partition("; it is nearest to ")[2].partition(", which has ")
-    assert nearest == SOURCES[source].name
+    nearest, _, differences = message.partition("It is most similar to ")[2].partition(", which has ")
+    assert nearest == SOURCES[source].description
     assert path in differences
 
 
@@ -65,7 +64,7 @@ def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
 )
 def test_what_an_event_has_too_much_is_said(source: str, path: str) -> None:
     message = told({**sent_by(source, any_call()), path: {"x": ["y"]}})
-    assert message.endswith(f"{SOURCES[source].name}, which has no {path}")
+    assert message.endswith(f"{SOURCES[source].description}, which has no {path}")
 
 
 def test_an_authorizers_event_is_told_from_a_request() -> None:
@@ -74,9 +73,7 @@ def test_an_authorizers_event_is_told_from_a_request() -> None:
 
 
 def test_a_text_that_was_expected_is_quoted_and_none_of_the_events() -> None:
-    message = explain(
-        {"version": "secret", "requestContext": {"http": {"method": "hidden"}}}, [*SOURCES.values()]
-    )
+    message = explain_mismatch({"version": "secret", "requestContext": {"http": {"method": "hidden"}}})
     assert message.endswith('which has version "2.0"')
     assert "secret" not in message
     assert "hidden" not in message

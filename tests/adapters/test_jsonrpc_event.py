@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters import direct
+from mcp_roundtrip.adapters.jsonrpc_event import ADAPTERS
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from support.messages import call, message
 
+parse_request, format_response = ADAPTERS["jsonrpc_event"]
+
 
 @pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])
 def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
-    request = direct.request(body)
+    request = parse_request(body)
     assert request.method == "POST"
     assert isinstance(validate_request(request.headers, request.body), ValidRequest)
 
@@ -29,21 +31,21 @@ def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
     ],
 )
 def test_a_malformed_message_is_left_to_the_ladder(event: dict[str, Any]) -> None:
-    request = direct.request(event)
+    request = parse_request(event)
     assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
 
 
 def test_the_callers_authorizer_context_is_empty() -> None:
     assert (
-        direct.request({**message("tools/list"), "requestContext": {"authorizer": {"jwt": {}}}}).authorizer
+        parse_request({**message("tools/list"), "requestContext": {"authorizer": {"jwt": {}}}}).authorizer
         == {}
     )
 
 
 def test_the_response_is_the_bare_message() -> None:
-    assert direct.response(HttpResponse(200, '{"jsonrpc":"2.0","id":1,"result":{}}')) == {
+    assert format_response(HttpResponse(200, '{"jsonrpc":"2.0","id":1,"result":{}}')) == {
         "jsonrpc": "2.0",
         "id": 1,
         "result": {},
     }
-    assert direct.response(HttpResponse(202)) is None
+    assert format_response(HttpResponse(202)) is None
