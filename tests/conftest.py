@@ -19,7 +19,7 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
 
-pytest_plugins = ["support.every_response", "support.skips"]
+pytest_plugins = ["support.response_validation", "support.skips"]
 
 # Collecting makes millions of objects that live until the end. They are exempt from garbage collection, since
 # each test that calls gc.collect() would traverse them all (0.4 s).

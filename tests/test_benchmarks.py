@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from support import skips
-from support.stores import new_table
+from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]
 

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 from support.functions import FUNCTIONS
-from support.served import for_anybody
+from support.served_application import for_anybody
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -16,7 +16,7 @@ from mcp_roundtrip.settings import load
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
-from support.transformed import variables
+from support.transformed_template import variables
 
 DOCUMENT = Path(__file__).parent.parent / "docs/security.md"
 OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}

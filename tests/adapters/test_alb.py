@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.adapters.alb import ADAPTERS
 from mcp_roundtrip.http import HttpResponse
-from support.sources import any_call, sent_by, with_context, with_header
+from support.event_sources import any_call, sent_by, with_context, with_header
 
 parse_request, format_response = ADAPTERS["alb"]
 

@@ -10,8 +10,8 @@ import pytest
 
 from mcp_roundtrip.adapters.http_api import ADAPTERS
 from mcp_roundtrip.http import HttpResponse
+from support.event_sources import any_call, sent_by, with_context
 from support.messages import http_event
-from support.sources import any_call, sent_by, with_context
 
 parse_request, format_response = ADAPTERS["http_api"]
 

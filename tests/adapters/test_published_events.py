@@ -14,9 +14,9 @@ import pytest
 
 from mcp_roundtrip.adapters.detect import adapter, detect
 from mcp_roundtrip_local.sample_events.sources import FORMATS
+from support.event_sources import any_call, sent_by
 from support.messages import headers
 from support.sam_build import SAM
-from support.sources import any_call, sent_by
 
 
 def published(*event: str) -> Any:

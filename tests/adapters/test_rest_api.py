@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip.adapters.rest_api import ADAPTERS
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from support.sources import any_call, sent_by, with_context
+from support.event_sources import any_call, sent_by, with_context
 
 parse_request = ADAPTERS["rest_api"].parse_request
 

@@ -22,8 +22,8 @@ from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
+from support.event_sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 from support.messages import call, message
-from support.sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 
 CLOCK = FakeClock()
 LISTS = (*GATEWAYS, "alb_multi_value")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, detect, explain_mismatch
-from support.sources import HTTP_SOURCES, any_call, sent_by
+from support.event_sources import HTTP_SOURCES, any_call, sent_by
 
 
 def told(event: Any) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from support import cloud, ministack, rie, skips
-from support.cloud import Cloud
+from support import aws_account, lambda_emulator, ministack, skips
+from support.aws_account import Cloud
 from support.sam_build import SAM, Built, sam_build
 
 
 def pytest_report_header() -> str:
-    return f"code is kept read-only by {rie.protection()}"
+    return f"code is kept read-only by {lambda_emulator.protection()}"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,7 +27,7 @@ def _all_it_takes_is_here() -> None:
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """An empty AWS account."""
-    with cloud.running(tmp_path_factory.mktemp("account")) as running:
+    with aws_account.running(tmp_path_factory.mktemp("account")) as running:
         yield running
 
 

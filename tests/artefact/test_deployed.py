@@ -1,7 +1,7 @@
 """The unmodified template and what `sam build` made, deployed with `sam deploy` to an AWS that is not AWS.
 
 Clients that somebody else wrote drive the endpoint. Every function has what its role allows, and no more:
-support/cloud.py says so, and what is otherwise than on AWS.
+support/aws_account.py says so, and what is otherwise than on AWS.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
 from mcp_roundtrip_local.services.stand_ins import local_variables
+from support.aws_account import Cloud, Stack, deploy
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
-from support.cloud import Cloud, Stack, deploy
 from support.sam_build import ROOT, Built
 
 pytestmark = pytest.mark.anyio

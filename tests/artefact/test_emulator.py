@@ -1,7 +1,7 @@
 """Every built function with its layer under AWS's own Runtime Interface Emulator and runtime client.
 
-KMS and DynamoDB are ministack's; support/rie.py says what the emulator does otherwise than Lambda, and how
-the code is kept read-only where the tests run. SnapStart and streamed responses are not emulated.
+KMS and DynamoDB are ministack's. support/lambda_emulator.py says how the emulator differs from Lambda, and
+how the code is kept read-only where the tests run. SnapStart and streamed responses are not emulated.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live
 from mcp_roundtrip_local.sample_events.stable import stable
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
-from support import kms, rie, skips, stores
-from support.cloud import CREDENTIALS, REGION, Cloud
+from support import dynamodb_clients, kms_clients, lambda_emulator, skips
+from support.aws_account import CREDENTIALS, REGION, Cloud
+from support.lambda_emulator import Artefact, InvocationFailed, started
 from support.lambda_runtime import runtime
-from support.rie import Artefact, InvocationFailed, started
 from support.sam_build import NATIVE_RUNTIME, Built, sam_build
 from support.sample_events import LIVE, STABLE, Invoke, Outcome, function_of, handler_of, outcome
-from support.task_models import assert_valid
-from support.template import functions, read_template
-from support.transformed import WORKER_OF
+from support.source_template import functions, read_template
+from support.tasks_schema import assert_valid
+from support.transformed_template import WORKER_OF
 
 RUNTIMES = read_template()["Parameters"]["PythonRuntime"]["AllowedValues"]
 
@@ -55,9 +55,9 @@ def variables(account: Cloud) -> dict[str, str]:
     keys = account.client("kms")
     return {
         **DEVELOPMENT_ENVIRONMENT,
-        "MCP_STATE_KEY_ARN": kms.signing_key(keys),
-        "MCP_STATE_ENCRYPTION_KEY_ARN": kms.mac_key(keys),
-        "MCP_TASK_TABLE": stores.new_table(account.client("dynamodb")),
+        "MCP_STATE_KEY_ARN": kms_clients.signing_key(keys),
+        "MCP_STATE_ENCRYPTION_KEY_ARN": kms_clients.mac_key(keys),
+        "MCP_TASK_TABLE": dynamodb_clients.new_table(account.client("dynamodb")),
         "AWS_ENDPOINT_URL": account.url,
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
@@ -168,15 +168,16 @@ IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
 
 
 def test_a_function_cannot_write_to_its_code(built: Built) -> None:
-    if rie.protection() == "permissions" and os.geteuid() == 0:
+    if lambda_emulator.protection() == "permissions" and os.geteuid() == 0:
         skips.skip(skips.READ_ONLY, "this is root, without mounts")
-    done = rie.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
-    refusal = {"mounts": "Read-only file system", "permissions": "Permission denied"}[rie.protection()]
+    done = lambda_emulator.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
+    refusals = {"mounts": "Read-only file system", "permissions": "Permission denied"}
+    refusal = refusals[lambda_emulator.protection()]
     assert done.stdout.splitlines() == [refusal] * 3, done.stderr
 
 
 def test_nothing_of_the_layer_is_compiled_at_a_cold_start(built: Built) -> None:
-    verbose = rie.run_inside(artefact(built, "weather"), IMPORT, "-v")
+    verbose = lambda_emulator.run_inside(artefact(built, "weather"), IMPORT, "-v")
     assert verbose.returncode == 0, verbose.stderr
     compiled = re.findall(r"# code object from '?([^'\n]+)", verbose.stderr)
     of_the_layer = [path for path in compiled if "mcp_roundtrip" in path or "pydantic" in path]

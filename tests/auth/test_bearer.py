@@ -27,7 +27,7 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import REFRESH_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
-from support.issuer import (
+from support.token_issuer import (
     AUDIENCE,
     ISSUER,
     JWKS_URI,

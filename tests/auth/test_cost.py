@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from mcp_roundtrip_testing.clock import FakeClock
-from support.issuer import AUDIENCE, ISSUER, ONE, RSA, Key, authenticator, claims
+from support.token_issuer import AUDIENCE, ISSUER, ONE, RSA, Key, authenticator, claims
 
 ROUNDS, CALLS = 7, 200
 

@@ -11,9 +11,9 @@ from mcp_roundtrip import Server
 from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE, make_ports
-from support.issuer import ISSUER, ONE, authenticator, claims
+from support.event_sources import HTTP_SOURCES, sent_by, with_context, with_header
 from support.messages import call
-from support.sources import HTTP_SOURCES, sent_by, with_context, with_header
+from support.token_issuer import ISSUER, ONE, authenticator, claims
 
 ROOT = "/.well-known/oauth-protected-resource"
 METADATA = f'resource_metadata="https://mcp.test{ROOT}/mcp"'

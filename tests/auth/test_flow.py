@@ -22,9 +22,9 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
-from support.issuer import ONE, RSA, TWO, jwks
 from support.messages import call, headers
-from support.signed_in_client import Kept, signed_in_client
+from support.oauth_client import Kept, signed_in_client
+from support.token_issuer import ONE, RSA, TWO, jwks
 
 ROUTE = Route("ANY", "$default", "function")
 

@@ -16,7 +16,7 @@ from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer import metadata_urls
 from mcp_roundtrip.auth.issuer_keys import FRESH_S, REFRESH_S, RETRY_S, TIMEOUT_S, USABLE_S, IssuerKeys
 from mcp_roundtrip_testing.clock import FakeClock
-from support.issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
+from support.token_issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
 
 DOWN = IssuerUnavailable("issuer_timeout")
 

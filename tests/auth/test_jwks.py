@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS, key_set
-from support.issuer import ONE, RSA, TWO, Key, jwks
+from support.token_issuer import ONE, RSA, TWO, Key, jwks
 
 ED = Key("ed", "EdDSA")
 

@@ -12,7 +12,7 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth import ProtectedResourceMetadata
 
 from mcp_roundtrip.auth.metadata import WELL_KNOWN, ResourceMetadata
-from support.issuer import ISSUER
+from support.token_issuer import ISSUER
 
 MCP = ResourceMetadata("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
 BARE = ResourceMetadata("https://mcp.test", [ISSUER])

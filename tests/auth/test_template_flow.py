@@ -13,8 +13,8 @@ import pytest
 from mcp_roundtrip_local import serve
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.messages import call, headers
-from support.served import FRONT_DOOR, TEMPLATE
-from support.signed_in_client import Kept, signed_in_client
+from support.oauth_client import Kept, signed_in_client
+from support.served_application import FRONT_DOOR, TEMPLATE
 
 WEATHER = {"location": "Tokyo"}
 

@@ -2,7 +2,7 @@ import pytest
 
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing import FakeClock
-from support.kms import running
+from support.kms_clients import running
 from support.tokens import NOW
 
 

@@ -13,7 +13,7 @@ from mcp_roundtrip.aws.dynamodb import (
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.transitions import claim
-from support.stores import REGION, Wire, behind, client, new_table
+from support.dynamodb_clients import REGION, Wire, behind, client, new_table
 
 pytest_plugins = ["support.ministack"]
 

@@ -27,7 +27,7 @@ from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_testing import FakeClock
-from support.kms import REGION, client, mac_key, running, signing_key
+from support.kms_clients import REGION, client, mac_key, running, signing_key
 
 
 @pytest.fixture

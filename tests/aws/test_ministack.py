@@ -11,7 +11,7 @@ from mcp_roundtrip.errors import KeyServiceError, StateRejected
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip_testing import FakeClock
-from support.kms import REGION, client, deployment, mac_key, signing_key
+from support.kms_clients import REGION, client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, ENCRYPTED
 
 pytest_plugins = ["support.ministack"]

@@ -19,7 +19,7 @@ from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_testing import FakeClock
-from support.kms import Deployment, client, deployment, mac_key, signing_key
+from support.kms_clients import Deployment, client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 
 TTL_S = Limits().round_ttl_s
@@ -382,7 +382,7 @@ def test_at_the_turn_of_an_epoch_clocks_may_not_differ_by_more(deployed, kms, cl
 
 class Process:
     def __init__(self, stack, *arguments):
-        script = Path(__file__).parent.parent / "support" / "state_process.py"
+        script = Path(__file__).parent.parent / "support" / "codec_process.py"
         self.process = stack.enter_context(
             subprocess.Popen(
                 [sys.executable, script, *arguments],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.http import MAX_JSON_VALUES
 from support import skips
 from support.exposed_server import RAW
-from support.measured import Cost, Measure, measuring
+from support.measurement import Cost, Measure, measuring
 from support.worst_bodies import BODIES, HOLE, ROOM, members, nested, repeated, string, tool
 
 MAX_MB = 160

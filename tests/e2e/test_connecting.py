@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.connecting import PAGE, SHOWN_URL, blocks, inspector_configuration
-from support.served import Served, for_anybody
+from support.served_application import Served, for_anybody
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
-    from support.typescript import RunModule
+    from support.typescript_client import RunModule
 
-pytest_plugins = ["support.inspector", "support.typescript"]
+pytest_plugins = ["support.inspector", "support.typescript_client"]
 
 ROOT = Path(__file__).parents[2]
 

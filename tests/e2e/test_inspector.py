@@ -23,7 +23,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from support.connecting import inspector_configuration
 from support.functions import FUNCTIONS
-from support.served import Served, for_anybody
+from support.served_application import Served, for_anybody
 
 if TYPE_CHECKING:
     from support.inspector import Inspect

@@ -19,14 +19,14 @@ from mcp.client import Client
 
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.http.server import HttpServer
-from support.approvals import ApprovalSystem
+from support.approval_system import ApprovalSystem
 from support.hurried_python import TIMES_FASTER, hurried_python
-from support.served import Served, for_alice
+from support.served_application import Served, for_alice
 
 if TYPE_CHECKING:
-    from support.typescript import RunModule
+    from support.typescript_client import RunModule
 
-pytest_plugins = ["support.typescript"]
+pytest_plugins = ["support.typescript_client"]
 
 DELAYS_S = (3, 30, 200)
 

@@ -24,10 +24,10 @@ from mcp_roundtrip_local.sample_events.stable import (
     RESOLVE,
     TOKYO_FORECAST,
 )
-from support.approvals import ApprovalSystem
+from support.approval_system import ApprovalSystem
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
 from support.functions import FUNCTIONS
-from support.served import Served, for_alice, for_anybody
+from support.served_application import Served, for_alice, for_anybody
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip_testing import DECLINE, Player
 from support.functions import FUNCTIONS
-from support.wire import assert_valid
+from support.mcp_schema import assert_valid
 
 pytest_plugins = ["support.example_services"]
 

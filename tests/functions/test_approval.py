@@ -12,7 +12,7 @@ from mcp_roundtrip_local.http.messages import Reply
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from mcp_roundtrip_testing.ports import make_ports
-from support.approvals import ApprovalSystem
+from support.approval_system import ApprovalSystem
 from support.functions import FUNCTIONS
 
 APP = FUNCTIONS / "approval/app.py"

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from support.legacy import LegacyClient, text
+from support.legacy_client import LegacyClient, text
 
 PAGE = (Path(__file__).parents[2] / "docs/clients.md").read_text("utf-8")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
-from support.legacy import LegacyClient, assert_valid, text
+from support.legacy_client import LegacyClient, assert_valid, text
 from support.messages import META, call, headers, message
 
 VERSIONS = ["2025-11-25", "2025-06-18", None]

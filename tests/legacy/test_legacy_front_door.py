@@ -18,7 +18,7 @@ from mcp_roundtrip.server.model import RequestContext
 from mcp_roundtrip.server.round import Reply
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing.ports import make_ports
-from support.legacy import assert_valid, text
+from support.legacy_client import assert_valid, text
 from support.messages import http_event
 
 owner = Server("owner", ports=make_ports)

@@ -27,7 +27,7 @@ from mcp_roundtrip import (
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.legacy import LegacyClient, text
+from support.legacy_client import LegacyClient, text
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_roundtrip_local import serve
-from support.throwaway import Running, write_application
+from support.sam_applications import Running, write_application
 
 TEMPLATE = """
     Parameters:

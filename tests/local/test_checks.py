@@ -9,8 +9,8 @@ import pytest
 
 from mcp_roundtrip_local import TemplateError
 from mcp_roundtrip_local.template.reader import Template
-from support.served import TEMPLATE
-from support.throwaway import write_application
+from support.sam_applications import write_application
+from support.served_application import TEMPLATE
 
 LOCAL = {"EndpointUri": "http://127.0.0.1:3000/mcp"}
 

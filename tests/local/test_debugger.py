@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
-from support.throwaway import http, write_application
+from support.sam_applications import http, write_application
 
 TEMPLATE = """
     Globals:

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 TEMPLATE = """
     Globals: {Function: {Handler: app.handler, CodeUri: f, Timeout: 20}}

@@ -11,7 +11,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.changes import Above, Absent, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb, serve
-from support.stores import client
+from support.dynamodb_clients import client
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from mcp_roundtrip_local import FunctionFailed
 from mcp_roundtrip_local.execution.environment import process_variables
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import Function
-from support.throwaway import Running
+from support.sam_applications import Running
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import main
-from support.throwaway import http, write_application
+from support.sam_applications import http, write_application
 
 TEMPLATE = """
     Globals: {Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}}

@@ -13,9 +13,9 @@ from mcp_roundtrip_local.api_gateway.gateway import Gateway
 from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.template.model import Route
-from support.served import TEMPLATE
-from support.throwaway import Running
-from support.throwaway import http as request
+from support.sam_applications import Running
+from support.sam_applications import http as request
+from support.served_application import TEMPLATE
 
 ALLOWED = {"Origin": "https://app.example"}
 BROWSERS = {"AllowedOrigins": "https://app.example"}

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.runtime_api import Invocation, RuntimeApi
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 if TYPE_CHECKING:
     from support.browser import Visit

@@ -21,7 +21,7 @@ from moto import mock_aws
 
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_local.services.kms_key import KmsFault
-from support.kms import client, mac_key, running, signing_key
+from support.kms_clients import client, mac_key, running, signing_key
 
 pytest_plugins = ["support.ministack"]
 

@@ -10,7 +10,7 @@ from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import Function
-from support.throwaway import Running
+from support.sam_applications import Running
 
 FUNCTIONS = {"F": Function("F", "a.b", Path("/"), (), {}, 3, 128, alias="live")}
 PATH = "/2015-03-31/functions/{}/invocations"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local.__main__ import banner
-from support.throwaway import Running, http, write_application
+from support.sam_applications import Running, http, write_application
 
 TEMPLATE = """
     Parameters: {AuthMode: {Type: String}, Other: {Type: String, Default: x}}

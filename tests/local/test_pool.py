@@ -13,7 +13,7 @@ from mcp_roundtrip_local.execution.environment import Environment, process_varia
 from mcp_roundtrip_local.execution.pools import Pool
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import Function
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 SOURCE = """
     import os, time

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from mcp_roundtrip_local import TemplateError, serve
-from support.throwaway import http, write_application
+from support.sam_applications import http, write_application
 
 TEMPLATE = """
     Resources:

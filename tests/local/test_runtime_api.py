@@ -15,7 +15,7 @@ from mcp_roundtrip_local.execution.runtime_api import (
     Responded,
     RuntimeApi,
 )
-from support.throwaway import http
+from support.sam_applications import http
 
 INVOCATION = Invocation("id-1", b'{"a": 1}', "arn:f", 1234, '{"custom": {}}')
 

@@ -21,7 +21,7 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.sqs import MAX_BODY, Queues
 from mcp_roundtrip_local.template.model import Queue
 from mcp_roundtrip_local.template.reader import Template
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 WITHIN_S = 5
 QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3)

@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.services.stand_ins import local_variables
 from mcp_roundtrip_local.template.model import TemplateError
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 TEMPLATE = """
     Metadata:

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_local.template.model import Application, Route, TemplateError
 from mcp_roundtrip_local.template.reader import KmsKey, Template, parameters_without_default
-from support.throwaway import write_application
+from support.sam_applications import write_application
 
 TEMPLATE = """
     Parameters:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.uri import normalize
 from mcp_roundtrip.protocol.uri_template import find_equivalent, spelling_key
-from support.uris import spellings
+from support.uri_spellings import spellings
 
 EQUIVALENT = [
     # RFC 3986 §6.2.2, §6.2.2.1 to §6.2.2.3, §6.2.3

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from support import skips
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment
-from support.template import functions, read_template
+from support.source_template import functions, read_template
 
 LAYER = ROOT / "layers/mcp_roundtrip"
 OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.sam_build import ROOT
-from support.transformed import transform
+from support.transformed_template import transform
 
 CHECKOV = Path(os.environ.get("CHECKOV", ROOT / ".venv-checkov/bin/checkov"))
 CONFIGURATION = ROOT / ".checkov.yaml"

@@ -11,7 +11,7 @@ from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.sam_build import ROOT
-from support.transformed import lint, transformed, with_defaults
+from support.transformed_template import lint, transformed, with_defaults
 
 TEMPLATE = ROOT / "edge/template.yaml"
 PAGE = (ROOT / "docs/edge-routing.md").read_text("utf-8")

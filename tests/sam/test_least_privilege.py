@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from support.privileges import Call, Grant, findings, grants
-from support.recorded import record
-from support.transformed import (
+from support.recorded_calls import record
+from support.role_permissions import Call, Grant, findings, grants
+from support.transformed_template import (
     FOLDERS,
     FRONT_DOOR,
     TOOLS,

@@ -13,7 +13,7 @@ from mcp_roundtrip_local.new_tool.template_entry import base
 from support import cloudformation
 from support.project import TOOL, copy_project
 from support.sam_build import SAM, run
-from support.transformed import transformed_file
+from support.transformed_template import transformed_file
 
 BASE = base(TOOL)
 

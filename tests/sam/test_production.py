@@ -16,7 +16,7 @@ from mcp_roundtrip.telemetry import LogObserver
 from support import cloudformation
 from support.cloudformation import Refused
 from support.sam_build import ROOT
-from support.transformed import (
+from support.transformed_template import (
     DOMAIN,
     FOLDERS,
     FRONT_DOOR,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.cloudformation import Refused
-from support.transformed import (
+from support.transformed_template import (
     FOLDERS,
     FRONT_DOOR,
     TOOLS,

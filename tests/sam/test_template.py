@@ -13,7 +13,7 @@ import pytest
 
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from support.sam_build import ROOT, SAM, run
-from support.transformed import (
+from support.transformed_template import (
     AUTH_MODES,
     DOMAIN,
     FOLDERS,

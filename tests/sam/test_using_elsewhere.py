@@ -23,7 +23,7 @@ from support import cloudformation
 from support.pages import blocks
 from support.project import ROOT, copy_project
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
-from support.transformed import lint, transformed_file
+from support.transformed_template import lint, transformed_file
 
 PAGE = "using-elsewhere.md"
 APP, TEST = blocks(PAGE, "python")

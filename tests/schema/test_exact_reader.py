@@ -34,7 +34,7 @@ from mcp_roundtrip.schema.json_schema_check import Check
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_local.catalog import servers
 from support.json_values import values, verdicts
-from support.type_zoo import FORMS, ZOO, Color, Level
+from support.type_samples import FORMS, ZOO, Color, Level
 
 ROOT = Path(__file__).parents[2]
 

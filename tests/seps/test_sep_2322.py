@@ -245,7 +245,7 @@ def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) 
     """The answer of a new process that runs `app`."""
     body = message("tools/call", number=request["id"], **request["params"])
     done = subprocess.run(
-        [sys.executable, str(SUPPORT / "one_request.py"), str(app)],
+        [sys.executable, str(SUPPORT / "invocation_process.py"), str(app)],
         input=json.dumps(post(WORK_ITEMS, body)),
         env={**os.environ, **variables},
         capture_output=True,

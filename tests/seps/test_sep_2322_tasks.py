@@ -31,7 +31,7 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import http_event
-from support.task_world import World, accepted
+from support.task_deployment import World, accepted
 
 LEGACY_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 

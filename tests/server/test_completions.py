@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Completion, DefinitionError, Server
 from mcp_roundtrip_testing import Player
-from support.wire import assert_valid
+from support.mcp_schema import assert_valid
 
 server = Server("completions")
 LANGUAGES = ["python", "pytorch", "pyside", "rust"]

@@ -17,7 +17,7 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import Player, load_module
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.legacy import LegacyClient
+from support.legacy_client import LegacyClient
 from support.messages import call, headers, message
 
 

@@ -22,7 +22,7 @@ from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID, S
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.ports import make_ports
-from support import wire
+from support import mcp_schema
 from support.messages import META, headers, message
 
 INFO = {"name": "test", "version": "1"}
@@ -49,7 +49,7 @@ def send(
     messages = [json.loads(line.removeprefix("data: ")) for line in lines if line]
     messages = messages or [json.loads(response.body)]
     for told in messages:
-        wire.assert_valid(SUBSCRIPTIONS_LISTEN, told)
+        mcp_schema.assert_valid(SUBSCRIPTIONS_LISTEN, told)
     return response, messages
 
 

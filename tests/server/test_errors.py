@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, ProtocolError, Server
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip_testing import WITH_TASKS, Player
-from support.legacy import LegacyClient, text
+from support.legacy_client import LegacyClient, text
 
 
 def raising(error: Exception) -> Server:

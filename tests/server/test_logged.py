@@ -22,7 +22,7 @@ from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, call, headers
-from support.task_world import World
+from support.task_deployment import World
 
 server = Server("logged")
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, Server
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, Player
-from support.legacy import LegacyClient
+from support.legacy_client import LegacyClient
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # as is meant
 

@@ -23,7 +23,7 @@ from mcp_roundtrip import (
     ToolError,
 )
 from mcp_roundtrip_testing import DECLINE, Player
-from support.wire import assert_valid
+from support.mcp_schema import assert_valid
 
 server = Server("prompts")
 

@@ -23,7 +23,7 @@ from mcp_roundtrip_testing import FakeClock, Player
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec, make_ports
 from support.attacks import CASES
-from support.forge import FORGES, Attack
+from support.forgery import FORGES, Attack
 from support.messages import call, headers
 from support.tokens import BINDING, NOW, Configuration
 

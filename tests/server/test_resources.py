@@ -18,7 +18,7 @@ from mcp_roundtrip import (
     ToolError,
 )
 from mcp_roundtrip_testing import Player
-from support.wire import assert_valid
+from support.mcp_schema import assert_valid
 
 server = Server("resources")
 

@@ -13,8 +13,8 @@ from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
+from support.event_sources import sent_by
 from support.messages import META, call, headers, http_event, message
-from support.sources import sent_by
 
 
 @pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])

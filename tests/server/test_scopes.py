@@ -22,7 +22,7 @@ from mcp_roundtrip_local.catalog import CatalogError, contents, hierarchy, owner
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.legacy import assert_valid
+from support.legacy_client import assert_valid
 from support.messages import META, call, headers, http_event, message
 
 IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}

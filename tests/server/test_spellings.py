@@ -22,7 +22,7 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import headers, message
-from support.uris import spelled, spellings
+from support.uri_spellings import spelled, spellings
 
 ADMIN = "admin"
 

@@ -19,7 +19,7 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import WARNINGS
 from mcp_roundtrip_local.catalog import contents
 from support.messages import http_event
-from support.task_world import UNDECLARED, OfALambda, World, accepted
+from support.task_deployment import UNDECLARED, OfALambda, World, accepted
 
 LIMIT = 2
 REFUSED = (

@@ -16,7 +16,7 @@ from mcp_roundtrip.errors import StepInterrupted, StoreError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.task_world import UNDECLARED, OfALambda, World, accepted
+from support.task_deployment import UNDECLARED, OfALambda, World, accepted
 
 server = Server("jobs")
 ran: list[str] = []

@@ -18,7 +18,7 @@ from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
-from support.task_world import OfALambda, World, accepted
+from support.task_deployment import OfALambda, World, accepted
 
 HOUR_MS = 3_600_000
 VISIBILITY_S = 930

@@ -1,6 +1,6 @@
 """The rules of the tasks extension that `test_tasks` does not tell a story about, one by one.
 
-Every result is checked against `support.task_models` on its way: members, types, values by status.
+Every result is checked against `support.tasks_schema` on its way: members, types, values by status.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META
-from support.task_world import DECLARED, UNDECLARED, World, accepted
+from support.task_deployment import DECLARED, UNDECLARED, World, accepted
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY: Mapping[str, Any] = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}

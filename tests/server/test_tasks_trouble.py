@@ -18,8 +18,8 @@ from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_local.http.messages import Reply, Request
-from support.stores import Wire, behind, new_table
-from support.task_world import World, accepted
+from support.dynamodb_clients import Wire, behind, new_table
+from support.task_deployment import World, accepted
 
 pytest_plugins = ["support.ministack"]
 

@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims
 from support.attacks import CASES, TABLES
 from support.attacks_certificate import CERTIFIED
-from support.forge import FORGES, PAYLOAD
+from support.forgery import FORGES, PAYLOAD
 from support.tokens import (
     BINDING,
     CERTIFIED_UNTIL,

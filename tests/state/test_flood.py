@@ -13,7 +13,7 @@ from support.attacks_certificate import CERTIFICATES, certificate_for
 from support.attacks_encryption import ENCRYPTIONS, UNTOUCHABLE
 from support.attacks_signature import MALLORY, SIGNED_TOKENS
 from support.attacks_spelling import SPELLINGS
-from support.forge import FORGES, Forge
+from support.forgery import FORGES, Forge
 from support.tokens import (
     BINDING,
     CONFIGURATIONS,

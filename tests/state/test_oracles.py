@@ -16,7 +16,7 @@ from joserfc.registry import HeaderParameter
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import Trust
 from mcp_roundtrip.state.keys import LocalKey, raw_signature
-from support.forge import FORGES, PAYLOAD, SECRET
+from support.forgery import FORGES, PAYLOAD, SECRET
 from support.tokens import (
     BINDING,
     CONFIGURATIONS,

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip.state.keys import P256_ORDER
 from support.attacks_signature import ARN, BOTH, FURTHER_MEMBERS, LINK, MALLORY, OTHER
-from support.forge import FORGES, Attack, Forge
+from support.forgery import FORGES, Attack, Forge
 from support.tokens import (
     BINDING,
     CERTIFIED_UNTIL,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from support.forge import Attack
+from support.forgery import Attack
 from support.tokens import (
     ALICE,
     BINDING,

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip.state.epochs import LocalMacKey, short_key_id
 from support.attacks_signature import ARN, LINK
-from support.forge import SECRET, Attack, Forge
+from support.forgery import SECRET, Attack, Forge
 from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, NOW, b64, encrypted, epoch_secret, unb64
 
 NEXT_MAC = LocalMacKey("mrk-2", b"a newer secret of the tests")

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip.state.keys import P256_ORDER, LocalKey
-from support.forge import FORGES, Attack, Forge
+from support.forgery import FORGES, Attack, Forge
 from support.tokens import (
     ALICE,
     DELEGATED,

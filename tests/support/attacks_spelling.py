@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable
 
-from support.forge import FORGES, Attack
+from support.forgery import FORGES, Attack
 from support.tokens import DELEGATED, DIRECT, ENCRYPTED, SIGNED, b64
 
 SUFFIXES = ("=", "==", ".", "A", "\n", "\r\n", " ", "\0", "\u200b", "\ud800", "-TAMPERED")

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
-from support.issuer import ONE, Key, jwks
+from support.token_issuer import ONE, Key, jwks
 
 PATH = "/tenant"
 

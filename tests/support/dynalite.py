@@ -21,7 +21,7 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from support import skips, stores
+from support import dynamodb_clients, skips
 
 DYNALITE = Path(__file__).parents[2] / ".cache/dynalite/node_modules/dynalite"
 
@@ -62,7 +62,7 @@ def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dyna
         skips.skip(skips.NODE, "dynalite")
     log = tmp_path_factory.mktemp("dynalite") / "log"
     with running(node, log) as url:
-        connected = stores.client(url, timeout_s=START_S)
+        connected = dynamodb_clients.client(url, timeout_s=START_S)
         try:
             connected.list_tables()
         except BotoCoreError as error:

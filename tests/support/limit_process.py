@@ -13,7 +13,7 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support.stores import client
+from support.dynamodb_clients import client
 
 
 def race(endpoint: str, table: str, limit: int) -> None:

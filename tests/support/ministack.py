@@ -26,7 +26,7 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_kms import KMSClient
 
-from support import kms, stores
+from support import dynamodb_clients, kms_clients
 
 HYPERCORN = Path(__file__).parents[2] / ".venv-ministack/bin/hypercorn"
 
@@ -93,7 +93,7 @@ def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def ministack_kms(ministack: str) -> Iterator[KMSClient]:
     """A client of ministack's KMS, without any keys."""
     _request(f"{ministack}/_ministack/reset", "POST")
-    connected = kms.client(ministack)
+    connected = kms_clients.client(ministack)
     yield connected
     connected.close()
 
@@ -101,6 +101,6 @@ def ministack_kms(ministack: str) -> Iterator[KMSClient]:
 @pytest.fixture(scope="session")
 def ministack_dynamodb(ministack: str) -> Iterator[DynamoDBClient]:
     """A client of ministack's DynamoDB; tables last for a test."""
-    connected = stores.client(ministack)
+    connected = dynamodb_clients.client(ministack)
     yield connected
     connected.close()

@@ -18,7 +18,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support.stores import new_table
+from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip.tasks.store import MemoryStore
-from support.stores import new_table
+from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]
 

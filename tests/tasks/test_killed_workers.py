@@ -17,9 +17,9 @@ from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support import task_process
-from support.stores import client, new_table
-from support.task_process import (
+from support import worker_process
+from support.dynamodb_clients import client, new_table
+from support.worker_process import (
     ANSWER,
     LEASE_MS,
     SIDES,
@@ -121,7 +121,7 @@ def experiment(ministack, tmp_path_factory):
         stack.callback(dynamodb.close)
         table = new_table(dynamodb)
         errors = stack.enter_context((folder / "errors").open("wb"))
-        script = Path(task_process.__file__)
+        script = Path(worker_process.__file__)
         process = stack.enter_context(
             subprocess.Popen(
                 [sys.executable, script, ministack, table, folder, str(len(calls))],

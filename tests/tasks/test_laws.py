@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore
-from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 _WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {

@@ -20,7 +20,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
-from support.stores import new_table
+from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]
 

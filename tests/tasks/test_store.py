@@ -9,7 +9,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
-from support.stores import client, new_table
+from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.dynalite", "support.ministack"]
 

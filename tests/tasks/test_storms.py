@@ -12,8 +12,8 @@ from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support.stores import new_table
-from support.task_process import ANSWER, LEASE_MS, create, lines, make_worker, now_ms
+from support.dynamodb_clients import new_table
+from support.worker_process import ANSWER, LEASE_MS, create, lines, make_worker, now_ms
 
 pytest_plugins = ["support.ministack"]
 

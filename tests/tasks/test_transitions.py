@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
-from support.tasks import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
 """When leases are over and whoever sleeps is due."""

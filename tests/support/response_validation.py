@@ -15,7 +15,7 @@ import pytest
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.endpoint import Endpoint
-from support.task_models import assert_valid
+from support.tasks_schema import assert_valid
 
 STANDARD = {"elicitation/create", "sampling/createMessage", "roots/list"}
 

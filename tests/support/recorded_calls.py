@@ -18,12 +18,12 @@ import mcp_types as types
 
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
-from support.approvals import ApprovalSystem
+from support.approval_system import ApprovalSystem
 from support.clients import Answer, Connect, Person, fast_mcp, official
 from support.functions import FUNCTIONS
-from support.privileges import Call
+from support.role_permissions import Call
 from support.sample_events import EVENTS
-from support.served import TEMPLATE, Served, for_alice
+from support.served_application import TEMPLATE, Served, for_alice
 
 RECORDER = Path(__file__).with_name("recorder")
 

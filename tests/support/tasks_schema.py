@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
-from support import wire
+from support import mcp_schema
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
@@ -33,7 +33,7 @@ def assert_valid(method: str, message: Mapping[str, Any]) -> None:
     """
     result = message.get("result", {})
     if "error" in message or not (method.startswith("tasks/") or result.get("resultType") == "task"):
-        wire.assert_valid(method, message)
+        mcp_schema.assert_valid(method, message)
     else:
         assert message.keys() == {"jsonrpc", "id", "result"}
         _RESULTS[method].validate_json(json.dumps(result))

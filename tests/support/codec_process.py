@@ -1,6 +1,6 @@
 """A process that seals and opens tokens with KMS keys.
 
-`state_process.py <endpoint> <now> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each
+`codec_process.py <endpoint> <now> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each
 request, {"seal": payload, "round": n, "since": t} or {"open": token}, and answers each with one line. Its
 clock stands at <now>.
 """
@@ -9,7 +9,7 @@ import json
 import sys
 
 from mcp_roundtrip.errors import StateRejected
-from support.kms import Deployment, client
+from support.kms_clients import Deployment, client
 from support.tokens import BINDING
 
 endpoint, now, signing, key, *mac_keys = sys.argv[1:]

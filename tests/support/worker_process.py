@@ -1,8 +1,8 @@
 """Workers that are killed: each is a process, and keeps a record of what it does.
 
-`task_process.py <endpoint> <table> <folder> <calls>` forks a worker for each partition key that it reads from
-stdin. The id of a task is its number, and the number says at which of the <calls> of a run its worker is
-killed, and on which side of it. Records lie in <folder>, one for each task, one line for each event.
+`worker_process.py <endpoint> <table> <folder> <calls>` forks a worker for each partition key that it reads
+from stdin. The id of a task is its number. The number says at which of the <calls> of a run its worker is
+killed, and on which side of it. Records are in <folder>, one for each task, with one line for each event.
 """
 
 import os
@@ -30,7 +30,7 @@ from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Worker
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support.stores import client
+from support.dynamodb_clients import client
 
 LEASE_MS = 60_000
 TIMEOUT_S = 50

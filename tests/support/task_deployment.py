@@ -23,7 +23,7 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import META, headers, message
-from support.task_models import assert_valid
+from support.tasks_schema import assert_valid
 
 DECLARED: Mapping[str, Any] = {"elicitation": {}, "sampling": {}, "extensions": {TASKS_EXTENSION: {}}}
 UNDECLARED: Mapping[str, Any] = {"elicitation": {}}

@@ -10,7 +10,7 @@ import yaml
 
 from support import cloudformation
 from support.sam_build import ROOT, SAM, run
-from support.template import functions
+from support.source_template import functions
 
 TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
