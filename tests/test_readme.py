@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,24 +10,16 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
-from support.functions import FUNCTIONS
+from support.documents import LOCAL_URL, code_blocks
+from support.project import FUNCTIONS, ROOT
 from support.served_application import for_anybody
-
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
-ADDRESS = "http://127.0.0.1:3000/mcp"
-"""Where `make run` serves the examples."""
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the README's tool where its test expects it."""
     (tmp_path / "functions/databases").mkdir(parents=True)
-    (tmp_path / "functions/databases/app.py").write_text(blocks("python")[0])
+    (tmp_path / "functions/databases/app.py").write_text(code_blocks("README.md", "python")[0])
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -38,30 +29,29 @@ def test_the_tool_answers_as_shown_after_the_questions_shown(project: Path) -> N
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})
-    assert confirm.answer(keep=True).structured == json.loads(blocks("json")[0])
+    assert confirm.answer(keep=True).structured == json.loads(code_blocks("README.md", "json")[0])
 
 
 def test_the_test_shown_passes(project: Path) -> None:
     shown: dict[str, object] = {}
-    exec(blocks("python")[1], shown)
+    exec(code_blocks("README.md", "python")[1], shown)
     test = shown["test_a_database_is_provisioned"]
     assert callable(test)
     test()
 
 
 def test_the_client_shown_prints_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
-    program = blocks("python")[2]
-    assert ADDRESS in program
+    program = code_blocks("README.md", "python")[2]
+    assert LOCAL_URL in program
     with for_anybody() as served:
-        exec(program.replace(ADDRESS, served.url), {"__name__": "__main__"})
+        exec(program.replace(LOCAL_URL, served.url), {"__name__": "__main__"})
     tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
     assert capsys.readouterr().out == f"{[tool['definition']['name'] for tool in tools]}\n"
 
 
 pytest_plugins = ["support.example_services"]
 
-GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs/writing-tools.md").read_text("utf-8"), re.DOTALL)
-PLAYED = [block for block in GUIDE if "Player(" in block]
+PLAYED = [block for block in code_blocks("docs/writing-tools.md", "python") if "Player(" in block]
 
 shop = SimpleNamespace(orders=set())
 server = Server("shop")

@@ -6,12 +6,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from support.connecting import PAGE, SHOWN_URL, blocks, inspector_configuration
+from support.documents import CONNECTING, LOCAL_URL, code_blocks, inspector_configuration, read_document
+from support.project import ROOT
 from support.served_application import Served, for_anybody
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.inspector", "support.typescript_client"]
 
-ROOT = Path(__file__).parents[2]
+PAGE = read_document(CONNECTING)
 
 
 @pytest.fixture(scope="module")
@@ -31,31 +31,31 @@ def served() -> Iterator[Served]:
 
 @pytest.mark.parametrize(
     ("program", "output"),
-    list(zip(blocks("python"), blocks("text"), strict=True)),
+    list(zip(code_blocks(CONNECTING, "python"), code_blocks(CONNECTING, "text"), strict=True)),
     ids=["the Python SDK", "FastMCP"],
 )
 def test_a_program_prints_what_is_shown(
     served: Served, capfd: pytest.CaptureFixture[str], program: str, output: str
 ) -> None:
-    assert SHOWN_URL in program
-    exec(program.replace(SHOWN_URL, served.url), {})
+    assert LOCAL_URL in program
+    exec(program.replace(LOCAL_URL, served.url), {})
     assert capfd.readouterr().out == output
 
 
 def test_the_typescript_program_prints_what_is_shown(served: Served, run_module: RunModule) -> None:
-    [program], [output] = blocks("js"), blocks("console")
-    assert SHOWN_URL in program
-    assert run_module(program.replace(SHOWN_URL, served.url)) == output
+    [program], [output] = code_blocks(CONNECTING, "js"), code_blocks(CONNECTING, "console")
+    assert LOCAL_URL in program
+    assert run_module(program.replace(LOCAL_URL, served.url)) == output
 
 
 def test_every_configuration_shown_is_json_and_leads_to_the_examples() -> None:
-    for shown in blocks("jsonc"):
+    for shown in code_blocks(CONNECTING, "jsonc"):
         [servers] = json.loads(shown).values()
-        assert servers["examples"]["url"] == SHOWN_URL
+        assert servers["examples"]["url"] == LOCAL_URL
 
 
 def test_the_inspectors_commands_work(served: Served, inspector: Inspect) -> None:
-    [shown] = blocks("sh")
+    [shown] = code_blocks(CONNECTING, "sh")
     for command in shown.splitlines():
         assert command.startswith("npx @modelcontextprotocol/inspector@")
         _, arguments = command.split("--server examples ")

@@ -21,8 +21,8 @@ from mcp_roundtrip_local.sample_events.stable import (
     PRICES,
     TOKYO_FORECAST,
 )
-from support.connecting import inspector_configuration
-from support.functions import FUNCTIONS
+from support.documents import inspector_configuration
+from support.project import FUNCTIONS
 from support.served_application import Served, for_anybody
 
 if TYPE_CHECKING:

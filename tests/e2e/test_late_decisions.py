@@ -20,7 +20,7 @@ from mcp.client import Client
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.http.server import HttpServer
 from support.approval_system import ApprovalSystem
-from support.hurried_python import TIMES_FASTER, hurried_python
+from support.interpreters import TIMES_FASTER, python_with
 from support.served_application import Served, for_alice
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def approver() -> Approver:
 def served(approver: Approver, folder: Any) -> Iterator[Served]:
     with (
         closing(HttpServer(approver, max_body=0).start()) as approvals,
-        for_alice(f"{approvals.url}/requests", python=hurried_python(folder)) as served,
+        for_alice(f"{approvals.url}/requests", python=python_with("fast_clock", folder)) as served,
     ):
         yield served
 

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import servers
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 

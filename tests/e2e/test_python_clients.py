@@ -26,7 +26,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from support.approval_system import ApprovalSystem
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 from support.served_application import Served, for_alice, for_anybody
 
 pytestmark = pytest.mark.anyio

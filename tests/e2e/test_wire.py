@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_testing import DECLINE, Player
-from support.functions import FUNCTIONS
 from support.mcp_schema import assert_valid
+from support.project import FUNCTIONS
 
 pytest_plugins = ["support.example_services"]
 

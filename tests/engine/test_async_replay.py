@@ -10,8 +10,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput
-from support.async_passes import AsyncPasses
-from support.passes import accept
+from support.passes import AsyncPasses, accept
 
 
 def asked(outcome: Any) -> set[str]:

@@ -18,8 +18,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome
-from support.async_passes import AsyncPasses
-from support.passes import accept, error
+from support.passes import AsyncPasses, accept, error
 
 DELETED: list[str] = []
 

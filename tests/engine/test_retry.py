@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome, OwnershipLost, Sleeping
-from support.async_passes import AsyncPasses
-from support.passes import Passes, accept, error
+from support.passes import AsyncPasses, Passes, accept, error
 
 
 @dataclass

@@ -16,8 +16,7 @@ from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, Elicit
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, Sleeping, TaskRequested
 from mcp_roundtrip_testing.clock import FakeClock
-from support.async_passes import AsyncPasses
-from support.passes import Passes, accept, asked, error
+from support.passes import AsyncPasses, Passes, accept, asked, error
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"

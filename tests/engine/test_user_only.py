@@ -21,8 +21,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done
-from support.async_passes import AsyncPasses
-from support.passes import Passes, accept, asked, error
+from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
 def pay(ctx: Context, to: str = "bob") -> str:

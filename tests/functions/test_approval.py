@@ -13,7 +13,7 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from mcp_roundtrip_testing.ports import make_ports
 from support.approval_system import ApprovalSystem
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "approval/app.py"
 

@@ -23,7 +23,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from mcp_roundtrip_testing import FakeClock, load_module, make_ports
 from mcp_roundtrip_testing.observers import RecordingObserver
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
 pytest_plugins = ["support.example_services"]

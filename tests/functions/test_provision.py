@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Player, crashes, load_module
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"
 PRICES = load_module(FUNCTIONS / "provision/cloud.py").PRICES

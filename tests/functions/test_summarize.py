@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Root
 from mcp_roundtrip_testing import Player, load_module
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "summarize/app.py"
 MODULE = load_module(APP)

@@ -9,7 +9,7 @@ from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"
 STAND_IN = FUNCTIONS.parent / "development/example_services/open_meteo.py"

@@ -1,7 +1,7 @@
 import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round, load_module
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "work_items/app.py"
 UNRESOLVED = load_module(FUNCTIONS / "work_items/tracker.py").unresolved()

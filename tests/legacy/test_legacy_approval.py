@@ -11,8 +11,8 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import load_module
 from support.approval_system import ApprovalSystem
-from support.functions import FUNCTIONS
 from support.legacy_client import LegacyClient
+from support.project import FUNCTIONS
 
 ARGUMENTS = {"purpose": "A week in the library", "amount_eur": 1250}
 EXPENSE = {"name": "approve_expense", "arguments": ARGUMENTS}

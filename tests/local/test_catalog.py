@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from mcp_roundtrip_local.catalog import CatalogError, main, render
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 TOOL = """
     from mcp_roundtrip import Server

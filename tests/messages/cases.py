@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, McpRoundtripError
-from support.async_passes import AsyncPasses
-from support.passes import Passes, error
+from support.passes import AsyncPasses, Passes, error
 
 
 @dataclass(frozen=True, slots=True)

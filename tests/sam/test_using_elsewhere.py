@@ -20,15 +20,15 @@ from mcp.client import Client
 
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation
-from support.pages import blocks
+from support.documents import code_blocks
 from support.project import ROOT, copy_project
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
 from support.transformed_template import lint, transformed_file
 
-PAGE = "using-elsewhere.md"
-APP, TEST = blocks(PAGE, "python")
-TEMPLATE, LAYER_OF_ANOTHER_STACK = blocks(PAGE, "yaml")
-BUILD, INSTALL, RUN_TESTS, SERVE = blocks(PAGE, "sh")
+PAGE = "docs/using-elsewhere.md"
+APP, TEST = code_blocks(PAGE, "python")
+TEMPLATE, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")
+BUILD, INSTALL, RUN_TESTS, SERVE = code_blocks(PAGE, "sh")
 
 PACKAGES = [
     ROOT / "layers/mcp_roundtrip/mcp_roundtrip",

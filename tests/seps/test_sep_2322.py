@@ -16,7 +16,7 @@ from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip_local.sample_events.messages import message, post
 from mcp_roundtrip_local.sample_events.stable import WORK_ITEMS
 from mcp_roundtrip_testing import FakeClock, Player, Round
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 from support.sample_events import environment
 
 SUPPORT = Path(__file__).parents[1] / "support"

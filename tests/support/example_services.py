@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from mcp_roundtrip_local.services.stand_ins import local_variables
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 
 
 @pytest.fixture(scope="module")

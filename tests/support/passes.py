@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_roundtrip.engine.async_context import AsyncContext
+from mcp_roundtrip.engine.async_replay import async_replay
 from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -95,3 +98,19 @@ def error(outcome: Outcome) -> BaseException:
     """What a pass failed with."""
     assert isinstance(outcome, Failed), outcome
     return outcome.error
+
+
+class AsyncPasses(Passes):
+    """`Passes`, each in an event loop of its own."""
+
+    body: Callable[[AsyncContext], Any]
+
+    def __call__(self, **inputs: Any) -> Outcome:
+        run = self.make_run(inputs)
+        body = self.body
+        outcome = asyncio.run(
+            async_replay(lambda branches: body(AsyncContext(run, self.info, branches)), run)
+        )
+        if isinstance(outcome, NeedsInput | Checkpointed):
+            self.journal = outcome.journal
+        return outcome

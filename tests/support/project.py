@@ -1,11 +1,10 @@
-"""A copy of this project, for tests that change it."""
+"""The folders of this project, and a copy of it for tests that change it."""
 
 import shutil
 from pathlib import Path
 
-from support.functions import FUNCTIONS
-
-ROOT = FUNCTIONS.parent
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = ROOT / "functions"
 TOOL = "scratch_tool"
 """What tests call a new tool: these tests are for projects that have got new tools already, too."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -20,12 +18,11 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
 from support.approval_system import ApprovalSystem
 from support.clients import Answer, Connect, Person, fast_mcp, official
-from support.functions import FUNCTIONS
+from support.interpreters import python_with
+from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, for_alice
-
-RECORDER = Path(__file__).with_name("recorder")
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
@@ -49,7 +46,7 @@ VERSION_THAT_IS_GONE = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
 def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
     """What each function asked of AWS, by its logical id. `folder` takes what this needs."""
     lines: list[str] = []
-    given = {**parameters, "python": recording_python(folder)}
+    given = {**parameters, "python": python_with("aws_call_log", folder)}
     system = ApprovalSystem()
     with (
         closing(HttpServer(system, max_body=0).start()) as approvals,
@@ -61,15 +58,6 @@ def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
         anyio.run(a_task, served, "/mcp")
         lines += served.lines
     return calls_in(lines)
-
-
-def recording_python(folder: Path) -> str:
-    """An interpreter that has functions tell what they ask of AWS, and workers always short of time."""
-    path = folder / "python"
-    recorder, interpreter = shlex.quote(str(RECORDER)), shlex.quote(sys.executable)
-    path.write_text(f'#!/bin/sh\nPYTHONPATH={recorder}:"$PYTHONPATH" exec {interpreter} "$@"\n')
-    path.chmod(0o755)
-    return str(path)
 
 
 def after_a_deployment(folder: Path) -> Path:

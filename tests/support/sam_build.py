@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from support.project import ROOT
+
 SAM = Path(os.environ.get("SAM", ROOT / ".venv-sam/bin/sam"))
 CACHE = ROOT / ".cache"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from support.project import ROOT
 
 
 class IntrinsicsIgnored(yaml.SafeLoader):

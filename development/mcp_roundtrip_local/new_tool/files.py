@@ -76,7 +76,7 @@ import pytest
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_local.sample_events.live import development_ports
 from mcp_roundtrip_testing import DECLINE, Player, load_module
-from support.functions import FUNCTIONS
+from support.project import FUNCTIONS
 from support.sample_events import ASKS, EVENTS, TOOL_ERROR, Outcome, outcome
 
 APP = FUNCTIONS / "$name/app.py"

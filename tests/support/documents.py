@@ -1,0 +1,32 @@
+"""The code that the documents of this project show."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from support.project import ROOT
+
+CONNECTING = "docs/connecting.md"
+LOCAL_URL = "http://127.0.0.1:3000/mcp"
+"""Where `make run` serves the examples."""
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def read_document(path: str) -> str:
+    """Return the text of a document, by its path in the project."""
+    return (ROOT / path).read_text("utf-8")
+
+
+def code_blocks(path: str, language: str) -> list[str]:
+    """Return the fenced blocks of a language, in their order."""
+    return [fence[2] for fence in _FENCE.finditer(read_document(path)) if fence[1] == language]
+
+
+def inspector_configuration(url: str) -> Any:
+    """Return the configuration of MCP Inspector that docs/connecting.md shows, for a server at `url`."""
+    [shown] = code_blocks(CONNECTING, "json")
+    assert LOCAL_URL in shown
+    return json.loads(shown.replace(LOCAL_URL, url))

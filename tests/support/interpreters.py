@@ -1,0 +1,21 @@
+"""Python interpreters whose processes start with one of the modules in site/."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+SITE = Path(__file__).with_name("site")
+
+TIMES_FASTER = 40
+"""How much faster time passes with `fast_clock`: a wait of a minute takes a second and a half."""
+
+
+def python_with(site: str, folder: Path) -> str:
+    """Write an interpreter that imports `site/<site>/sitecustomize.py` into `folder`, and return its path."""
+    path = folder / f"python-{site}"
+    added, interpreter = shlex.quote(str(SITE / site)), shlex.quote(sys.executable)
+    path.write_text(f'#!/bin/sh\nPYTHONPATH={added}:"$PYTHONPATH" exec {interpreter} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
