@@ -1,12 +1,12 @@
-# The only door: every command of this project, each doing its own set-up.
+# Every command of this project. Each installs what it needs.
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
-#   PORT=… FRESH=1                   for run: another port; a new execution environment for every request
+#   PORT=… FRESH=1                   for run: another port; a new execution environment for each request
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
-#   VARIABLES="NAME=value OTHER …"   for run: variables for functions; a name alone passes yours on
+#   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
 #   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
-#   NAME=…                           for new-tool: what it is called, such as find_orders
-#   BEFORE=…                         for bench: the revision that a plain call is compared with
+#   NAME=…                           for new-tool: the name of the tool, such as find_orders
+#   BEFORE=…                         for bench: the revision to compare a plain call with
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
 
 VENV      := .venv
@@ -27,12 +27,12 @@ TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
 # The packaged browser is the newest that unpacks on Node.js 20.
 BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
 
-# A pyenv shim can be found but not run while its version is not selected, hence the attempt.
+# A pyenv shim exists even when its version is not selected, so each candidate is run.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
 PYTHON ?= $(firstword $(foreach version,3.13 3.14 3.12 3.11,$(foreach python,python$(version) \
             $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version)),$(call runs,$(python)))))
 
-# Where pip must resolve for a version that the project does not support, it searches for minutes before it fails.
+# On an unsupported version pip searches for minutes before it fails.
 SUPPORTED := 3.11 3.12 3.13 3.14
 version_of = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 ifneq ($(filter command environment,$(origin PYTHON)),)
@@ -44,8 +44,8 @@ endif
 supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call version_of,$(1)/bin/python)),,\
                 $(error $(1) has another Python than 3.11 to 3.14. Remove it with make clean, and try again)))
 
-# Their tests are skipped where there is no Node.js 20 or later, with npm. (The Inspector's package asks for 22.19;
-# its command line is content with 20.)
+# Without Node.js 20 or later and npm, the tests that need them are skipped. (The Inspector's package asks for 22.19;
+# its command line runs on 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json)
@@ -53,22 +53,22 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
 
-# A file's tests share fixtures, so a file is not divided. tests/conftest.py says which files come first.
+# The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
                            test_canonical.py test_http.py test_messages.py test_redaction.py test_settings.py)
 
-# The tests' virtual environments are made side by side. (Two other goals might both install into one.)
+# Only `test` builds its virtual environments in parallel: two other goals could install into the same one.
 ifeq ($(MAKECMDGOALS),test)
 MAKEFLAGS += --jobs=4
 endif
 
-# sam runs make, which must not get the variables and flags of this one.
+# sam runs make, which must not inherit the variables and flags of this one.
 unexport MAKEFLAGS
 export SAM_CLI_TELEMETRY := 0
 
 .PHONY: help
-help:  ## this list
+help:  ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -79,71 +79,71 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
 .PHONY: check
-check: lint  ## ruff, mypy and the tests of the parts that start nothing
+check: lint  ## run ruff, mypy and the tests of the parts that start no processes
 	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
 
 .PHONY: test
-test: $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS) lint  ## ruff, mypy and all tests
+test: $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS) lint  ## run ruff, mypy and all tests
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
 	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
 
 .PHONY: lint
-lint: $(VENV)/.dev  ## ruff and mypy
+lint: $(VENV)/.dev  ## run ruff and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
-	@# One function at a time: each has its folder on the path and calls its module `app`.
+	@# One run for each function: all of them name their module `app`.
 	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 
 .PHONY: e2e
-e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## the built artefact: in AWS's Lambda emulator, and deployed to ministack
+e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambda emulator, and deployed to ministack
 	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
 
 .PHONY: conformance
-conformance: $(VENV)/.dev  ## the official MCP conformance suite
+conformance: $(VENV)/.dev  ## run the official MCP conformance suite
 	$(VENV)/bin/python tests/conformance/run.py
 
 .PHONY: bench
-bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## speed and memory beside the peers
+bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
 .PHONY: cost
-cost: $(VENV)/.local  ## dollars per million calls, rounds and tasks, as docs/cost.md has them
+cost: $(VENV)/.local  ## print the cost of a million calls, rounds and tasks (docs/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
 .PHONY: events
-events: $(VENV)/.local  ## regenerate the sample events that carry a live requestState
+events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
 	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events
 
 .PHONY: catalog
-catalog: $(VENV)/.dev  ## write the front door's catalog, after a tool's signature or docstring changed
+catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's signature or docstring changed
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: new-tool
-new-tool: $(VENV)/.local  ## write a tool to begin with: function, test, events, template entry (NAME=…)
-	@# In the environment, where make puts it: a name in the command would be the shell's to read.
+new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=…)
+	@# NAME comes from the environment: on the command line the shell would interpret it.
 	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool "$$NAME"
 
 .PHONY: build
-build: $(SAM)  ## sam build, bytecode included
+build: $(SAM)  ## run sam build, with bytecode
 	$(SAM) build $(OVERRIDES)
 
 .PHONY: lock
-lock: $(UV)  ## renew the versions and hashes that the layer is built from
+lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.11 \
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 .PHONY: deploy
-deploy: build  ## sam deploy --guided
+deploy: build  ## run sam deploy --guided
 	$(SAM) deploy --guided $(OVERRIDES)
 
 .PHONY: clean
-clean:  ## remove everything the other commands made, the virtual environments too
+clean:  ## remove everything that the other commands created, including the virtual environments
 	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
-# Set-up: a virtual environment once, its content whenever what it is made from changed.
+# Set-up: create a virtual environment once, and install into it again when its sources change.
 
 %/bin/python:
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
@@ -159,22 +159,22 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.local
 
-# Its own environment, since its pins conflict with those of the tests.
+# A separate environment: its pins conflict with those of the tests.
 $(SAM): Makefile | .venv-sam/bin/python
 	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
 	touch $@
 
-# Likewise.
+# A separate environment, for the same reason.
 $(CHECKOV): Makefile | .venv-checkov/bin/python
 	.venv-checkov/bin/python -m pip install --quiet $(CHECKOV_PIN)
 	touch $@
 
-# Only `make lock` needs it.
+# For `make lock`.
 $(UV): Makefile | .venv-lock/bin/python
 	.venv-lock/bin/python -m pip install --quiet $(UV_PIN)
 	touch $@
 
-# Likewise: it pins botocore, which would hold boto3 back.
+# A separate environment: it pins an older botocore.
 $(MINISTACK): Makefile | .venv-ministack/bin/python
 	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_PIN)
 	touch $@
