@@ -27,7 +27,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Environment, Run
-from mcp_roundtrip.settings import load
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec
@@ -53,7 +53,7 @@ def row(item: int) -> Row:
 
 # The longest journal is over what is minted by default.
 codec = make_codec(LocalKey.generate(), time.time, Limits(max_minted=Limits().max_presented))
-ports = replace(wiring.make_ports(load(os.environ)), states=lambda: codec)
+ports = replace(wiring.make_ports(load_settings(os.environ)), states=lambda: codec)
 server = Server("bench", ports=lambda: ports)
 
 

@@ -21,8 +21,8 @@ import jwt
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState, compact_json
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.settings import load
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
@@ -198,7 +198,7 @@ def main(pipe: int) -> None:
 
 def _codec(settings: Mapping[str, str]) -> RequestStateCodec:
     # Ports promise any protector of states; wired on AWS, it is this one.
-    return cast(RequestStateCodec, wiring.make_ports(load({**os.environ, **settings})).states())
+    return cast(RequestStateCodec, wiring.make_ports(load_settings({**os.environ, **settings})).states())
 
 
 if __name__ == "__main__":

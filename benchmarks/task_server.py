@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from mcp_roundtrip import Context, Elicit, Server, wiring
 from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.ports import Ports, TaskPort
-from mcp_roundtrip.settings import load
 from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
@@ -75,7 +75,7 @@ def deployed(store: TaskStore, dispatcher: Dispatcher | None = None) -> Deployme
     sent_for = dispatcher or Nobody()
     tasks = Tasks(store, sent_for, clock_ms=lambda: int(time.time() * 1000))
     port = TaskPort(tasks, store, sent_for, lambda: "worker")
-    ports = replace(wiring.make_ports(load(os.environ)), tasks=lambda: port)
+    ports = replace(wiring.make_ports(load_settings(os.environ)), tasks=lambda: port)
     server = Server("bench", ports=lambda: ports)
     tools: tuple[Callable[..., int], ...] = (add, steps, texts, questions)
     for tool in tools:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.settings import load
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
@@ -81,7 +81,7 @@ def kind(parameter: str) -> Mapping[str, str]:
 
 
 def greeting(environment: Mapping[str, str]) -> Server:
-    ports = replace(wiring.make_ports(load(environment)), observer=RecordingObserver())
+    ports = replace(wiring.make_ports(load_settings(environment)), observer=RecordingObserver())
     server = Server("greeting", ports=lambda: ports)
 
     @server.tool

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.settings import StateSigning, TokenType, load
+from mcp_roundtrip.settings import StateSigning, TokenType
 
 ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
@@ -23,7 +24,7 @@ BEARER = {
 
 
 def test_the_minimum_is_who_identifies_callers() -> None:
-    settings = load(MINIMAL)
+    settings = load_settings(MINIMAL)
     assert (settings.auth_mode, settings.max_rounds, settings.allowed_origins) == (
         AuthMode.JWT,
         9,
@@ -32,7 +33,7 @@ def test_the_minimum_is_who_identifies_callers() -> None:
 
 
 def test_every_setting_is_read_from_its_variable() -> None:
-    settings = load(
+    settings = load_settings(
         {
             "MCP_AUTH_MODE": "bearer",
             "MCP_TOKEN_ISSUER": "https://id.test/tenant",
@@ -79,7 +80,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
 
 
 def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
-    settings = load(LAMBDA)
+    settings = load_settings(LAMBDA)
     assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
 
 
@@ -166,13 +167,13 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
 )
 def test_a_wrong_setting_is_named(environment: dict[str, str], setting: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        load(environment)
+        load_settings(environment)
     assert refused.value.setting == setting
 
 
 @pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])
 def test_tokens_are_verified_with_public_keys_of_an_issuer(issuer: str) -> None:
-    settings = load({**BEARER, "MCP_TOKEN_ISSUER": issuer})
+    settings = load_settings({**BEARER, "MCP_TOKEN_ISSUER": issuer})
     assert settings.token_issuer == issuer
     assert settings.token_algorithms == ("RS256", "ES256")
 
@@ -182,9 +183,9 @@ KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34c
 
 def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None:
     other = KEY_ARN.replace("mrk-1", "mrk-2")
-    settings = load({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
+    settings = load_settings({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
     assert settings.key_arns("state_key_arn", "trusted_state_key_arns") == (KEY_ARN, other)
-    assert load(MINIMAL).key_arns("state_key_arn", "trusted_state_key_arns") == ()
+    assert load_settings(MINIMAL).key_arns("state_key_arn", "trusted_state_key_arns") == ()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None
 )
 @pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
 def test_a_key_that_is_not_named_by_its_own_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
-    settings = load({**MINIMAL, setting: key})
+    settings = load_settings({**MINIMAL, setting: key})
     with pytest.raises(SettingsError) as refused:
         settings.key_arns(setting.removeprefix("MCP_").lower())
     assert refused.value.setting == setting
@@ -207,5 +208,5 @@ def test_a_key_that_is_not_named_by_its_own_arn_is_refused_when_it_is_needed(key
 
 def test_a_setting_that_is_needed_only_now_is_named_now() -> None:
     with pytest.raises(SettingsError) as refused:
-        load(MINIMAL).required("state_key_arn")
+        load_settings(MINIMAL).required("state_key_arn")
     assert refused.value.setting == "MCP_STATE_KEY_ARN"

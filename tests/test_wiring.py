@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Principal, Server, wiring
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import SettingsError, StateRejected
-from mcp_roundtrip.settings import load
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
@@ -48,7 +48,9 @@ def environment(**changes: str) -> dict[str, str]:
 
 def server_on(observer: RecordingObserver | None = None, **changes: str) -> Server:
     """A server whose ports come from settings, as in a new execution environment."""
-    ports = replace(wiring.make_ports(load(environment(**changes))), observer=observer or RecordingObserver())
+    ports = replace(
+        wiring.make_ports(load_settings(environment(**changes))), observer=observer or RecordingObserver()
+    )
     server = Server("x", ports=lambda: ports)
 
     @server.tool
@@ -218,7 +220,7 @@ def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
     observer = RecordingObserver()
-    ports = replace(wiring.make_ports(load(given)), observer=observer)
+    ports = replace(wiring.make_ports(load_settings(given)), observer=observer)
     server = server_on(state_key_arn="unused")
     server._ports = lambda: ports
     assert post(server, "greet")["error"]["code"] == -32603
@@ -251,7 +253,7 @@ def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    ports = wiring.make_ports(load({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'}))
+    ports = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'}))
     with pytest.raises(SettingsError) as refused:
         ports.forward("tides", {}, {}, 9)
     assert refused.value.setting == "MCP_OWNERS"

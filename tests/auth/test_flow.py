@@ -15,7 +15,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.settings import load
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip_local.api_gateway.payload import to_event, to_reply
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
@@ -94,7 +94,7 @@ def deployed(
             "MCP_TOKEN_ISSUER": issuer.issuer,
             **{f"MCP_{name.upper()}": value for name, value in given.pop("settings", {}).items()},
         }
-        ports = replace(wiring.make_ports(load(environment)), observer=observer)
+        ports = replace(wiring.make_ports(load_settings(environment)), observer=observer)
         server = databases(ports=lambda: ports, **given)
         listening.start()
         yield Deployed(at["url"], issuer, observer)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import SettingsError
-from mcp_roundtrip.settings import load
 from mcp_roundtrip.wiring import _function, _pinned
 from messages.cases import says
 
@@ -11,12 +11,12 @@ KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890
 
 
 def given(**settings: str) -> None:
-    load({"MCP_AUTH_MODE": "none"} | {f"MCP_{name}": value for name, value in settings.items()})
+    load_settings({"MCP_AUTH_MODE": "none"} | {f"MCP_{name}": value for name, value in settings.items()})
 
 
 @says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
 def no_mode() -> None:
-    load({})
+    load_settings({})
 
 
 @says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
@@ -31,7 +31,7 @@ def another_choice_where_there_is_a_default() -> None:
 
 @says("MCP_ISSUER: is not set; set it in the function's environment", SettingsError)
 def a_setting_that_is_needed_now() -> None:
-    load({"MCP_AUTH_MODE": "none"}).required("issuer")
+    load_settings({"MCP_AUTH_MODE": "none"}).required("issuer")
 
 
 @says("MCP_TOKEN_ISSUER: is not set; set it in the function's environment", SettingsError)
@@ -76,7 +76,7 @@ def an_algorithm_that_does_not_sign() -> None:
 
 @says("MCP_STATE_KEY_ARN: must be the ARN of a KMS key, and not an alias", SettingsError)
 def an_alias_of_a_key() -> None:
-    load({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}).key_arns("state_key_arn")
+    load_settings({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}).key_arns("state_key_arn")
 
 
 @says(
@@ -162,4 +162,4 @@ def a_public_half_that_is_none() -> None:
 
 @says("MCP_OWNERS: names no function for 'find'; add it, or run `make catalog`", SettingsError)
 def an_owner_without_a_function() -> None:
-    _function(load({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")
+    _function(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip.settings import PREFIX, load
+from mcp_roundtrip.settings import PREFIX
 from mcp_roundtrip_local.catalog import FUNCTIONS
 from mcp_roundtrip_local.sample_events.live import (
     DEVELOPMENT_ENVIRONMENT,
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = os.environ if deployed else DEVELOPMENT_ENVIRONMENT
     settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
-        ports = wiring.make_ports(load(settings)) if deployed else development_ports()
+        ports = wiring.make_ports(load_settings(settings)) if deployed else development_ports()
         with example_services(given.functions.parent / "template.yaml"):
             minted = live(invoker(given.functions, ports))
     except McpRoundtripError as error:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import load
 from mcp_roundtrip_local.catalog import servers
 from mcp_roundtrip_local.sample_events.messages import Event, call, post, prompt
 from mcp_roundtrip_local.sample_events.stable import (
@@ -175,4 +175,4 @@ def development_ports() -> Ports:
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
     issuer = DEVELOPMENT_ENVIRONMENT["MCP_ISSUER"]
     codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key, issuer=issuer)
-    return replace(wiring.make_ports(load(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
+    return replace(wiring.make_ports(load_settings(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from mcp_roundtrip import settings
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.settings import PREFIX
 from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, is_true
 from mcp_roundtrip_local.template.model import Function, TemplateError
 
@@ -34,10 +35,10 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
 
     `variables` are those of the template, unresolved: they say which of the `parameters` to change.
     """
-    if not any(name.startswith(settings.PREFIX) for name in function.environment):
+    if not any(name.startswith(PREFIX) for name in function.environment):
         return
     try:
-        settings.load(function.environment)
+        load_settings(function.environment)
     except SettingsError as error:
         names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
         change = f"change it with {how_to_set(*names)}" if names else "change it in the template"

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip import settings as settings_module
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
+from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
@@ -54,7 +54,7 @@ def observer() -> Observer:
 @cache
 def ports() -> Ports:
     """The process's ports. Raises SettingsError, and does so again at the next request."""
-    return make_ports(settings_module.load(os.environ))
+    return make_ports(load_settings(os.environ))
 
 
 def make_ports(settings: Settings) -> Ports:

@@ -1,0 +1,173 @@
+"""Read the settings from environment variables."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.http import MAX_EVENT_BYTES
+from mcp_roundtrip.settings import (
+    ISSUER,
+    JWKS_URI,
+    MAX_OPEN_TASKS,
+    PREFIX,
+    IamPrincipal,
+    Settings,
+    StateEncryption,
+    StateSigning,
+    TokenType,
+)
+
+# As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#*]+")
+
+_WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
+
+_MAX_COUNT: Final = 10**9 - 1
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the settings. Raises SettingsError that names the first variable that is missing or wrong."""
+    variables = _Variables(environment)
+    return Settings(
+        auth_mode=variables.choice("AUTH_MODE", AuthMode),
+        principal_context_key=variables.text("PRINCIPAL_CONTEXT_KEY"),
+        scope_context_key=variables.text("SCOPE_CONTEXT_KEY"),
+        token_issuer=variables.url("TOKEN_ISSUER", ISSUER),
+        token_jwks_uri=variables.url("TOKEN_JWKS_URI", JWKS_URI),
+        token_algorithms=_token_algorithms(variables),
+        token_type=variables.choice("TOKEN_TYPE", TokenType, TokenType.ANY),
+        iam_principal=variables.choice("IAM_PRINCIPAL", IamPrincipal, IamPrincipal.ROLE),
+        issuer=variables.text("ISSUER"),
+        audience=variables.text("AUDIENCE"),
+        state_key_arn=variables.text("STATE_KEY_ARN"),
+        trusted_state_key_arns=variables.items("TRUSTED_STATE_KEY_ARNS"),
+        state_public_keys=_public_keys(variables),
+        state_signing=variables.choice("STATE_SIGNING", StateSigning, StateSigning.DIRECT),
+        revoked_certificates=_certificate_ids(variables),
+        state_encryption=variables.choice("STATE_ENCRYPTION", StateEncryption, StateEncryption.ENABLED),
+        state_encryption_key_arn=variables.text("STATE_ENCRYPTION_KEY_ARN"),
+        trusted_state_encryption_key_arns=variables.items("TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
+        allowed_origins=_origins(variables),
+        owners=_owners(variables),
+        task_table=variables.text("TASK_TABLE"),
+        task_worker=_task_worker(variables),
+        max_open_tasks=variables.count("MAX_OPEN_TASKS", Settings.max_open_tasks, 0, MAX_OPEN_TASKS),
+        max_rounds=variables.count("MAX_ROUNDS", Settings.max_rounds),
+        round_ttl_s=variables.count("ROUND_TTL_S", Settings.round_ttl_s),
+        flow_ttl_s=variables.count("FLOW_TTL_S", Settings.flow_ttl_s),
+        max_body_bytes=variables.count("MAX_BODY_BYTES", Settings.max_body_bytes, most=MAX_EVENT_BYTES),
+        max_json_values=variables.count("MAX_JSON_VALUES", Settings.max_json_values),
+    )
+
+
+class _Variables:
+    """Reads variables by their names without the prefix. Its methods raise SettingsError."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, name: str) -> str | None:
+        """Return the value without surrounding white space; None if nothing is left."""
+        return self._environment.get(PREFIX + name, "").strip() or None
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """Return the items of a comma-separated list."""
+        items = (item.strip() for item in (self.text(name) or "").split(","))
+        return tuple(item for item in items if item)
+
+    def choice(self, name: str, choices: type[_Choice], default: _Choice | None = None) -> _Choice:
+        """Return a member of an enumeration; without a default, the variable must be set."""
+        text = self.text(name)
+        if text is None and default is not None:
+            return default
+        if text is None or text not in choices.__members__.values():
+            without = "" if default else ", and has no default"
+            raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
+        return choices(text)
+
+    def url(self, name: str, pattern: re.Pattern[str]) -> str | None:
+        """Return a URL that matches the pattern."""
+        url = self.text(name)
+        if url is not None and not pattern.fullmatch(url):
+            problem = "must be an https URL without a fragment, and an issuer's without a query"
+            raise SettingsError(PREFIX + name, problem)
+        return url
+
+    def count(self, name: str, default: int, least: int = 1, most: int = _MAX_COUNT) -> int:
+        """Return a whole number within bounds."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
+            bounds = f"of at least {least}" if most == _MAX_COUNT else f"from {least} to {most}"
+            raise SettingsError(PREFIX + name, f"must be a whole number {bounds}")
+        return int(text)
+
+
+def _token_algorithms(variables: _Variables) -> tuple[str, ...]:
+    names = variables.items("TOKEN_ALGORITHMS")
+    if not names:
+        return Settings.token_algorithms
+    from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS  # most deployments use the default
+
+    if not SIGNATURE_ALGORITHMS.issuperset(names):
+        problem = f"must be among {', '.join(sorted(SIGNATURE_ALGORITHMS))}"
+        raise SettingsError("MCP_TOKEN_ALGORITHMS", problem)
+    return names
+
+
+def _task_worker(variables: _Variables) -> str | None:
+    worker = variables.text("TASK_WORKER")
+    if worker is not None and not _WORKER.match(worker):
+        raise SettingsError("MCP_TASK_WORKER", "must be the ARN of a Lambda function or the URL of a queue")
+    return worker
+
+
+def _origins(variables: _Variables) -> frozenset[str]:
+    origins = variables.items("ALLOWED_ORIGINS")
+    if not all(map(_ORIGIN.fullmatch, origins)):
+        raise SettingsError("MCP_ALLOWED_ORIGINS", "must be origins such as https://app.example")
+    return frozenset(origins)
+
+
+def _certificate_ids(variables: _Variables) -> frozenset[str]:
+    ids = variables.items("REVOKED_CERTIFICATES")
+    if not all(re.fullmatch("[0-9a-f]{32}", jti) for jti in ids):
+        raise SettingsError("MCP_REVOKED_CERTIFICATES", "must hold 32 lower-case hexadecimal digits for each")
+    return frozenset(ids)
+
+
+def _public_keys(variables: _Variables) -> Mapping[str, bytes]:
+    public_keys = {}
+    for item in variables.items("STATE_PUBLIC_KEYS"):
+        key_id, _, spki = item.partition(":")
+        try:
+            public_keys[key_id] = b64decode(spki, validate=True)
+        except ValueError:
+            spki = ""
+        if not key_id or not spki:
+            raise SettingsError("MCP_STATE_PUBLIC_KEYS", "must hold <key id>:<Base64>, comma-separated")
+    return public_keys
+
+
+def _owners(variables: _Variables) -> Mapping[str, str] | None:
+    text = variables.text("OWNERS")
+    if text is None:
+        return None
+    try:
+        owners = parse(text)
+    except ValueError as error:
+        problem = f"must be a JSON object from owners to functions ({error})"
+        raise SettingsError("MCP_OWNERS", problem) from None
+    if not isinstance(owners, dict) or not all(isinstance(name, str) for name in owners.values()):
+        raise SettingsError("MCP_OWNERS", "must be a JSON object of functions by owner")
+    return owners
