@@ -21,7 +21,7 @@ from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.round import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
-from mcp_roundtrip.telemetry import NAMESPACE, WARNINGS, counts_of
+from mcp_roundtrip.telemetry import NAMESPACE, WARNING_EVENTS, metric_counts
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
@@ -156,7 +156,7 @@ def test_every_log_line_it_names_is_one_that_is_logged() -> None:
 
 def test_every_warning_and_error_is_explained() -> None:
     explained = PAGE + LOGS_AND_METRICS
-    assert {name for name in WARNINGS | _failures() if f"`{name}`" not in explained} == set()
+    assert {name for name in WARNING_EVENTS | _failures() if f"`{name}`" not in explained} == set()
 
 
 def _failures() -> set[str]:
@@ -188,8 +188,8 @@ def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Li
     told = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
     counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}
     shed, done = {"outcome": "checkpoint"}, {"outcome": "complete", "round": 2}
-    names = {name for fields in (counted, shed, done) for name in counts_of("request_completed", fields)}
-    assert told.keys() == names | counts_of("request_refused", {}).keys()
+    names = {name for fields in (counted, shed, done) for name in metric_counts("request_completed", fields)}
+    assert told.keys() == names | metric_counts("request_refused", {}).keys()
     for line in lines:
         for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in each["Metrics"]:

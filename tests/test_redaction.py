@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from mcp_roundtrip.redaction import MAX_MESSAGE, traceback_of
+from mcp_roundtrip.redaction import MAX_MESSAGE, redacted_traceback
 
 
 def traceback(message: str, *brought: Any) -> str:
     try:
         raise ValueError(message)
     except ValueError as error:
-        return traceback_of(error, brought)
+        return redacted_traceback(error, brought)
 
 
 def test_where_it_happened_and_what_kind_it_was_stay() -> None:
@@ -60,7 +60,7 @@ def test_causes_notes_and_groups_are_no_way_around() -> None:
             error.add_note("it was sesame")
             raise ExceptionGroup("sesame", [error]) from cause
     except ExceptionGroup as group:
-        told = traceback_of(group, ["sesame"])
+        told = redacted_traceback(group, ["sesame"])
     quoting = [line for line in told.splitlines() if "sesame" in line]
     assert all('("' in line for line in quoting), "the source's own text alone"
 
@@ -84,13 +84,13 @@ def noted(note: str) -> Exception:
     ],
 )
 def test_of_a_value_with_several_lines_no_line_is_quoted(error: Exception) -> None:
-    told = traceback_of(error, ["open\nsesame or\n  barley"])
+    told = redacted_traceback(error, ["open\nsesame or\n  barley"])
     assert "sesame" not in told
     assert "barley" not in told
 
 
 def test_a_note_that_looks_like_a_frame_is_none() -> None:
-    assert "sesame" not in traceback_of(noted('File "sesame'), ['File "sesame'])
+    assert "sesame" not in redacted_traceback(noted('File "sesame'), ['File "sesame'])
 
 
 class Order(BaseModel):
@@ -103,7 +103,7 @@ class Order(BaseModel):
 def test_pydantic_shortens_values_and_so_quotes_none(number: Any) -> None:
     with pytest.raises(ValidationError) as raised:
         Order.model_validate({"number": number})
-    told = traceback_of(raised.value, [number])
+    told = redacted_traceback(raised.value, [number])
     assert ("open" in told, "sesame" in told) == (False, False)
     assert "number" in told
     assert "input_type=" in told

@@ -15,7 +15,7 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.settings import PREFIX, Settings
-from mcp_roundtrip.telemetry import NAMESPACE, REQUESTS, WARNINGS, LogObserver
+from mcp_roundtrip.telemetry import FINAL_EVENTS, NAMESPACE, WARNING_EVENTS, LogObserver
 from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
@@ -77,9 +77,9 @@ def called(method: str) -> set[str]:
 
 
 def test_every_log_event_has_its_row_with_its_level() -> None:
-    assert logged("INFO") > REQUESTS
-    assert logged("WARNING") == WARNINGS
-    assert logged("INFO") | WARNINGS == called("record")
+    assert logged("INFO") > FINAL_EVENTS
+    assert logged("WARNING") == WARNING_EVENTS
+    assert logged("INFO") | WARNING_EVENTS == called("record")
 
 
 def test_every_error_has_its_row() -> None:
@@ -105,7 +105,7 @@ def test_every_metric_has_its_row_with_its_dimensions(
     for name, dimensions in counted(capsys.readouterr().out):
         row = told.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
         assert set(re.findall(r"`(\w+)`", row)) == dimensions, name
-        assert (name in told) or (name in WARNINGS | logged("ERROR"))
+        assert (name in told) or (name in WARNING_EVENTS | logged("ERROR"))
 
 
 def counted(text: str) -> Iterator[tuple[str, set[str]]]:

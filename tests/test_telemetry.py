@@ -43,8 +43,9 @@ def test_a_line_carries_the_invocations_id_and_the_fields(lines: Lines) -> None:
 
 
 def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0")
-    observer = LogObserver()
+    header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0"
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", header)  # Powertools reads it itself for every other line
+    observer = LogObserver(trace_header=lambda: header)
     observer.begin("request-1")
     observer.tag(flow="f")
     observer.record("certificate_issued", jti="j")
@@ -105,9 +106,9 @@ def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
     for correlation_id in ("request-1", "request-2"):
         observer.begin(correlation_id)
         now[0] += 12.34
-        observer.called("kms")
-        observer.called("dynamodb")
-        observer.called("dynamodb")
+        observer.count_aws_call("kms")
+        observer.count_aws_call("dynamodb")
+        observer.count_aws_call("dynamodb")
         observer.record("request_completed", tool="weather", outcome="complete", round=3)
     first, second = lines()
     for line in (first, second):

@@ -25,7 +25,7 @@ class RecordingObserver:
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Nothing is hidden from a test."""
 
-    def called(self, service: str) -> None:
+    def count_aws_call(self, service: str) -> None:
         """Tests count calls where they are made."""
 
     def tag(self, **fields: str) -> None:

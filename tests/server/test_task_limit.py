@@ -16,7 +16,7 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip.telemetry import WARNINGS
+from mcp_roundtrip.telemetry import WARNING_EVENTS
 from mcp_roundtrip_local.catalog import contents
 from support.messages import http_event
 from support.task_deployment import UNDECLARED, OfALambda, World, accepted
@@ -142,7 +142,7 @@ def test_a_refusal_is_a_warning_and_a_metric_for_the_operator(world: World) -> N
     full(world)
     call(world, "must")
     assert ("task_limit_reached", {"tool": "must", "limit": LIMIT}) in world.observer.events
-    assert "task_limit_reached" in WARNINGS
+    assert "task_limit_reached" in WARNING_EVENTS
     refused = next(fields for event, fields in world.observer.events if event == "request_refused")
     assert (refused["code"], refused["status"]) == (429, 429)
 

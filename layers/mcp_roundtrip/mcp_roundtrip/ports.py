@@ -39,8 +39,8 @@ class Observer(Protocol):
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Remove the values that this function returns from tracebacks until the next `begin`."""
 
-    def called(self, service: str) -> None:
-        """An AWS service was called, or called again."""
+    def count_aws_call(self, service: str) -> None:
+        """Count a request to an AWS service. A retry is another request."""
 
     def record(self, event: str, **fields: Any) -> None:
         """Something expected happened."""

@@ -1,5 +1,4 @@
-"""The observer that a deployment gets: a structured log line for each request and for whatever else happened,
-and metrics in CloudWatch's embedded format (EMF)."""
+"""The observer of a deployment: structured log lines, and metrics in CloudWatch's embedded metric format."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from mcp_roundtrip.errors import ErrorWithReason
 
 NAMESPACE: Final = "mcp-roundtrip"
 
-REQUESTS: Final = frozenset(
+FINAL_EVENTS: Final = frozenset(
     {"request_completed", "request_refused", "request_forwarded", "worker_finished", "task_not_claimed"}
 )
-"""The last line of a request, or of a worker's turn: it says how long that took."""
+"""The last event of an invocation. Its line has the duration, the number of AWS calls and the metrics."""
 
-WARNINGS: Final = frozenset(
+WARNING_EVENTS: Final = frozenset(
     {
         "asked_after_steps",
         "question_changed",
@@ -36,135 +35,149 @@ WARNINGS: Final = frozenset(
         "catalog_drift",
     }
 )
-"""Expected events that are worth an alarm when they become many."""
+"""Expected events that deserve an alarm when there are many."""
 
 _FIELDS: Final = "fields"
-_LINE: Final = JSONEncoder(separators=(",", ":"), default=str)
+_JSON: Final = JSONEncoder(separators=(",", ":"), default=str)
 
 
-class _Lines(LambdaPowertoolsFormatter):
-    """Powertools' lines. A request's last one brings its fields in one attribute of the record: to tell
-    fields from a record's other attributes takes half as long as a short call."""
+class _LineFormatter(LambdaPowertoolsFormatter):
+    """Formats the lines of Powertools; a final event has its fields in one attribute of the record.
+
+    Powertools would look for them among all attributes of the record, for half the time of a short call.
+    `trace_header` returns the value of `_X_AMZN_TRACE_ID`.
+    """
+
+    def __init__(self, trace_header: Callable[[], str | None], **options: Any) -> None:
+        super().__init__(**options)
+        self._trace_header = trace_header
 
     def format(self, record: LogRecord) -> str:
-        """The line as JSON."""
+        """Return the line as JSON."""
         fields = record.__dict__.get(_FIELDS)
         if fields is None:
             return super().format(record)
+        header = self._trace_header()
         line = {
             **self.log_format,
             "level": record.levelname,
             "message": record.msg,
             "timestamp": self.formatTime(record),
             **fields,
-            "xray_trace_id": self._get_latest_trace_id(),
+            "xray_trace_id": header.split(";")[0].removeprefix("Root=") if header else None,
         }
         return self.serialize({name: value for name, value in line.items() if value is not None})
 
 
-def _logger(level: str | None = None) -> Logger:
+def _make_logger(trace_header: Callable[[], str | None], level: str | None = None) -> Logger:
     return Logger(
         level=level,
-        logger_formatter=_Lines(
+        logger_formatter=_LineFormatter(
+            trace_header,
             utc=True,
             location=None,
             serialize_stacktrace=False,
-            json_serializer=_LINE.encode,
-            json_deserializer=str,  # events are names: Powertools would try to read each as JSON
+            json_serializer=_JSON.encode,
+            json_deserializer=str,  # Powertools would try to parse each event name as JSON
         ),
     )
 
 
 class LogObserver:
-    """Writes through Powertools, which reads the level and the service's name from POWERTOOLS_*.
+    """Writes log lines and metrics with Powertools, which reads its settings from POWERTOOLS_*.
 
-    `clock_ms` gives monotonic milliseconds. `starts_cold` is whether the first request waits for the
-    environment's start.
+    `clock_ms` returns monotonic milliseconds. `starts_cold` is whether the first request waits for the
+    initialization. `trace_header` returns the X-Ray trace header of the invocation.
     """
 
     def __init__(
-        self, clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000, *, starts_cold: bool = True
+        self,
+        clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+        *,
+        starts_cold: bool = True,
+        trace_header: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._clock_ms = clock_ms
         self._tags: dict[str, str] = {}
         self._starts_cold = starts_cold
         self._invocations = 0
         self._began_ms = clock_ms()
-        self._calls: Counter[str] = Counter()
+        self._aws_calls: Counter[str] = Counter()
         self._redactions: list[Callable[[], Iterable[Any]]] = []
         try:
-            self._logger = _logger()
-        except ValueError as error:  # POWERTOOLS_LOG_LEVEL is no level: rather too many lines than no answer
-            self._logger = _logger("INFO")
+            self._logger = _make_logger(trace_header)
+        except ValueError as error:  # POWERTOOLS_LOG_LEVEL is not a level; the requests are served anyway
+            self._logger = _make_logger(trace_header, "INFO")
             self.failure("misconfigured", error)
         self._log = getLogger(self._logger.name)
-        # Logger's own methods look for it anew every time, which costs more than what they then do.
-        self._keys = self._logger.registered_formatter
+        # Logger.append_keys looks up the formatter at each call, which takes longer than the rest of it.
+        self._formatter = self._logger.registered_formatter
 
     def begin(self, correlation_id: str) -> None:
-        """Put the invocation's id on every line and metric that follows, and nothing of the one before."""
+        """Begin an invocation: following lines and metrics have its id, and nothing of the previous one."""
         self._invocations += 1
         self._began_ms = self._clock_ms()
-        self._calls.clear()
+        self._aws_calls.clear()
         self._redactions.clear()
-        self._keys.remove_keys(self._tags)
+        self._formatter.remove_keys(self._tags)
         self._tags = {}
         self.tag(correlation_id=correlation_id)
 
     def tag(self, **fields: str) -> None:
-        """Put these on every line and metric that follows as well."""
+        """Add fields to the following lines and metrics of this invocation."""
         self._tags |= fields
-        self._keys.append_keys(**fields)
+        self._formatter.append_keys(**fields)
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Remove the values that this function returns (JSON data) from this invocation's tracebacks."""
         self._redactions.append(values)
 
-    def called(self, service: str) -> None:
-        """Count a call of an AWS service, retries included."""
-        self._calls[service] += 1
+    def count_aws_call(self, service: str) -> None:
+        """Count a request to an AWS service. A retry is another request."""
+        self._aws_calls[service] += 1
 
     def record(self, event: str, **fields: Any) -> None:
-        """INFO; WARNING and a metric for the events that deserve it."""
-        if event in WARNINGS:
+        """Log an event at level INFO; a warning event at level WARNING, and with a metric."""
+        if event in WARNING_EVENTS:
             self._logger.warning(event, extra=fields)
-            self._count(event, fields.get("reason"))
-        elif event in REQUESTS:
-            self._write(event, {**fields, **self._costs(), **self._metrics(event, fields)})
+            self._put_metric(event, fields.get("reason"))
+        elif event in FINAL_EVENTS:
+            self._write(event, {**fields, **self._usage(), **self._embedded_metrics(event, fields)})
         else:
             self._logger.info(event, extra=fields)
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        """ERROR with the traceback, and a metric."""
-        from mcp_roundtrip.redaction import traceback_of  # most requests do not fail
+        """Log an exception with its redacted traceback at level ERROR, and with a metric."""
+        from mcp_roundtrip.redaction import redacted_traceback  # most requests do not fail
 
-        # Only our own: an author's exception may have a reason that says what no metric should.
+        # An exception of the author's may have a `reason` with data that a metric must not contain.
         reason = error.reason if isinstance(error, ErrorWithReason) else None
         extra = fields if reason is None else {**fields, "reason": reason}
-        redacted = [value for values in self._redactions for value in values()]
-        told = {"exception": traceback_of(error, redacted), "exception_name": type(error).__name__}
-        self._logger.error(event, extra={**extra, **told})
-        self._count(event, reason)
+        values = [value for redaction in self._redactions for value in redaction()]
+        exception = redacted_traceback(error, values)
+        extra = {**extra, "exception": exception, "exception_name": type(error).__name__}
+        self._logger.error(event, extra=extra)
+        self._put_metric(event, reason)
 
     def raised(self, error: BaseException) -> None:
-        """Nothing: the log has the errors that nobody expected."""
+        """Do nothing: `failure` logs the unexpected exceptions."""
 
     def _write(self, event: str, fields: Mapping[str, Any]) -> None:
         log = self._log
-        if log.isEnabledFor(INFO):  # by hand: `info` looks for its caller, whom no line names
+        if log.isEnabledFor(INFO):  # Logger.info would look for the calling line, which is not logged
             log.handle(log.makeRecord(log.name, INFO, "", 0, event, (), None, extra={_FIELDS: fields}))
 
-    def _costs(self) -> dict[str, Any]:
+    def _usage(self) -> dict[str, Any]:
         return {
             "duration_ms": round(self._clock_ms() - self._began_ms, 1),
             "cold_start": self._starts_cold and self._invocations == 1,
-            "kms_calls": self._calls["kms"],
-            "dynamodb_calls": self._calls["dynamodb"],
+            "kms_calls": self._aws_calls["kms"],
+            "dynamodb_calls": self._aws_calls["dynamodb"],
         }
 
-    def _metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The line is its own metric, for what there is to count in it."""
-        counts = counts_of(event, fields)
+    def _embedded_metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the metrics that a final event's line contains."""
+        counts = metric_counts(event, fields)
         if not counts:
             return {}
         metrics = EphemeralMetrics(namespace=NAMESPACE)
@@ -175,8 +188,8 @@ class LogObserver:
             metrics.add_metric(name, MetricUnit.Count, count)
         return {**metrics.serialize_metric_set()}
 
-    def _count(self, event: str, reason: str | None) -> None:
-        """One count, by service and reason."""
+    def _put_metric(self, event: str, reason: str | None) -> None:
+        """Write a count of one, with the dimensions service and reason."""
         with single_metric(event, MetricUnit.Count, 1, namespace=NAMESPACE) as metric:
             metric.add_dimension("service", self._logger.service)
             for name, value in self._tags.items():
@@ -185,12 +198,12 @@ class LogObserver:
                 metric.add_dimension("reason", reason)
 
 
-def counts_of(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
-    """The metrics in a request's last line.
+def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
+    """Return the metrics of a final event.
 
-    `questions` are questions, `rounds` how many a call took to its end if it was not over at once, `declines`
-    answers that say no, `checkpoints` rounds that ended for want of time, `refusals` errors. A call that asks
-    nothing has none: its line says enough, and metrics take longer to write than the line.
+    `questions` are sent to clients, `rounds` are those of a call that took more than one, `declines` are
+    answers that decline, `checkpoints` are rounds that ran out of time, `refusals` are errors. A call without
+    questions has no metrics: writing them takes longer than writing the line.
     """
     if event == "request_refused":
         return {"refusals": 1}

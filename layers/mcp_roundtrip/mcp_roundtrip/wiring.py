@@ -48,7 +48,10 @@ def _initialization_type() -> str:
 def observer() -> Observer:
     """The process's observer."""
     # A snapshot has to be restored while the first request waits; an environment that is kept ready is there.
-    return LogObserver(starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"))
+    return LogObserver(
+        starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
+        trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
+    )
 
 
 @cache
@@ -164,7 +167,7 @@ class _StateParts:
         from mcp_roundtrip.aws.calls import count_requests
         from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
 
-        return count_requests(kms_client(), observer().called)
+        return count_requests(kms_client(), observer().count_aws_call)
 
     @cached_property
     def _renewals(self) -> Renewals:
@@ -248,7 +251,7 @@ def _tasks(settings: Settings) -> TaskPort:
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store = DynamoStore(count_requests(dynamodb_client(), observer().called), table)
+    store = DynamoStore(count_requests(dynamodb_client(), observer().count_aws_call), table)
     dispatcher = AwsDispatcher()
     tasks = Tasks(
         store,
