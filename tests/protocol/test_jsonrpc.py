@@ -16,22 +16,22 @@ from mcp_roundtrip.protocol.jsonrpc import (
     Request,
     error,
     http_status,
-    read,
+    parse_message,
     result,
 )
 
 
 def test_a_request_is_read() -> None:
     body = '{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1}}'
-    assert read(body) == Request("a", "tools/list", {"x": 1})
+    assert parse_message(body) == Request("a", "tools/list", {"x": 1})
 
 
 def test_params_may_be_absent() -> None:
-    assert read(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == Request(0, "m", {})
+    assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == Request(0, "m", {})
 
 
 def test_a_message_without_id_is_a_notification() -> None:
-    assert read('{"jsonrpc":"2.0","method":"notifications/x"}') == Notification("notifications/x")
+    assert parse_message('{"jsonrpc":"2.0","method":"notifications/x"}') == Notification("notifications/x")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_message_without_id_is_a_notification() -> None:
 )
 def test_what_is_not_json_is_a_parse_error_without_id(body: str | bytes) -> None:
     with pytest.raises(InvalidEnvelope) as refused:
-        read(body)
+        parse_message(body)
     assert (refused.value.code, refused.value.id) == (PARSE_ERROR, None)
 
 
@@ -70,7 +70,7 @@ def test_what_is_not_json_is_a_parse_error_without_id(body: str | bytes) -> None
 )
 def test_other_shapes_are_invalid_requests_that_echo_a_readable_id(message: Any, id_in_reply: Any) -> None:
     with pytest.raises(InvalidEnvelope) as refused:
-        read(json.dumps(message))
+        parse_message(json.dumps(message))
     assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)
 
 

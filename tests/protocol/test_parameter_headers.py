@@ -14,7 +14,7 @@ from mcp_roundtrip.canonical import compact, parse
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import MAX_INTEGER, check_parameters, parameter_headers
+from mcp_roundtrip.protocol.parameter_headers import MAX_INTEGER, check_parameter_headers, parameter_headers
 
 MIRRORED = {("a",): "Value"}
 HEADER = "mcp-param-value"
@@ -27,7 +27,7 @@ values = text | integers | st.booleans()
 def accepts(value: Any, header: str | None) -> bool:
     headers = {} if header is None else {HEADER: header}
     try:
-        check_parameters(MIRRORED, {"a": value}, headers)
+        check_parameter_headers(MIRRORED, {"a": value}, headers)
     except ProtocolError as refused:
         if refused.code != HEADER_MISMATCH:
             raise
@@ -44,7 +44,7 @@ def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
     assert headers.keys() == {HEADER}
     assert headers[HEADER].isascii()
     assert headers[HEADER].isprintable()
-    check_parameters(MIRRORED, {"a": value}, headers)
+    check_parameter_headers(MIRRORED, {"a": value}, headers)
 
 
 @given(values, values)
@@ -66,7 +66,7 @@ def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) 
 @given(values)
 def test_the_official_clients_headers_pass(value: Any) -> None:
     sent = mcp_param_headers(MIRRORED, {"a": value})
-    check_parameters(MIRRORED, {"a": value}, {name.lower(): header for name, header in sent.items()})
+    check_parameter_headers(MIRRORED, {"a": value}, {name.lower(): header for name, header in sent.items()})
 
 
 @given(text)
@@ -199,23 +199,23 @@ def test_booleans_are_true_and_false(value: bool, header: str | None, accepted: 
 
 def test_a_mismatch_is_a_bad_request() -> None:
     with pytest.raises(ProtocolError) as refused:
-        check_parameters(MIRRORED, {"a": "us"}, {HEADER: "eu"})
+        check_parameter_headers(MIRRORED, {"a": "us"}, {HEADER: "eu"})
     assert refused.value.code == HEADER_MISMATCH
     assert http_status(refused.value) == 400
 
 
 def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> None:
     for arguments in ({}, {"a": None}):
-        check_parameters(MIRRORED, arguments, {})
+        check_parameter_headers(MIRRORED, arguments, {})
         assert parameter_headers(MIRRORED, arguments) == {}
         for header in ("us", "null", ""):
             with pytest.raises(ProtocolError):
-                check_parameters(MIRRORED, arguments, {HEADER: header})
+                check_parameter_headers(MIRRORED, arguments, {HEADER: header})
 
 
 @pytest.mark.parametrize("value", [[], ["us"], {}, {"us": 1}])
 def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value: Any) -> None:
-    check_parameters(MIRRORED, {"a": value}, {})
+    check_parameter_headers(MIRRORED, {"a": value}, {})
     assert parameter_headers(MIRRORED, {"a": value}) == {}
     assert not accepts(value, "us")
     assert not accepts(value, compact(value))
@@ -229,12 +229,14 @@ def test_where_headers_are_not_required_those_that_came_must_still_agree(
 ) -> None:
     given = {} if header is None else {"mcp-param-region": header}
     with nullcontext() if accepted else pytest.raises(ProtocolError):
-        check_parameters({("region",): "Region"}, {"region": "eu"}, given, required=False)
+        check_parameter_headers({("region",): "Region"}, {"region": "eu"}, given, required=False)
 
 
 def test_headers_that_no_parameter_declares_are_ignored() -> None:
-    check_parameters(MIRRORED, {"a": "us"}, {HEADER: "us", "mcp-param-other": "\x00", "mcp-param-": "x"})
-    check_parameters({}, {"a": "us"}, {HEADER: "eu"})
+    check_parameter_headers(
+        MIRRORED, {"a": "us"}, {HEADER: "us", "mcp-param-other": "\x00", "mcp-param-": "x"}
+    )
+    check_parameter_headers({}, {"a": "us"}, {HEADER: "eu"})
 
 
 def test_a_value_is_found_where_its_property_is() -> None:
@@ -242,23 +244,23 @@ def test_a_value_is_found_where_its_property_is() -> None:
     arguments = {"limits": {"rows": 5}, "a.b": "x", "rows": 6, "a": {"b": "y"}}
     headers = {"mcp-param-rows": "5", "mcp-param-dotted": "x"}
     assert parameter_headers(mirrored, arguments) == headers
-    check_parameters(mirrored, arguments, headers)
+    check_parameter_headers(mirrored, arguments, headers)
     with pytest.raises(ProtocolError):
-        check_parameters(mirrored, arguments, {**headers, "mcp-param-rows": "6"})
+        check_parameter_headers(mirrored, arguments, {**headers, "mcp-param-rows": "6"})
 
 
 @pytest.mark.parametrize("limits", [None, "rows", 5, [5], [["rows", 5]]])
 def test_what_is_no_object_has_no_properties(limits: Any) -> None:
     mirrored = {("limits", "rows"): "Rows"}
-    check_parameters(mirrored, {"limits": limits}, {})
+    check_parameter_headers(mirrored, {"limits": limits}, {})
     with pytest.raises(ProtocolError):
-        check_parameters(mirrored, {"limits": limits}, {"mcp-param-rows": "5"})
+        check_parameter_headers(mirrored, {"limits": limits}, {"mcp-param-rows": "5"})
 
 
 @pytest.mark.parametrize("header", [None, "other-secret", "=?base64?!?="])
 def test_a_refusal_names_the_header_as_declared_and_quotes_no_value(header: str | None) -> None:
     headers = {} if header is None else {HEADER: header}
     with pytest.raises(ProtocolError) as refused:
-        check_parameters(MIRRORED, {"a": "secret"}, headers)
+        check_parameter_headers(MIRRORED, {"a": "secret"}, headers)
     assert "Mcp-Param-Value" in refused.value.message
     assert "secret" not in refused.value.message

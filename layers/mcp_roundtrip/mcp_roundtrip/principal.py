@@ -1,4 +1,4 @@
-"""Who is calling, as the event source has established it."""
+"""The principal: the verified identity of a caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_roundtrip.canonical import canonical
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """`kind` says who established it: "jwt", "lambda" or "iam"."""
+    """A verified identity. `kind` is how it was verified: "jwt", "lambda" or "iam"."""
 
     kind: str
     subject: str
@@ -17,18 +17,18 @@ class Principal:
     client_id: str | None = None
 
     def canonical(self) -> str:
-        """The one spelling that states are bound to."""
+        """Return the text that states and tasks are bound to: canonical JSON."""
         return canonical([self.kind, self.issuer, self.subject, self.client_id]).decode()
 
 
 def caller_binding(principal: Principal | None) -> str | None:
-    """What states and tasks of this caller are bound to; None for an anonymous one."""
+    """Return the text that a caller's states and tasks are bound to; None for an anonymous caller."""
     return None if principal is None else principal.canonical()
 
 
 def user_binding(principal: Principal | None) -> str | None:
-    """What links of this caller are bound to: the user, whatever client they use; None for an anonymous one.
+    """Return the text that a caller's links are bound to: the user without the client; None if anonymous.
 
-    The page behind a link signs its visitor in by itself, and cannot know the id of the MCP client.
+    The page behind a link authenticates its visitor itself, with another client id than the MCP client's.
     """
     return None if principal is None else replace(principal, client_id=None).canonical()

@@ -83,7 +83,9 @@ def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) ->
         return replace(error_response(None, internal_error(correlation_id)), status=500)
     body = request.body or b""
     try:
-        message = jsonrpc.read(body if body_within_limit(body, MAX_BODY_BYTES) else b"", MAX_JSON_VALUES)
+        message = jsonrpc.parse_message(
+            body if body_within_limit(body, MAX_BODY_BYTES) else b"", MAX_JSON_VALUES
+        )
     except jsonrpc.InvalidEnvelope as failure:
         return error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):

@@ -1,4 +1,4 @@
-"""Client capabilities: what a question needs, and what of it a client did not declare."""
+"""Client capabilities: their names, and which of the required ones a client does not declare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 
 CapabilityPath = tuple[str, ...]
-"""A capability by its members: ("sampling", "tools"), ("extensions", "com.example/approval")."""
+"""The members that lead to a capability: ("sampling", "tools"), ("extensions", "com.example/approval")."""
 
 ELICITATION_FORM: CapabilityPath = ("elicitation", "form")
 ELICITATION_URL: CapabilityPath = ("elicitation", "url")
@@ -22,13 +22,13 @@ _KNOWN: Final = (
     *("elicitation", "elicitation.form", "elicitation.url"),
     *("sampling", "sampling.context", "sampling.tools", "roots"),
 )
-"""ClientCapabilities of the schema, by their dotted names."""
+"""The dotted names of ClientCapabilities in the schema."""
 
 _OPEN: Final = re.compile(r"(extensions|experimental)\.\S+")
 
 
 def capability_path(name: str) -> CapabilityPath:
-    """The path of a dotted name such as "sampling.tools"; an extension's own name keeps its dots."""
+    """Return the path of a dotted name such as "sampling.tools". The dots in an extension's name stay."""
     first, _, rest = name.partition(".")
     if first == "extensions" and rest:
         return (first, rest)
@@ -36,12 +36,12 @@ def capability_path(name: str) -> CapabilityPath:
 
 
 def declarable_path(where: str, name: str) -> CapabilityPath:
-    """The path of a capability that a client can declare.
+    """Return the path of a capability that clients can declare.
 
-    Raises DefinitionError for any other, since no client would ever have it: an extension's name is free.
+    Raises DefinitionError for any other name. The names of extensions are open.
     """
     if not isinstance(name, str) or not (name in _KNOWN or _OPEN.fullmatch(name)):
-        from difflib import get_close_matches  # for the author of a mistake
+        from difflib import get_close_matches  # only for the error
 
         nearest = get_close_matches(str(name), _KNOWN, n=1, cutoff=0.0)
         raise DefinitionError(
@@ -52,7 +52,7 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
 
 
 def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
-    """Whether a client declared a capability. `elicitation: {}` means form mode only (client/elicitation)."""
+    """Return whether a client declares a capability. `elicitation: {}` is form mode (client/elicitation)."""
     if wanted == ELICITATION_FORM and capabilities.get("elicitation") == {}:
         return True
     node: Any = capabilities
@@ -64,7 +64,7 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
 
 
 def missing(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:
-    """The undeclared ones of `wanted`, in ClientCapabilities form: the `requiredCapabilities` of -32021."""
+    """Return the capabilities that a client does not declare, as the `requiredCapabilities` of -32021."""
     required: dict[str, Any] = {}
     for capability in wanted:
         if not declares(capabilities, capability):

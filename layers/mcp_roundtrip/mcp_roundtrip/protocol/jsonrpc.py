@@ -38,26 +38,26 @@ HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
         HEADER_MISMATCH: 400,
         MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
         UNSUPPORTED_PROTOCOL_VERSION: 400,
-        # Not 500: the request was answered, and a 5xx would hide the answer from clients that stop there.
+        # Not 500: some clients do not read the body of a 5xx.
         INTERNAL_ERROR: 200,
     }
 )
-"""HTTP status for each error code, wherever the error was produced."""
+"""Error code -> HTTP status."""
 
 RequestId = str | int
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 MAX_ID: Final = 1_024
-"""Characters of an id or a progress token: they are sent back, a token in every notification."""
+"""Limit in characters of an id or a progress token, because every notification repeats the token."""
 
 ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
-"""What an id or a progress token has to be, in the words of a refusal."""
+"""What an id or a progress token must be, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request; `params` is empty when the message has none."""
+    """A request. `params` is empty if the message has none."""
 
     id: RequestId
     method: str
@@ -66,13 +66,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notification: nothing may be sent in reply."""
+    """A notification, which has no response."""
 
     method: str
 
 
 class InvalidEnvelope(ProtocolError):
-    """The body is not one JSON-RPC request or notification; `id` is the request's id where it can be read."""
+    """The body is not one JSON-RPC request or notification. `id` is None if it could not be read."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class TooLarge(InvalidEnvelope):
         self.fields = {"reason": "body_too_large", "setting": setting}
 
 
-def read(body: str | bytes, max_values: int | None = None) -> Request | Notification:
-    """Decode one message of at most `max_values` JSON values.
+def parse_message(body: str | bytes, max_values: int | None = None) -> Request | Notification:
+    """Parse one message of at most `max_values` JSON values.
 
-    Raises InvalidEnvelope: TooLarge, -32700 for what is not JSON, -32600 for other shapes.
+    Raises InvalidEnvelope: TooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
     """
     try:
         message = parse(body, max_values=max_values)
@@ -107,7 +107,7 @@ def read(body: str | bytes, max_values: int | None = None) -> Request | Notifica
     except ValueError as error:
         raise InvalidEnvelope(PARSE_ERROR, f"Parse error: {error}") from None
     if isinstance(message, list):
-        raise InvalidEnvelope(INVALID_REQUEST, "Batches are not part of MCP: send one message per request")
+        raise InvalidEnvelope(INVALID_REQUEST, "MCP has no batches: send one message per request")
     if not isinstance(message, dict):
         raise InvalidEnvelope(INVALID_REQUEST, "The body must be one JSON-RPC message: a JSON object")
     if "id" in message and not is_echoable(message["id"]):
@@ -134,7 +134,7 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> Request |
 
 
 def is_echoable(value: object) -> bool:
-    """Whether a client's id or token can be sent back: `ECHOABLE`, without half of a surrogate pair."""
+    """Return whether an id or a token can be sent back: whether it is ECHOABLE, without lone surrogates."""
     if isinstance(value, str):
         return len(value) <= MAX_ID and not _SURROGATE.search(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -143,12 +143,12 @@ def is_echoable(value: object) -> bool:
 
 
 def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
-    """A result response."""
+    """Build a response with a result."""
     return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
 def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any]:
-    """An error response; without an id when the request's own could not be read."""
+    """Build a response with an error, without an id if that of the request could not be read."""
     body: dict[str, Any] = {"code": failure.code, "message": failure.message}
     if failure.data is not None:
         body["data"] = failure.data
@@ -160,7 +160,7 @@ def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any
 
 
 def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A notification to the client."""
+    """Build a notification to the client."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
@@ -175,11 +175,11 @@ _INSTEAD: Final[Mapping[int, str]] = MappingProxyType(
 )
 
 RESERVED_CODES: Final = range(-32768, -31999)
-"""JSON-RPC's and MCP's own codes (basic/index, "Error Codes")."""
+"""The codes that JSON-RPC and MCP reserve (basic/index, "Error Codes")."""
 
 
-def unsendable(failure: ProtocolError) -> str | None:
-    """Why an error that a feature raised must not be sent, and what to raise instead; None if it may be."""
+def reason_not_sendable(failure: ProtocolError) -> str | None:
+    """Return why an error of a feature must not be sent, and what to raise instead; None if it may be."""
     code, status = failure.code, failure.http_status
     if type(code) is not int:
         return "its code must be an int, such as -32602"
@@ -197,5 +197,5 @@ def unsendable(failure: ProtocolError) -> str | None:
 
 
 def http_status(failure: ProtocolError) -> int:
-    """The HTTP status an error travels with."""
+    """Return the HTTP status of an error response."""
     return failure.http_status or HTTP_STATUS.get(failure.code, 200)

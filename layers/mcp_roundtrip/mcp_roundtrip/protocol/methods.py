@@ -1,4 +1,4 @@
-"""Tables of what the protocol calls things: methods, headers, reserved names."""
+"""Names of the protocol: versions, methods, headers and members of `_meta`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUPPORTED_VERSIONS: Final = (PROTOCOL_VERSION,)
 
 LEGACY_VERSION: Final = "2025-11-25"
 LEGACY_VERSIONS: Final = (LEGACY_VERSION, "2025-06-18")
-"""Versions that begin with `initialize`: an endpoint has handlers for them, or refuses them."""
+"""Versions whose clients open with `initialize`."""
 
 META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
@@ -25,9 +25,9 @@ META_TRACEPARENT: Final = "traceparent"
 META_TRACESTATE: Final = "tracestate"
 META_BAGGAGE: Final = "baggage"
 META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
-"""No part of the specification: a client's convention for the later rounds of a call (panyam/mcpkit)."""
+"""Not in the specification: a client's convention for the later rounds of a call (panyam/mcpkit)."""
 META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
-"""The members of `_meta` that are about traces (SEP-414)."""
+"""The members of `_meta` with trace context (SEP-414)."""
 
 HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
 HEADER_METHOD: Final = "mcp-method"
@@ -65,14 +65,13 @@ NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
         TASKS_CANCEL: "taskId",
     }
 )
-"""Method -> the parameter that its `Mcp-Name` header mirrors (SEP-2243; for tasks SEP-2663)."""
+"""Method -> the parameter that its `Mcp-Name` header mirrors (SEP-2243; for tasks, SEP-2663)."""
 
 NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ})
-"""Methods whose request must carry `Mcp-Name`.
+"""Methods whose requests must have `Mcp-Name`.
 
-SEP-2663 has clients send it with `tasks/*` too, and does not have servers refuse those that do not
-(FastMCP 4.1.2 is one).
+With `tasks/*` clients should send it (SEP-2663), but servers need not require it, and FastMCP 4.1.2 omits it.
 """
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Least to most severe (RFC 5424)."""
+"""From least to most severe (RFC 5424)."""

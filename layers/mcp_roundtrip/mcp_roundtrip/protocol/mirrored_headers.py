@@ -1,4 +1,4 @@
-"""Agreement of the mirrored HTTP headers with the body (SEP-2243, Streamable HTTP "Server Validation")."""
+"""The HTTP headers that mirror the body of a request (SEP-2243; Streamable HTTP "Server Validation")."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
 def check_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """Raise -32020 unless the headers say what the body says.
+    """Raise -32020 unless the headers are present and equal what the body has.
 
-    The version is compared only where the body carries one: its absence is a matter of `_meta`.
+    The version is compared only if the body has one: `_meta` without a version is another error.
     """
     _compare("MCP-Protocol-Version", headers.get(HEADER_PROTOCOL_VERSION), _body_version(request))
     _compare("Mcp-Method", headers.get(HEADER_METHOD), request.method)
@@ -35,9 +35,9 @@ def check_headers(request: Request, headers: Mapping[str, str]) -> None:
 
 
 def check_sent_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """Raise -32020 if a header says another thing than the body.
+    """Raise -32020 if a header differs from the body, for clients that open with `initialize`.
 
-    Clients of the `initialize` era know of no such headers. What stands between may go by one all the same.
+    They need not send these headers; but if they do, a proxy may have routed by them.
     """
     method = headers.get(HEADER_METHOD)
     if method is not None:
@@ -54,7 +54,7 @@ def _check_name(request: Request, header: str | None) -> None:
     name = request.params.get(NAME_PARAMETER[request.method])
     decoded = decode_header(header)
     if decoded is None:
-        raise mismatch("the Mcp-Name header is not valid: its characters or its Base64 form")
+        raise mismatch("the Mcp-Name header has invalid characters or invalid Base64")
     if isinstance(name, str) and decoded != name:  # a name of another type is refused with -32602 later
         raise mismatch("the Mcp-Name header does not match the body")
 
@@ -73,14 +73,14 @@ def _body_version(request: Request) -> str | None:
 
 
 def mismatch(problem: str) -> ProtocolError:
-    """-32020 with what is wrong; it must quote no value."""
+    """Return -32020 with the problem, which must not quote a value."""
     return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {problem}")
 
 
 def decode_header(header: str) -> str | None:
-    """The value a header carries: optional white space trimmed, the Base64 sentinel decoded.
+    """Return the value of a header, without surrounding white space and with its Base64 form decoded.
 
-    None when the header holds other characters than visible ASCII, space and tab, or a sentinel whose
+    None if the header holds other characters than visible ASCII, space and tab, or a sentinel whose
     content is not canonical Base64 of UTF-8.
     """
     value = header.strip(" \t")
@@ -98,7 +98,7 @@ def decode_header(header: str) -> str | None:
 
 
 def encode_header(value: str) -> str:
-    """A header value that `decode_header` turns back into `value`."""
+    """Return the header for a value; `decode_header` returns the value again."""
     if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value):
         return value
     return f"=?base64?{b64encode(value.encode()).decode()}?="

@@ -1,7 +1,6 @@
-"""Agreement of the `Mcp-Param-*` headers with the arguments (SEP-2243).
+"""The `Mcp-Param-*` headers that mirror arguments of a tool (SEP-2243).
 
-Streamable HTTP, "Custom Headers from Tool Parameters" and "Server Validation". Imported by servers with such
-parameters only.
+Source: Streamable HTTP, "Custom Headers from Tool Parameters" and "Server Validation".
 """
 
 from __future__ import annotations
@@ -15,27 +14,26 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.protocol.mirrored_headers import decode_header, encode_header, mismatch
 
 ParameterHeaders = Mapping[tuple[str, ...], str]
-"""Where the value is in the arguments -> what follows `Mcp-Param-` in the name of its header."""
+"""Path of an argument -> the name of its header without the prefix `Mcp-Param-`."""
 
 MAX_INTEGER: Final = 2**53 - 1
-"""The largest that every intermediary reads as it is: many have no other numbers than doubles."""
+"""The largest integer that all intermediaries read exactly: many only have doubles."""
 
-# As in JSON. No double has a longer exponent, and Decimal refuses exponents of twenty digits.
+# As in JSON, with an exponent that Decimal accepts. Doubles need three digits at most.
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
-def check_parameters(
+def check_parameter_headers(
     mirrored: ParameterHeaders,
     arguments: Mapping[str, Any],
     headers: Mapping[str, str],
     *,
     required: bool = True,
 ) -> None:
-    """Raise ProtocolError -32020 unless the headers (lower-case names) say what the arguments say.
+    """Raise ProtocolError -32020 unless the headers (lower-case names) equal the arguments.
 
-    Without `required`, a header may be missing: clients of the `initialize` era know of none.
-    A header that no parameter declares is nobody's business here. An array or object where a string should
-    be has no header either: to say what is wrong with it is left to the arguments' validation.
+    Without `required`, headers may be missing: clients that open with `initialize` do not send them. Headers
+    that mirror no argument are ignored. An array or an object has no header; validation refuses it later.
     """
     for path, name in mirrored.items():
         header = headers.get(_header(name).lower())
@@ -45,9 +43,9 @@ def check_parameters(
 
 
 def parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The headers a client sends with a call, lower-case.
+    """Return the headers that a client sends with a call, by lower-case name.
 
-    Raises ValueError for a string with a lone surrogate, which no header can carry.
+    Raises ValueError for a string with a lone surrogate.
     """
     values = {name: _value(arguments, path) for path, name in mirrored.items()}
     return {
@@ -64,25 +62,25 @@ def _problem(value: Any, header: str | None) -> str | None:
         return "has no counterpart in the arguments"
     decoded = decode_header(header)
     if decoded is None:
-        return "is not valid: its characters or its Base64 form"
+        return "has invalid characters or invalid Base64"
     if _is_number(value) and abs(value) > MAX_INTEGER:
-        return f"cannot mirror integers beyond {MAX_INTEGER}, where intermediaries read others"
-    return None if _says(decoded, value) else "does not match the body"
+        return f"cannot mirror an integer beyond {MAX_INTEGER}, because intermediaries round it"
+    return None if _equals(decoded, value) else "does not match the body"
 
 
-def _says(text: str, value: Any) -> bool:
+def _equals(text: str, value: Any) -> bool:
     if isinstance(value, str):
         return text == value
     if isinstance(value, bool):
         return text == compact(value)
     if not _is_number(value) or _NUMBER.fullmatch(text) is None:
         return False
-    # Not float(text): 9007199254740990.9 would do for 9007199254740991.
+    # As floats, 9007199254740990.9 and 9007199254740991 would be equal.
     return Decimal(text) == Decimal(str(value))
 
 
 def _value(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """None where nothing is: the specification makes no difference between null and absent."""
+    """Return the argument at a path; None if it is absent, which the specification treats like null."""
     node: Any = arguments
     for name in path:
         node = node.get(name) if isinstance(node, Mapping) else None

@@ -28,7 +28,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     Request,
     RequestId,
     is_echoable,
-    read,
+    parse_message,
 )
 from mcp_roundtrip.protocol.methods import (
     HEADER_PROTOCOL_VERSION,
@@ -47,10 +47,7 @@ from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_sent_he
 
 @dataclass(frozen=True, slots=True)
 class ClientMeta:
-    """What the client says about itself and this request in `_meta`.
-
-    `info` is self-reported and serves display and logs alone.
-    """
+    """What a client declares in `_meta`. `info` is not verified and is for display and logs only."""
 
     protocol_version: str
     capabilities: Mapping[str, Any]
@@ -58,12 +55,12 @@ class ClientMeta:
     progress_token: str | int | None = None
     log_level: str | None = None
     trace: Mapping[str, Any] = field(default_factory=dict)
-    """Trace context as it was sent (`protocol.trace` reads it)."""
+    """The trace context as sent; `protocol.trace` parses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidRequest:
-    """A request that passed the ladder."""
+    """A request that passed `validate_request`."""
 
     id: RequestId
     method: str
@@ -72,13 +69,13 @@ class ValidRequest:
 
     @property
     def is_legacy(self) -> bool:
-        """Whether it is of the `initialize` era."""
+        """Whether the client opens with `initialize`."""
         return self.meta.protocol_version in LEGACY_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidRequest:
-    """The first rung that failed; `id` is None where the request's id could not be read."""
+    """A request that failed a check. `id` is None if the id of the request could not be read."""
 
     id: RequestId | None
     failure: ProtocolError
@@ -98,7 +95,7 @@ def validate_request(
     LEGACY_VERSIONS. A body with more than `max_values` JSON values is invalid.
     """
     try:
-        message = read(body, max_values)
+        message = parse_message(body, max_values)
     except InvalidEnvelope as failure:
         return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
@@ -124,10 +121,10 @@ def _has_version(message: Request) -> bool:
 
 
 def _legacy_version(message: Request, headers: Mapping[str, str]) -> str | None:
-    """The version of a request of the `initialize` era that may be served; None for every other request.
+    """Return the version of a client that opens with `initialize`; None for any other client.
 
-    Its clients name their version in a header once `initialize` has agreed on one (2025-11-25,
-    basic/transports "Protocol Version Header"); a request without is taken for one of the latest.
+    Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
+    Version Header"). A request without the header has the latest of these versions.
     """
     if _has_version(message):
         return None
@@ -136,12 +133,10 @@ def _legacy_version(message: Request, headers: Mapping[str, str]) -> str | None:
 
 
 def _refuse_legacy(message: Request, headers: Mapping[str, str], *, serves_legacy: bool) -> None:
-    """Raise -32022 for a client of the `initialize` era, with the versions that it can choose from.
+    """Raise -32022 with the supported versions for a client that opens with `initialize`.
 
-    The error may be all its user gets to see.
-
-    Such a client sends no version in `_meta`; a header that names a supported version shows a modern client
-    whose `_meta` is malformed instead (basic/versioning "Backward Compatibility").
+    Its user may see nothing else, so -32602 would not help. A client whose header has a supported version is
+    a modern one with a malformed `_meta` instead (basic/versioning "Backward Compatibility").
     """
     if _has_version(message):
         return
@@ -160,8 +155,8 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
         required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
         raise _invalid("_meta", f"must be an object with {required}")
     return ClientMeta(
-        protocol_version=_member(meta, META_PROTOCOL_VERSION, str, "a string"),
-        capabilities=_member(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
+        protocol_version=_required(meta, META_PROTOCOL_VERSION, str, "a string"),
+        capabilities=_required(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
         info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
         progress_token=_progress_token(meta),
         log_level=_log_level(meta),
@@ -170,7 +165,7 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
 
 
 def _legacy_meta(params: Mapping[str, Any], version: str) -> ClientMeta:
-    """Its `_meta` has a progress token at most, but a client may say what it can do as later ones do."""
+    """Return the `_meta` of a client that opens with `initialize`; it may declare capabilities there, too."""
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise _invalid("_meta", "must be an object")
@@ -186,21 +181,21 @@ def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {name: meta[name] for name in META_TRACE if name in meta}
 
 
-def _member(meta: dict[str, Any], name: str, kind: Any, said: str) -> Any:
+def _required(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
     if name not in meta:
         raise _invalid(name, "is required in _meta")
-    return _optional(meta, name, kind, said)
+    return _optional(meta, name, kind, expected)
 
 
-def _optional(meta: dict[str, Any], name: str, kind: Any, said: str) -> Any:
+def _optional(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
     value = meta.get(name)
     if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise _invalid(name, f"must be {said}")
+        raise _invalid(name, f"must be {expected}")
     return value
 
 
 def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
-    """It is in every notification, so it is no longer than an id."""
+    # Every notification repeats it, so its length is limited like that of an id.
     if "progressToken" not in meta:
         return None
     token: str | int = meta["progressToken"]
@@ -226,10 +221,7 @@ def _invalid(member: str, problem: str) -> ProtocolError:
 
 
 def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VERSIONS) -> ProtocolError:
-    """-32022 with the supported versions.
-
-    By default those that a request can name in `_meta`: no request does that in the `initialize` era.
-    """
+    """Return -32022 with the supported versions, by default those that a request can name in `_meta`."""
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
         f"Unsupported protocol version: use one of {', '.join(supported)}",
@@ -238,11 +230,11 @@ def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VER
 
 
 def unknown_method(method: str) -> ProtocolError:
-    """-32601; an `initialize` also learns which versions need none."""
+    """Return -32601; for `initialize`, with the versions that have no such method."""
     if method == "initialize":
         return ProtocolError(
             METHOD_NOT_FOUND,
-            f"There is no initialize in the versions this server speaks: {', '.join(SUPPORTED_VERSIONS)}",
+            f"The supported protocol versions have no initialize: {', '.join(SUPPORTED_VERSIONS)}",
             {"supported": list(SUPPORTED_VERSIONS)},
         )
     return ProtocolError(METHOD_NOT_FOUND, "Method not found")

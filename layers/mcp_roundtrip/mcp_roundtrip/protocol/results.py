@@ -1,4 +1,4 @@
-"""Wire shapes of the results (schema 2026-07-28)."""
+"""Results as they are sent to clients (schema 2026-07-28)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
-"""How long a client may consider lists and discovery fresh (server/utilities/caching)."""
+"""How long clients may cache lists and the discovery result (server/utilities/caching)."""
 
 
 class PreSerialized(dict[str, Any]):
-    """A result that answers many requests: its JSON is written once. Nobody may change it."""
+    """A result that answers many requests, serialized once. It must not be changed."""
 
     @cached_property
     def json(self) -> str:
-        """The result on one line."""
+        """The result as JSON."""
         return compact(self)
 
 
 def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-    """A result with `resultType` "complete" and the server's name and version in `_meta`."""
+    """Build a result with `resultType` "complete" and the server's name and version in `_meta`."""
     return {"resultType": "complete", **members, "_meta": {META_SERVER_INFO: server_info}}
 
 
 def cacheable(server_info: Mapping[str, Any], ttl_ms: int = LIST_TTL_MS, **members: Any) -> dict[str, Any]:
-    """A complete result with caching hints, the same for every caller."""
+    """Build a complete result that is the same for every caller, with caching hints."""
     return complete(server_info, **members, ttlMs=ttl_ms, cacheScope="public")
 
 
@@ -38,7 +38,7 @@ def discover(
     instructions: str | None,
     ttl_ms: int = LIST_TTL_MS,
 ) -> dict[str, Any]:
-    """DiscoverResult."""
+    """Build a DiscoverResult."""
     extra = {} if instructions is None else {"instructions": instructions}
     return cacheable(
         server_info, ttl_ms, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
@@ -50,7 +50,7 @@ def input_required(
     input_requests: Mapping[str, Mapping[str, Any]],
     request_state: str,
 ) -> dict[str, Any]:
-    """InputRequiredResult; without `inputRequests` when there are none: the client retries at once."""
+    """Build an InputRequiredResult. Without `inputRequests`, the client retries at once."""
     requests = {"inputRequests": input_requests} if input_requests else {}
     return {
         "resultType": "input_required",
@@ -61,22 +61,22 @@ def input_required(
 
 
 def task(server_info: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
-    """CreateTaskResult (SEP-2663): the members of the Task itself, flat."""
+    """Build a CreateTaskResult (SEP-2663), which has the members of the Task."""
     return {"resultType": "task", **members, "_meta": {META_SERVER_INFO: server_info}}
 
 
 def tool_error(server_info: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """A CallToolResult that tells the model what went wrong."""
+    """Build a CallToolResult with `isError`, whose text is for the model."""
     return complete(server_info, content=[text_content(text)], isError=True)
 
 
 def tool_result(
     server_info: Mapping[str, Any], content: Sequence[Mapping[str, Any]], structured: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A CallToolResult; `structured` is empty or holds the member `structuredContent`."""
+    """Build a CallToolResult; `structured` is empty or has the member `structuredContent`."""
     return complete(server_info, content=content, **structured, isError=False)
 
 
 def text_content(text: str) -> dict[str, Any]:
-    """A TextContent block."""
+    """Build a TextContent block."""
     return {"type": "text", "text": text}

@@ -1,7 +1,6 @@
-"""Trace context in `_meta`: which trace a request belongs to (SEP-414; W3C Trace Context 1, W3C Baggage).
+"""Trace context in `_meta` (SEP-414; W3C Trace Context 1, W3C Baggage).
 
-What a caller sends is a hint: nothing malformed is an error, it is as if it had not been sent, and so the
-receiver begins a trace of its own. Nobody has verified who wrote it.
+The trace context is not verified and may be absent. A malformed member is treated as absent, not as an error.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any, Final
 from mcp_roundtrip.protocol.methods import META_BAGGAGE, META_TRACELINK, META_TRACEPARENT, META_TRACESTATE
 
 MAX_TRACESTATE: Final = 512
-"""Characters that are kept at most: what everybody has to propagate ("tracestate Limits")."""
+"""Limit in characters: what every participant must propagate ("tracestate Limits")."""
 
 MAX_TRACESTATE_MEMBERS: Final = 32
 
 MAX_BAGGAGE: Final = 8_192
-"""Characters that are kept at most, and `MAX_BAGGAGE_MEMBERS`: as above (W3C Baggage, "Limits")."""
+"""Limit in characters: what every participant must propagate (W3C Baggage, "Limits")."""
 
 MAX_BAGGAGE_MEMBERS: Final = 64
 
@@ -34,7 +33,7 @@ _TRACESTATE_MEMBER: Final = re.compile(
     r"=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]"
 )
 
-# Possessive quantifiers: with others, an entry of many blanks would take time without end to be refused.
+# The quantifiers are possessive, because backtracking over many blanks would take quadratic time.
 _KEY: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _VALUE: Final = r"[ \t]*+=[ \t]*+[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*+"
 _BAGGAGE_MEMBER: Final = re.compile(rf"{_KEY}{_VALUE}(?:[ \t]*+;[ \t]*+{_KEY}(?:{_VALUE})?)*+")
@@ -42,11 +41,11 @@ _BAGGAGE_MEMBER: Final = re.compile(rf"{_KEY}{_VALUE}(?:[ \t]*+;[ \t]*+{_KEY}(?:
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The trace context of one request; a member that was absent or malformed is None.
+    """The trace context of a request. A member that is absent or malformed is None.
 
-    `traceparent` is in the form of version 00, whatever version was received: it can be sent on, with
-    `tracestate` and `baggage`, to the services a tool calls. `tracelink` is the traceparent of another span
-    that this request goes on from without being its child: that of the first round, in a later one.
+    `traceparent` has the form of version 00, whatever version was received. With `tracestate` and `baggage`
+    it can be sent to the services that a tool calls. `tracelink` is the traceparent of a linked span: in a
+    later round, that of the first round.
     """
 
     traceparent: str | None = None
@@ -56,7 +55,7 @@ class TraceContext:
 
     @classmethod
     def read(cls, meta: Mapping[str, Any]) -> TraceContext:
-        """That of a request with this `_meta`. Raises nothing."""
+        """Parse the trace context in a request's `_meta`. Raises nothing."""
         traceparent = _traceparent(meta.get(META_TRACEPARENT))
         return cls(
             traceparent,
@@ -67,28 +66,28 @@ class TraceContext:
 
     @property
     def trace_id(self) -> str | None:
-        """The trace: 32 hexadecimal digits, lower case."""
+        """The trace id: 32 hexadecimal digits, lower case."""
         return None if self.traceparent is None else self.traceparent[3:35]
 
     def log_fields(self) -> dict[str, str]:
-        """What the log says of it, of what there is: baggage in so far as it is short."""
+        """Return the members that are present, for the log. Baggage is cut to MAX_TRACESTATE."""
         members = {
             "trace_id": self.trace_id,
             "span_id": self.span_id,
             "tracestate": self.tracestate,
             "tracelink": self.tracelink,
-            "baggage": None if self.baggage is None else _joined(self.baggage.split(","), MAX_TRACESTATE),
+            "baggage": None if self.baggage is None else _join(self.baggage.split(","), MAX_TRACESTATE),
         }
         return {name: member for name, member in members.items() if member is not None}
 
     @property
     def span_id(self) -> str | None:
-        """The caller's span (W3C: parent-id): 16 hexadecimal digits, lower case."""
+        """The id of the caller's span (W3C: parent-id): 16 hexadecimal digits, lower case."""
         return None if self.traceparent is None else self.traceparent[36:52]
 
 
 def _traceparent(value: Any) -> str | None:
-    """Later versions may have more fields, and flags that mean nothing here ("Versioning of traceparent")."""
+    # A later version may have more fields and other flags ("Versioning of traceparent").
     found = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None
@@ -99,7 +98,7 @@ def _traceparent(value: Any) -> str | None:
 
 
 def _tracestate(value: Any) -> str | None:
-    """All of it counts for nothing when one member is malformed: their order has a meaning."""
+    # One malformed member invalidates all, because their order has a meaning.
     if not isinstance(value, str) or value.count(",") >= MAX_TRACESTATE_MEMBERS:
         return None
     members = [member.strip(_OWS) for member in value.split(",")]
@@ -108,20 +107,20 @@ def _tracestate(value: Any) -> str | None:
     whole = ",".join(filter(None, members))
     if len(whole) <= MAX_TRACESTATE:
         return whole or None
-    return _joined([member for member in members if 0 < len(member) <= 128], MAX_TRACESTATE)
+    return _join([member for member in members if 0 < len(member) <= 128], MAX_TRACESTATE)
 
 
 def _baggage(value: Any) -> str | None:
-    """Its members stand alone, so a malformed one takes no other with it."""
+    # Its members are independent, so only the malformed ones are dropped.
     if not isinstance(value, str):
         return None
-    # What is left after that many members still has its commas, so it is malformed.
+    # The rest after that many members contains commas, so it is malformed.
     members = [member.strip(_OWS) for member in value.split(",", MAX_BAGGAGE_MEMBERS)]
-    return _joined([member for member in members if _BAGGAGE_MEMBER.fullmatch(member)], MAX_BAGGAGE)
+    return _join([member for member in members if _BAGGAGE_MEMBER.fullmatch(member)], MAX_BAGGAGE)
 
 
-def _joined(members: list[str], limit: int) -> str | None:
-    """As many of the first members as fit into `limit` characters."""
+def _join(members: list[str], limit: int) -> str | None:
+    """Join the first members, as many as fit into `limit` characters."""
     joined = ",".join(members)
     while len(joined) > limit:
         joined = joined.rpartition(",")[0]

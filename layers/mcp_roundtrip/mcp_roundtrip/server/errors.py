@@ -14,7 +14,7 @@ from mcp_roundtrip.errors import (
     ToolError,
     UsageError,
 )
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, unsendable
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.round import Call, Reply
@@ -51,7 +51,7 @@ def told_of(call: Call, error: BaseException) -> Reply:
 
 def _checked(error: ProtocolError) -> ProtocolError | UsageError:
     """The error, or else one that says why it cannot be sent."""
-    problem = unsendable(error)
+    problem = reason_not_sendable(error)
     if problem is None:
         return error
     refused = UsageError(f"ProtocolError({error.code!r}) cannot be sent: {problem}")

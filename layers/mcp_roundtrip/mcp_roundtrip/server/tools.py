@@ -92,8 +92,12 @@ class ToolServer:
         call_params = CallParams.read(context.route.params)
         tool = self.tool(context)
         if tool.parameters.parameter_headers and context.headers is not None:
-            from mcp_roundtrip.protocol.parameter_headers import check_parameters  # few tools mirror any
+            from mcp_roundtrip.protocol.parameter_headers import (
+                check_parameter_headers,  # few tools mirror any
+            )
 
             mirrored, headers = tool.parameters.parameter_headers, context.headers
-            check_parameters(mirrored, call_params.arguments, headers, required=not context.route.is_legacy)
+            check_parameter_headers(
+                mirrored, call_params.arguments, headers, required=not context.route.is_legacy
+            )
         return call_of(self.options, context, tool, tool.name, call_params)
