@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.items import TaskCall
 from probe import Context

@@ -18,7 +18,6 @@ from typing import Any
 
 import payloads
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
 from mcp_roundtrip.tasks.store import MemoryStore
 from probe import Context
 from task_server import deployed, table
@@ -47,8 +46,12 @@ def dynamodb() -> Iterator[Server]:
 @contextmanager
 def memory() -> Iterator[Server]:
     """A server that works on its tasks itself."""
-    dispatcher = InlineDispatcher(lambda pk: server.worker_handler({"task": pk}, Context()))
-    server = deployed(MemoryStore(), dispatcher).server
+
+    class Inline:
+        def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+            server.worker_handler({"task": pk}, Context())
+
+    server = deployed(MemoryStore(), Inline()).server
     yield server
 
 

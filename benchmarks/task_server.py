@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mcp_roundtrip import Context, Elicit, Server, wiring
-from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
-from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.ports import Ports, TaskPort
-from mcp_roundtrip.tasks.dispatcher import Dispatcher
-from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.tasks.service import Dispatcher, Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 
 ANSWER = {"action": "accept", "content": {"value": True}}

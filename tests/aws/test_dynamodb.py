@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
+from mcp_roundtrip.aws.clients import dynamodb_client
 from mcp_roundtrip.aws.dynamodb import (
     CONFLICT_ATTEMPTS,
     FIRST_CONFLICT_PAUSE_S,
     DynamoStore,
-    dynamodb_client,
 )
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals

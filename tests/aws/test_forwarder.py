@@ -1,14 +1,17 @@
 """Calls handed on to their owners, over a real boto3 client and HTTP."""
 
 import json
+import socket
+import struct
 import threading
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip.aws.forwarder import LambdaForwarder
+from mcp_roundtrip.aws.forwarder import MAX_IDLE_S, LambdaForwarder
 from mcp_roundtrip.errors import ForwardingFailed
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
@@ -131,3 +134,135 @@ def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: p
         over.set()
         forwarder.client(1).close()
         server.close()
+
+
+# connections that were closed while nobody used them
+
+
+class Endpoint:
+    """A keep-alive HTTP endpoint on raw sockets. `closes` says when it closes a connection, and how.
+
+    `requests` has the number of the connection of each request; `connections` counts them.
+    """
+
+    def __init__(self, closes: str = "never") -> None:
+        self.closes = closes
+        self.requests: list[int] = []
+        self.connections = 0
+        self.closed = threading.Event()
+        self.serve(socket.create_server(("127.0.0.1", 0)))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def serve(self, listening: socket.socket) -> None:
+        self._socket = listening
+        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
+
+    def _accept(self, listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(connection, self.connections), daemon=True).start()
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        with connection, connection.makefile("rb") as stream, suppress(OSError):
+            while self._reads_request(stream):
+                self.requests.append(number)
+                if self.closes == "on the second request" and len(self.requests) == 2:
+                    # SO_LINGER with 0 s: the client gets an RST, as from a host that forgot the connection.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    return
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+                if self.closes == "after a response":
+                    break
+        self.closed.set()
+
+    @staticmethod
+    def _reads_request(stream: Any) -> bool:
+        head = list(iter(stream.readline, b"\r\n"))
+        if not head or not head[0]:
+            return False
+        lengths = [int(line.split(b":")[1]) for line in head if line.lower().startswith(b"content-length:")]
+        stream.read(*lengths)
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", endpoint.url)
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [1_795_000_000.0]
+
+
+@pytest.fixture
+def forward_at(endpoint: Endpoint, now: list[float]) -> Iterator[LambdaForwarder]:
+    """A forwarder at the time `now`."""
+    forwarder = LambdaForwarder(LambdaForwarder.from_environment().client, lambda: now[0])
+    yield forwarder
+    forwarder.client(9).close()
+
+
+def test_a_connection_is_used_again_within_seconds(endpoint: Endpoint, forward_at: LambdaForwarder) -> None:
+    for _ in range(3):
+        assert forward_at("weather", {}, {}, 9) == {}
+    assert endpoint.requests == [1, 1, 1]
+
+
+@pytest.mark.parametrize("passed_s", [MAX_IDLE_S + 1, -1])
+def test_a_connection_that_may_be_stale_is_replaced_before_anything_is_sent(
+    endpoint: Endpoint, forward_at: LambdaForwarder, now: list[float], passed_s: float
+) -> None:
+    forward_at("weather", {}, {}, 9)
+    now[0] += passed_s
+    assert forward_at("weather", {}, {}, 9) == {}
+    assert endpoint.requests == [1, 2]
+
+
+def test_a_connection_that_the_endpoint_closed_is_replaced(
+    endpoint: Endpoint, forward_at: LambdaForwarder
+) -> None:
+    endpoint.closes = "after a response"
+    forward_at("weather", {}, {}, 9)
+    assert endpoint.closed.wait(9)
+    assert forward_at("weather", {}, {}, 9) == {}
+    assert endpoint.requests == [1, 2]
+
+
+def test_a_request_that_may_have_arrived_is_not_sent_again(
+    endpoint: Endpoint, forward_at: LambdaForwarder
+) -> None:
+    endpoint.closes = "on the second request"
+    forward_at("weather", {}, {}, 9)
+    with pytest.raises(ForwardingFailed) as failed:
+        forward_at("weather", {}, {}, 9)
+    assert failed.value.reason == "ConnectionClosedError"
+    assert len(endpoint.requests) == 2
+
+
+def test_a_connection_that_was_refused_is_tried_once_more(
+    endpoint: Endpoint, forward_at: LambdaForwarder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))  # and refuses connections until it listens
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{bound.getsockname()[1]}")
+    attempts = []
+
+    def before_send(**_: Any) -> None:
+        attempts.append(1)
+        if len(attempts) == 2:
+            endpoint.close()
+            bound.listen()
+            endpoint.serve(bound)
+
+    forward_at.client(9).meta.events.register("before-send.lambda", before_send)
+    assert forward_at("weather", {}, {}, 9) == {}
+    assert (len(attempts), endpoint.requests) == (2, [1])

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from moto import mock_aws
 
+from mcp_roundtrip.aws.clients import kms_client
 from mcp_roundtrip.aws.kms import (
     MAX_AGE_S,
     MAX_UNCONFIRMED_S,
@@ -19,7 +20,6 @@ from mcp_roundtrip.aws.kms import (
     KmsSigner,
     PinnedKey,
     PublicHalf,
-    kms_client,
 )
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.keys import is_valid, kid_of

@@ -17,11 +17,10 @@ import boto3
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.aws.dispatcher import AwsDispatcher
+from mcp_roundtrip.aws.dispatchers import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.ports import TaskPort
-from mcp_roundtrip.tasks.dispatcher import InlineDispatcher
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
@@ -32,6 +31,7 @@ from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import REGION, Function, function_arn
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.inline_dispatcher import InlineDispatcher
 
 pytest_plugins = ["support.ministack"]
 

@@ -20,7 +20,7 @@ MODULES: Final = (
     *("mcp_roundtrip.aws.kms", "mcp_roundtrip.state.codec", "mcp_roundtrip.state.delegation"),
     *("mcp_roundtrip.auth.bearer", "mcp_roundtrip.auth.fetch", "mcp_roundtrip.schema.json_schema"),
     # the front door and tasks
-    *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatcher", "mcp_roundtrip.aws.dynamodb"),
+    *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatchers", "mcp_roundtrip.aws.dynamodb"),
     *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),
     # the first client of an AWS service
     *("botocore.signers", "botocore.regions", "botocore.endpoint", "botocore.httpsession"),

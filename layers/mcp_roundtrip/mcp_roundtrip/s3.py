@@ -144,7 +144,8 @@ class Bucket:
             )
         if "X-Amz-Algorithm=AWS4-HMAC-SHA256" not in url:
             raise UsageError(
-                "the S3 client does not sign with version 4; make it with mcp_roundtrip.aws.s3.s3_client(), "
+                "the S3 client does not sign with version 4; "
+                "make it with mcp_roundtrip.aws.clients.s3_client(), "
                 "or with Config(signature_version='s3v4')"
             )
         return url
@@ -153,7 +154,7 @@ class Bucket:
     def _client(self) -> S3Client:
         if self._given is not None:
             return self._given
-        from mcp_roundtrip.aws.s3 import s3_client  # boto3 costs 130 ms
+        from mcp_roundtrip.aws.clients import s3_client  # boto3 costs 130 ms
 
         return s3_client()
 

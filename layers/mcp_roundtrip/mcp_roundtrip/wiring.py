@@ -164,8 +164,7 @@ class _StateParts:
 
     @cached_property
     def _kms(self) -> Any:
-        from mcp_roundtrip.aws.calls import count_requests
-        from mcp_roundtrip.aws.kms import kms_client  # boto3 costs 130 ms
+        from mcp_roundtrip.aws.clients import count_requests, kms_client  # boto3 costs 130 ms
 
         return count_requests(kms_client(), observer().count_aws_call)
 
@@ -245,9 +244,9 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
 
 
 def _tasks(settings: Settings) -> TaskPort:
-    from mcp_roundtrip.aws.calls import count_requests
-    from mcp_roundtrip.aws.dispatcher import AwsDispatcher  # boto3 costs 130 ms
-    from mcp_roundtrip.aws.dynamodb import DynamoStore, dynamodb_client
+    from mcp_roundtrip.aws.clients import count_requests, dynamodb_client  # boto3 costs 130 ms
+    from mcp_roundtrip.aws.dispatchers import AwsDispatcher
+    from mcp_roundtrip.aws.dynamodb import DynamoStore
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_roundtrip.aws.calls import client_config, error_reason
+from mcp_roundtrip.aws.clients import error_reason
 from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
 from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
@@ -43,14 +42,6 @@ CONFLICT_ATTEMPTS: Final = 8
 
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
 """The longest pause before the second attempt; it doubles for each further one."""
-
-
-def dynamodb_client(region: str | None = None, endpoint_url: str | None = None) -> DynamoDBClient:
-    """A DynamoDB client that gives up in time for an answer (`aws.calls.client_config`).
-
-    Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
-    """
-    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=client_config())
 
 
 class DynamoStore:

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import boto3
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from mcp_roundtrip.aws.calls import AWS_ERRORS, client_config, error_reason
+from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason
 from mcp_roundtrip.errors import KeyServiceError
 from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
@@ -37,14 +36,6 @@ MAX_UNCONFIRMED_S = 3600
 """How long a public key is used after KMS last confirmed it, while KMS is throttled or out of reach."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
-
-
-def kms_client(region: str | None = None, endpoint_url: str | None = None) -> KMSClient:
-    """A KMS client that gives up in time for an answer (`aws.calls.client_config`).
-
-    Region and endpoint come from the environment, as for every AWS SDK, unless they are given.
-    """
-    return boto3.client("kms", region_name=region, endpoint_url=endpoint_url, config=client_config())
 
 
 @dataclass(frozen=True, slots=True)

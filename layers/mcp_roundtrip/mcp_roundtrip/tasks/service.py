@@ -10,13 +10,12 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import (
     TaskCall,
     answer_to_item,
@@ -41,6 +40,18 @@ MAX_ATTEMPTS: Final = 10
 
 EXPIRED: Final = "The task was not finished in its time to live."
 EXHAUSTED: Final = "The task was given up: its workers failed again and again."
+
+
+class Dispatcher(Protocol):
+    """Has workers run. If a dispatch is lost, the next poll dispatches again."""
+
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        """Have `worker` run the task, not before `delay_ms` from now; return at once.
+
+        `worker` is an address that this dispatcher understands. A dispatcher without delays ignores a
+        dispatch with one; the next poll dispatches again. Raises StoreError if that fails.
+        """
+        ...
 
 
 class UnknownTask(McpRoundtripError):

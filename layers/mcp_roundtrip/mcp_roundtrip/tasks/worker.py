@@ -18,10 +18,9 @@ from mcp_roundtrip.errors import ItemTooLarge, KeyServiceError, SettingsError, S
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
-from mcp_roundtrip.tasks.dispatcher import Dispatcher
 from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, result_items
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
-from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, Dispatcher, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.store import TaskStore
 
 MIN_STATUS_INTERVAL_MS: Final = 1_000

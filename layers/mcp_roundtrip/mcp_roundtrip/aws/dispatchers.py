@@ -1,4 +1,4 @@
-"""Sends for workers: asynchronous invocations of a Lambda function, or messages to the queue it reads.
+"""Dispatch workers: invoke a Lambda function asynchronously, or send a message to the queue that invokes it.
 
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-import boto3
-
-from mcp_roundtrip.aws.calls import AWS_ERRORS, client_config, error_reason
+from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason, lambda_client, sqs_client
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import StoreError
 
@@ -23,14 +21,15 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 MAX_DELAY_S: Final = 900
-"""How long SQS keeps a message back at most; a worker that comes before its time sends it on again."""
+"""The longest delay of an SQS message. A worker that comes too early sends the message again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaDispatcher:
-    """Invokes functions: `worker` is an ARN, with the version that created the task.
+    """Invokes functions; `worker` is an ARN with the version that created the task.
 
-    Needs lambda:InvokeFunction on them. Lambda cannot wait, so a kick with a delay is left to the polls.
+    Needs lambda:InvokeFunction. Lambda cannot delay an invocation, so a dispatch with a delay does nothing,
+    and the next poll dispatches the worker.
     """
 
     client: LambdaClient
@@ -42,7 +41,7 @@ class LambdaDispatcher:
             try:
                 self._invoke(worker, pk)
             except self.client.exceptions.ResourceNotFoundException:
-                # The version was deleted. Journals outlive deployments; where one does not, Drift says so.
+                # The version was deleted. The newest code runs the task, or fails it with Drift.
                 self._invoke(_unqualified(worker), pk)
 
     def _invoke(self, function: str, pk: str) -> None:
@@ -51,7 +50,7 @@ class LambdaDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class SqsDispatcher:
-    """Sends messages to standard queues: `worker` is a queue's URL. Needs sqs:SendMessage on them."""
+    """Sends messages to standard queues; `worker` is the URL of a queue. Needs sqs:SendMessage."""
 
     client: SQSClient
 
@@ -62,7 +61,7 @@ class SqsDispatcher:
 
 
 class AwsDispatcher:
-    """Sends for each worker in the way that its address says, on the account of the environment."""
+    """Dispatches each worker by its address: an ARN through Lambda, a URL through SQS."""
 
     def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         dispatcher = self._lambda if worker.startswith("arn:") else self._sqs
@@ -70,20 +69,20 @@ class AwsDispatcher:
 
     @cached_property
     def _lambda(self) -> LambdaDispatcher:
-        return LambdaDispatcher(boto3.client("lambda", config=client_config()))
+        return LambdaDispatcher(lambda_client())
 
     @cached_property
     def _sqs(self) -> SqsDispatcher:
-        return SqsDispatcher(boto3.client("sqs", config=client_config()))
+        return SqsDispatcher(sqs_client())
 
 
 def _message(pk: str) -> str:
-    """What `entry.worker` reads."""
+    """The event that `entry.worker` reads."""
     return compact({"task": pk})
 
 
 def _unqualified(arn: str) -> str:
-    """arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME, without the version that may follow."""
+    """arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME without the version that may follow."""
     return ":".join(arn.split(":")[:7])
 
 

@@ -1,0 +1,33 @@
+"""A dispatcher that runs the worker in its own process, before `dispatch` returns."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class InlineDispatcher:
+    """`work` takes the partition key of a task.
+
+    A dispatch from within `work` runs after it; one with a delay does not run. The first dispatch raises what
+    `work` raises.
+    """
+
+    work: Callable[[str], object]
+    _waiting: deque[str] = field(default_factory=deque, init=False)
+    _is_working: bool = field(default=False, init=False)
+
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        if delay_ms:
+            return
+        self._waiting.append(pk)
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            while self._waiting:
+                self.work(self._waiting.popleft())
+        finally:
+            self._is_working = False
