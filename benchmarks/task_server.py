@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from mcp_roundtrip import Context, Elicit, Server, wiring
 from mcp_roundtrip.aws.clients import dynamodb_client
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.tasks.service import Dispatcher, Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 
