@@ -84,91 +84,93 @@ def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
     assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
 
 
-@pytest.mark.parametrize(
-    ("environment", "setting"),
-    [
-        ({}, "MCP_AUTH_MODE"),
-        ({"MCP_AUTH_MODE": ""}, "MCP_AUTH_MODE"),
-        ({"MCP_AUTH_MODE": "open"}, "MCP_AUTH_MODE"),
-        ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": ""}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
-        ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
-        *(
-            ({**BEARER, "MCP_AUDIENCE": audience}, "MCP_AUDIENCE")
-            for audience in ("x.test/mcp", "http://x.test/mcp", "https://x.test/mcp#", "https://x.test/mcp?a")
-        ),
-        ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
-        ({**LAMBDA, "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
-        ({**LAMBDA, "MCP_TOKEN_TYPE": "at+jwt"}, "MCP_TOKEN_TYPE"),
-        ({**BEARER, "MCP_TOKEN_TYPE": "JWT"}, "MCP_TOKEN_TYPE"),
-        ({**BEARER, "MCP_IAM_PRINCIPAL": "session"}, "MCP_IAM_PRINCIPAL"),
-        ({"MCP_AUTH_MODE": "iam", "MCP_IAM_PRINCIPAL": "user"}, "MCP_IAM_PRINCIPAL"),
-        (
-            {**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_JWKS_URI": "https://id.test/keys"},
-            "MCP_TOKEN_JWKS_URI",
-        ),
-        ({**LAMBDA, "MCP_AUTH_MODE": "iam"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
-        *(
-            ({**MINIMAL, "MCP_ALLOWED_ORIGINS": origins}, "MCP_ALLOWED_ORIGINS")
-            for origins in ("*", "https://a.test/", "a.test", "https://a.test,null", "https://*.a.test")
-        ),
-        ({**MINIMAL, "MCP_SCOPE_CONTEXT_KEY": "scope"}, "MCP_SCOPE_CONTEXT_KEY"),
-        ({**BEARER, "MCP_AUTH_MODE": "none"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_AUTH_MODE": "iam"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "id.test"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "http://id.test"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "http://localhost.test"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test?tenant=1"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test#"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_ISSUER": "https://a@id.test"}, "MCP_TOKEN_ISSUER"),
-        ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
-        ({**BEARER, "MCP_TOKEN_JWKS_URI": "file:///keys"}, "MCP_TOKEN_JWKS_URI"),
-        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "none"}, "MCP_TOKEN_ALGORITHMS"),
-        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
-        ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
-        ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
-        ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
-        ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
-        ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
-        ({**MINIMAL, "MCP_MAX_BODY_BYTES": "6291457"}, "MCP_MAX_BODY_BYTES"),
-        ({**MINIMAL, "MCP_MAX_JSON_VALUES": "0"}, "MCP_MAX_JSON_VALUES"),
-        ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
-        ({**MINIMAL, "MCP_STATE_ENCRYPTION": "off"}, "MCP_STATE_ENCRYPTION"),
-        (
-            {
-                **MINIMAL,
-                "MCP_STATE_ENCRYPTION": "disabled",
-                "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:a",
-            },
-            "MCP_STATE_ENCRYPTION",
-        ),
-        (
-            {
-                **MINIMAL,
-                "MCP_STATE_ENCRYPTION": "disabled",
-                "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:a",
-            },
-            "MCP_STATE_ENCRYPTION",
-        ),
-        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:é"}, "MCP_STATE_PUBLIC_KEYS"),
-        ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE.upper()[:31] + "F"}, "MCP_REVOKED_CERTIFICATES"),
-        ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE[:31]}, "MCP_REVOKED_CERTIFICATES"),
-        ({**MINIMAL, "MCP_ROUND_TTL_S": "3601"}, "MCP_ROUND_TTL_S"),
-        ({**MINIMAL, "MCP_STATE_SIGNING": "indirect"}, "MCP_STATE_SIGNING"),
-        ({**MINIMAL, "MCP_STATE_SIGNING": "delegated", "MCP_ROUND_TTL_S": "1201"}, "MCP_ROUND_TTL_S"),
-        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
-        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": ":TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
-        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:"}, "MCP_STATE_PUBLIC_KEYS"),
-        ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:not Base64"}, "MCP_STATE_PUBLIC_KEYS"),
-        ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
-        ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
-    ],
-)
-def test_a_wrong_setting_is_named(environment: dict[str, str], setting: str) -> None:
-    with pytest.raises(SettingsError) as refused:
-        load_settings(environment)
-    assert refused.value.setting == setting
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({}, "MCP_AUTH_MODE"),
+    ({"MCP_AUTH_MODE": ""}, "MCP_AUTH_MODE"),
+    ({"MCP_AUTH_MODE": "open"}, "MCP_AUTH_MODE"),
+    ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": ""}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
+    ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
+    *(
+        ({**BEARER, "MCP_AUDIENCE": audience}, "MCP_AUDIENCE")
+        for audience in ("x.test/mcp", "http://x.test/mcp", "https://x.test/mcp#", "https://x.test/mcp?a")
+    ),
+    ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**LAMBDA, "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**LAMBDA, "MCP_TOKEN_TYPE": "at+jwt"}, "MCP_TOKEN_TYPE"),
+    ({**BEARER, "MCP_TOKEN_TYPE": "JWT"}, "MCP_TOKEN_TYPE"),
+    ({**BEARER, "MCP_IAM_PRINCIPAL": "session"}, "MCP_IAM_PRINCIPAL"),
+    ({"MCP_AUTH_MODE": "iam", "MCP_IAM_PRINCIPAL": "user"}, "MCP_IAM_PRINCIPAL"),
+    (
+        {**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_JWKS_URI": "https://id.test/keys"},
+        "MCP_TOKEN_JWKS_URI",
+    ),
+    ({**LAMBDA, "MCP_AUTH_MODE": "iam"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
+    *(
+        ({**MINIMAL, "MCP_ALLOWED_ORIGINS": origins}, "MCP_ALLOWED_ORIGINS")
+        for origins in ("*", "https://a.test/", "a.test", "https://a.test,null", "https://*.a.test")
+    ),
+    ({**MINIMAL, "MCP_SCOPE_CONTEXT_KEY": "scope"}, "MCP_SCOPE_CONTEXT_KEY"),
+    ({**BEARER, "MCP_AUTH_MODE": "none"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_AUTH_MODE": "iam"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "id.test"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "http://id.test"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "http://localhost.test"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test?tenant=1"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "https://id.test#"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_ISSUER": "https://a@id.test"}, "MCP_TOKEN_ISSUER"),
+    ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
+    ({**BEARER, "MCP_TOKEN_JWKS_URI": "file:///keys"}, "MCP_TOKEN_JWKS_URI"),
+    ({**BEARER, "MCP_TOKEN_ALGORITHMS": "none"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
+    ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
+    ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
+    ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
+    ({**MINIMAL, "MCP_MAX_BODY_BYTES": "6291457"}, "MCP_MAX_BODY_BYTES"),
+    ({**MINIMAL, "MCP_MAX_JSON_VALUES": "0"}, "MCP_MAX_JSON_VALUES"),
+    ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
+    ({**MINIMAL, "MCP_STATE_ENCRYPTION": "off"}, "MCP_STATE_ENCRYPTION"),
+    (
+        {
+            **MINIMAL,
+            "MCP_STATE_ENCRYPTION": "disabled",
+            "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:a",
+        },
+        "MCP_STATE_ENCRYPTION",
+    ),
+    (
+        {
+            **MINIMAL,
+            "MCP_STATE_ENCRYPTION": "disabled",
+            "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:a",
+        },
+        "MCP_STATE_ENCRYPTION",
+    ),
+    ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:é"}, "MCP_STATE_PUBLIC_KEYS"),
+    ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE.upper()[:31] + "F"}, "MCP_REVOKED_CERTIFICATES"),
+    ({**MINIMAL, "MCP_REVOKED_CERTIFICATES": ONE[:31]}, "MCP_REVOKED_CERTIFICATES"),
+    ({**MINIMAL, "MCP_ROUND_TTL_S": "3601"}, "MCP_ROUND_TTL_S"),
+    ({**MINIMAL, "MCP_STATE_SIGNING": "indirect"}, "MCP_STATE_SIGNING"),
+    ({**MINIMAL, "MCP_STATE_SIGNING": "delegated", "MCP_ROUND_TTL_S": "1201"}, "MCP_ROUND_TTL_S"),
+    ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
+    ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": ":TUZr"}, "MCP_STATE_PUBLIC_KEYS"),
+    ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:"}, "MCP_STATE_PUBLIC_KEYS"),
+    ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:not Base64"}, "MCP_STATE_PUBLIC_KEYS"),
+    ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
+    ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
+]
+"""Environments, and the setting that the error names."""
+
+
+def test_a_wrong_setting_is_named(subtests: pytest.Subtests) -> None:
+    for environment, setting in WRONG:
+        with subtests.test(str(environment)[:200]):
+            with pytest.raises(SettingsError) as refused:
+                load_settings(environment)
+            assert refused.value.setting == setting
 
 
 @pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])

@@ -209,11 +209,10 @@ HALF_FILLED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("source", GATEWAYS)
 @pytest.mark.parametrize("kind", MODES)
-@pytest.mark.parametrize("context", HALF_FILLED, ids=json.dumps)
-def test_a_missing_or_half_filled_context_identifies_nobody(
-    source: str, kind: str, context: dict[str, Any]
-) -> None:
-    assert answer(with_context(sent_by(source, any_call()), **context), MODES[kind])[0] == 401
+def test_a_missing_or_half_filled_context_identifies_no_caller(source: str, kind: str) -> None:
+    event = sent_by(source, any_call())
+    statuses = [(answer(with_context(event, **context), MODES[kind])[0], context) for context in HALF_FILLED]
+    assert [context for status, context in statuses if status != 401] == []
 
 
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])

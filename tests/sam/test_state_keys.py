@@ -74,11 +74,8 @@ def condition_of(statement: Mapping[str, Any]) -> dict[str, str]:
 # What a role allows
 
 
-@every_tool
 @every_configuration
-def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(
-    given: Mapping[str, str], tool: str
-) -> None:
+def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(given: Mapping[str, str]) -> None:
     expected = [
         sign(arn("StateKey"), **({"kms:MessageType": "RAW"} if given["StateSigning"] == "delegated" else {}))
     ]
@@ -86,7 +83,7 @@ def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(
         expected.append(get_public_key(arn("StateKey")))
     if given["StateEncryption"] == "enabled":
         expected.append(generate_mac(arn("StateEncryptionKey")))
-    assert on_keys(tool, **given) == expected
+    assert {tool: on_keys(tool, **given) for tool in TOOLS} == dict.fromkeys(TOOLS, expected)
 
 
 @every_configuration
@@ -245,18 +242,22 @@ def test_the_stack_has_the_keys_it_is_not_given_each_with_its_alias(
     assert len({alias["AliasName"] for alias in aliases.values()}) == len(keys)
 
 
-@every_function
 @every_configuration
-def test_every_function_is_told_the_configuration(given: Mapping[str, str], function: str) -> None:
-    told = variables(function, RevokedCertificates=f"{JTI}, {JTI}", **given)
+def test_every_function_has_the_configuration(given: Mapping[str, str]) -> None:
     encrypted = given["StateEncryption"] == "enabled"
-    assert told["MCP_STATE_SIGNING"] == given["StateSigning"]
-    assert told["MCP_STATE_KEY_ARN"] == arn("StateKey")
-    assert told["MCP_STATE_ENCRYPTION"] == given["StateEncryption"]
-    assert told["MCP_STATE_ENCRYPTION_KEY_ARN"] == (arn("StateEncryptionKey") if encrypted else "")
-    assert told["MCP_STATE_PUBLIC_KEYS"] == given["StatePublicKeys"]
-    assert told["MCP_REVOKED_CERTIFICATES"] == f"{JTI},{JTI}"
-    assert told["MCP_TRUSTED_STATE_KEY_ARNS"] == told["MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"] == ""
+    expected = {
+        "MCP_STATE_SIGNING": given["StateSigning"],
+        "MCP_STATE_KEY_ARN": arn("StateKey"),
+        "MCP_STATE_ENCRYPTION": given["StateEncryption"],
+        "MCP_STATE_ENCRYPTION_KEY_ARN": arn("StateEncryptionKey") if encrypted else "",
+        "MCP_STATE_PUBLIC_KEYS": given["StatePublicKeys"],
+        "MCP_REVOKED_CERTIFICATES": f"{JTI},{JTI}",
+        "MCP_TRUSTED_STATE_KEY_ARNS": "",
+        "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "",
+    }
+    for function in FOLDERS:
+        environment = variables(function, RevokedCertificates=f"{JTI}, {JTI}", **given)
+        assert {name: environment[name] for name in expected} == expected, function
 
 
 def test_a_stack_says_which_keys_it_uses() -> None:
