@@ -465,16 +465,16 @@ def a_header_for_a_type_without_a_form_in_json() -> None:
 
 
 @says(
-    "find: parameter 'query' has several McpHeaders, or one in an alias, a model or "
-    "json_schema_extra; write one around the whole type, as in `Annotated[str, McpHeader('Region')]`"
+    "find: parameter 'query' has several McpHeaders, or one as its default; write one in its annotation, "
+    "as in `Annotated[str, McpHeader('Region')]`"
 )
-def a_header_inside_a_type() -> None:
-    tool(annotated(list[Annotated[str, McpHeader("Region")]]))
+def two_headers_for_a_parameter() -> None:
+    tool(annotated(Annotated[str, McpHeader("Region"), McpHeader("Place")]))
 
 
 @says(
-    "find: parameters 'a' and 'b' have the same x-mcp-header 'region', case aside; give one of them "
-    "another name"
+    "find: parameters 'a' and 'b' have the same x-mcp-header 'region' (in any case); give one of "
+    "them another name"
 )
 def one_header_for_two_parameters() -> None:
     def find(a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("region")]) -> None: ...
@@ -506,8 +506,8 @@ def a_header_that_only_the_schema_has() -> None:
 
 
 @says(
-    "find: x-mcp-header stands where clients must not look for it: behind items, a composition, a "
-    "condition or a $ref, as the fields of a model do; put it on a parameter of the tool itself"
+    "find: x-mcp-header is behind items, a composition, a condition or a $ref, such as the field of a "
+    "model, where clients do not read it; put McpHeader around the whole type of a parameter of the tool"
 )
 def a_header_that_only_the_schema_of_an_item_has() -> None:
     tool(annotated(list[Declares]))

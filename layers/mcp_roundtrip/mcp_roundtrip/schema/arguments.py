@@ -15,7 +15,12 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.bounded_validation import Unbounded
 from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
-from mcp_roundtrip.schema.mcp_header import ParameterHeaders, in_schema, in_signature, member_name
+from mcp_roundtrip.schema.mcp_header import (
+    ParameterHeaders,
+    argument_name,
+    headers_of_parameters,
+    headers_of_schema,
+)
 from mcp_roundtrip.schema.signature import Described, Signature
 
 
@@ -38,14 +43,14 @@ class Arguments(Described):
         """
         signature = Signature.of(function, context_types).annotated()
         try:
-            return cls(signature, in_signature(signature.parameters))
+            return cls(signature, headers_of_parameters(signature.parameters))
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The arguments' names on the wire, in their order. Raises DefinitionError."""
-        return tuple(map(member_name, self.signature.parameters))
+        return tuple(map(argument_name, self.signature.parameters))
 
     def json_schema(self) -> dict[str, Any]:
         """The tool's `inputSchema`: built once, not to be changed by the caller.
@@ -96,7 +101,7 @@ class Arguments(Described):
         except Exception as error:  # as above
             raise self._unusable(error) from None
         try:
-            mirrored = in_schema(schema)
+            mirrored = headers_of_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         if mirrored != self.parameter_headers:  # no call would be checked against such a declaration

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.canonical import deeper_than
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.jsonschema_budget import TooMuchWork, counted, quiet
-from mcp_roundtrip.schema.mcp_header import ParameterHeaders, in_schema
+from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.signature import Described, Signature
 from mcp_roundtrip.schema.subschemas import subschemas
@@ -68,7 +68,7 @@ class RawArguments(Described):
         schema = dict(input_schema)
         try:
             _check(schema)
-            mirrored = in_schema(schema)
+            mirrored = headers_of_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
         if find_spec("jsonschema") is None:
