@@ -107,7 +107,7 @@ def test_parameters_that_headers_mirror_are_listed_as_declared() -> None:
         assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
 
 
-def test_a_declaration_that_clients_would_refuse_is_refused_at_once() -> None:
+def test_a_header_that_clients_would_refuse_is_refused_when_definitions_are_checked() -> None:
     server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
     with pytest.raises(DefinitionError, match="x-mcp-header"):
@@ -115,10 +115,11 @@ def test_a_declaration_that_clients_would_refuse_is_refused_at_once() -> None:
         @server.tool(input_schema=mirrored)
         def raw(arguments: dict[str, Any]) -> None: ...
 
-    with pytest.raises(DefinitionError, match="x-mcp-header"):
+    @server.tool
+    def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
 
-        @server.tool
-        def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
+    with pytest.raises(DefinitionError, match="x-mcp-header"):
+        server.check_definitions()
 
 
 def test_the_output_schema_comes_from_the_return_type() -> None:
