@@ -15,7 +15,7 @@ from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, copies
+from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, text_copies
 
 
 class Item(BaseModel):
@@ -194,5 +194,5 @@ def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:
     arguments = {"value": {"zzz": "a" * 500_000}}
     with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
         Arguments.of(tool, ()).validate(arguments)
-    assert copies(TypeAdapter(Wide).core_schema) == 40
-    assert copies(TypeAdapter(Tree).core_schema) == 3 * MAX_DEPTH
+    assert text_copies(TypeAdapter(Wide).core_schema) == 40
+    assert text_copies(TypeAdapter(Tree).core_schema) == 3 * MAX_DEPTH

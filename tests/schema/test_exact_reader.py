@@ -30,7 +30,7 @@ from mcp_roundtrip import Context
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
-from mcp_roundtrip.schema.json_schema_check import Check
+from mcp_roundtrip.schema.json_schema_check import SchemaCheck
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_local.catalog import servers
 from support.json_values import values, verdicts
@@ -89,7 +89,7 @@ def test_the_check_of_a_schema_says_what_jsonschema_says(name: str) -> None:
     schema = arguments(ZOO[name]).json_schema()
 
     def read(value: Any) -> None:
-        if problems := list(Check(schema).problems(value)):
+        if problems := list(SchemaCheck(schema).problems(value)):
             raise ArgumentsError(str(problems))
 
     check(schema, read)

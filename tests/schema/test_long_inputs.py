@@ -14,7 +14,7 @@ from pydantic import Json
 
 from mcp_roundtrip.errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.long_inputs import MAX_ALIKE, MAX_VALUES
+from mcp_roundtrip.schema.long_inputs import MAX_COLLISIONS, MAX_VALUES
 
 ALIKE = [number * hash_info.modulus for number in range(1, 1_500)]
 """Integers whose hash is 0."""
@@ -42,7 +42,9 @@ def read(annotation: Any, value: Any) -> Any:
     ],
 )
 def test_values_that_were_chosen_for_one_hash_are_refused(type_: Any, value: Any) -> None:
-    with pytest.raises(ArgumentsError, match=rf"{MAX_ALIKE} different values have the same hash; send fewer"):
+    with pytest.raises(
+        ArgumentsError, match=rf"{MAX_COLLISIONS} different values have the same hash; send fewer"
+    ):
         read(type_, value)
 
 

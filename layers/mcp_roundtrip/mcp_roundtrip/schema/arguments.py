@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.bounded_validation import Unbounded
-from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
+from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.mcp_header import (
     ParameterHeaders,
     argument_name,
@@ -70,7 +70,7 @@ class Arguments(Described):
         """
         try:
             values: dict[str, Any] = self._reader.read(raw)
-        except Refused as error:
+        except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
 

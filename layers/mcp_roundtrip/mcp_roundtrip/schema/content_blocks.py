@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.type_adapters import as_json
+from mcp_roundtrip.schema.type_adapters import to_json
 
 _TEXT: Final = str | None
 _OBJECT: Final = Mapping | None
@@ -186,7 +186,7 @@ def as_members(where: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]
         return None
     plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
     try:
-        return as_json(plain)[0]
+        return to_json(plain)[0]
     except ValueError:
         from mcp_roundtrip.schema.json_errors import place  # of use to nobody but the author of a mistake
 

@@ -1,7 +1,7 @@
-"""Reads JSON exactly as the advertised JSON Schema says: what that refuses is refused, and nothing else is.
+"""Read JSON exactly as the advertised JSON Schema says: refuse what it refuses, and nothing else.
 
-`docs/accepted-values.md` lists the exceptions. Validation is pydantic's strict mode, and the check of the
-JSON Schema itself comes only where that is not the same: most calls never build a JSON Schema.
+`docs/accepted-values.md` lists the exceptions. pydantic's strict mode validates. The JSON Schema itself is
+built and checked only where strict mode differs from it, so most calls never build one.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.schema.bounded_validation import MAX_COPIED, bounded, copies
-from mcp_roundtrip.schema.strict_mode import is_exact
-from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, location, problems
+from mcp_roundtrip.schema.bounded_validation import MAX_COPIED, bounded, text_copies
+from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
+from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, describe_errors, format_location
 
 _WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
-"""How Python writes 2.0 and 1e300 within an array or object."""
+"""Matches 2.0 and 1e300 as Python writes them within an array or object."""
 
 
-class Refused(ValueError):
-    """Says where and what, one line per problem, and quotes no value."""
+class InvalidValue(ValueError):
+    """A value does not fit its schema: one line per problem, with its place, that quotes no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactReader:
-    """Reads objects. `root` is their name in messages, `json_schema` what was advertised for `types`."""
+    """Reads JSON objects. `root` is their name in messages, `json_schema` returns what was advertised."""
 
     types: TypeAdapter[Any]
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
-    is_strict: bool
+    is_strict_exact: bool
     nullable: frozenset[str]
-    copies: int
+    text_copies: int
 
     @classmethod
     def of(
@@ -48,93 +48,95 @@ class ExactReader:
         *,
         nullable: frozenset[str] = frozenset(),
     ) -> ExactReader:
-        """A reader that builds the JSON Schema when it needs it.
+        """Create a reader that calls `json_schema` only when a value needs it.
 
-        Members that are `nullable` may be null, whatever the JSON Schema says. Raises DefinitionError for a
-        type that accepts nothing of what its JSON Schema says (and Unbounded, see `bounded`).
+        Members in `nullable` may be null, whatever the JSON Schema says. Raises DefinitionError for a type
+        that accepts nothing of what its JSON Schema accepts, and Unbounded (see `bounded_validation`).
         """
         types = bounded(types)
         schema = types.core_schema
-        return cls(types, json_schema, root, is_exact(schema), nullable, copies(schema))
+        return cls(types, json_schema, root, strict_mode_is_exact(schema), nullable, text_copies(schema))
 
     def read(self, raw: Mapping[str, Any]) -> Any:
-        """The value of `raw`, which is JSON data. Raises Refused."""
-        text = self._text(raw)
-        # What the JSON Schema refuses, pydantic need not explain where that would take too much memory.
-        is_costly = len(text) * self.copies > MAX_COPIED
-        if self.is_strict and not is_costly:
+        """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
+        text = self._encode(raw)
+        # pydantic does not explain what the JSON Schema refuses if that would take too much memory.
+        is_costly = len(text) * self.text_copies > MAX_COPIED
+        if self.is_strict_exact and not is_costly:
             try:
-                # JSON mode is what the schema promises: even a `strict` model takes its dates from strings.
+                # JSON mode: the schema promises that even a `strict` model reads dates from strings.
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
-                refusal = _refusal(error, self.root)
+                problems = _describe(error, self.root)
             if not _WHOLE_FLOAT.search(text):
-                raise Refused(refusal)
-        if problem_lines := self._check(raw):
-            raise Refused("\n".join(problem_lines) if is_costly else self._with_others(problem_lines, text))
-        return self._coerce(raw, text)
+                raise InvalidValue(problems)
+        if lines := self._check(raw):
+            raise InvalidValue("\n".join(lines) if is_costly else self._add_pydantic_errors(lines, text))
+        return self._validate_lax(raw, text)
 
-    def coerce(self, raw: Mapping[str, Any]) -> Any:
-        """The value of `raw`, whose strings may stand for numbers, too. Raises Refused."""
-        return self._coerce(raw, self._text(raw))
+    def read_strings(self, raw: Mapping[str, str]) -> Any:
+        """Return the value of `raw`, whose strings may stand for numbers. Raises InvalidValue."""
+        return self._validate_lax(raw, self._encode(raw))
 
-    def _text(self, raw: Mapping[str, Any]) -> str:
+    def _encode(self, raw: Mapping[str, Any]) -> str:
         try:
             return compact(dict(raw))
         except (TypeError, ValueError):
-            raise Refused(f"{location(self.root, ())}: Input should be JSON") from None
+            raise InvalidValue(f"{format_location(self.root, ())}: Input should be JSON") from None
 
     def _check(self, raw: Mapping[str, Any]) -> list[str]:
-        from mcp_roundtrip.schema.json_schema_check import Check  # most types do not need it
+        from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # most types do not need it
         from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong
 
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
         try:
-            found = list(islice(Check(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
+            found = list(islice(SchemaCheck(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
         except TextTooLong as error:
-            return [f"{location(self.root, error.args[0])}: {TOO_LONG}"]
-        lines = [f"{location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
+            return [f"{format_location(self.root, error.args[0])}: {TOO_LONG}"]
+        lines = [f"{format_location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
         return [*lines, *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
-    def _with_others(self, found: list[str], text: str) -> str:
-        """The lines `found`, and what else pydantic has to say: everything wrong is said at once."""
+    def _add_pydantic_errors(self, lines: list[str], text: str) -> str:
+        """Add what pydantic finds in other places, so that one refusal lists everything that is wrong."""
         try:
             self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
-            places = tuple(f"{line.partition(': ')[0]}{end}" for line in found for end in ":.[")
-            others = _refusal(error, self.root).splitlines()
-            found = [*found, *(line for line in others if not line.startswith(places))]
-        except Exception:  # an author's validator got what no client should send
-            return "\n".join(found)
-        return "\n".join(found)
+            places = tuple(f"{line.partition(': ')[0]}{end}" for line in lines for end in ":.[")
+            others = _describe(error, self.root).splitlines()
+            lines = [*lines, *(line for line in others if not line.startswith(places))]
+        except Exception:  # an author's validator got an invalid value and raised something else
+            return "\n".join(lines)
+        return "\n".join(lines)
 
-    def _coerce(self, raw: Mapping[str, Any], text: str) -> Any:
-        # What has been checked is not read strictly: 2.0 becomes an integer, and a validator that an author
-        # puts before a date gives it a str, which strict mode takes from JSON alone.
+    def _validate_lax(self, raw: Mapping[str, Any], text: str) -> Any:
+        # Lax mode after the check: 2.0 becomes an integer, and a date is read from the str that a
+        # BeforeValidator returns, which strict mode reads from JSON only.
         try:
             return self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
-            refusal = _refusal(error, self.root)
-        if _WHOLE_FLOAT.search(text):  # 1e300 is an integer, too, and pydantic takes none from such a float
+            problems = _describe(error, self.root)
+        if _WHOLE_FLOAT.search(text):  # 1e300 is an integer in JSON Schema, but not to pydantic
             with suppress(ValidationError):
-                whole = compact(_integers(dict(raw)))
+                whole = compact(_with_integers(dict(raw)))
                 return self.types.validate_json(whole, strict=False, by_alias=True, by_name=False)
-        raise Refused(refusal)
+        raise InvalidValue(problems)
 
 
-def _integers(value: Any) -> Any:
-    """`value` with whole floats as integers."""
+def _with_integers(value: Any) -> Any:
+    """Replace whole floats by integers."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _integers(member) for name, member in value.items()}
-    return [_integers(item) for item in value] if isinstance(value, list) else value
+        return {name: _with_integers(member) for name, member in value.items()}
+    return [_with_integers(item) for item in value] if isinstance(value, list) else value
 
 
-def _refusal(error: ValidationError, root: str) -> str:
-    found = problems(error, root)
-    # What `compact` wrote can be wrong for its reader in two ways; the other is more than 200 levels.
-    not_json = error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
-    if not_json and "recursion" not in found:
-        return f"{location(root, ())}: a string holds half of a surrogate pair"
-    return found
+def _describe(error: ValidationError, root: str) -> str:
+    problems = describe_errors(error, root)
+    # pydantic rejects JSON that `compact` wrote for two reasons: half of a surrogate pair, and 200 levels.
+    is_invalid_json = (
+        error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
+    )
+    if is_invalid_json and "recursion" not in problems:
+        return f"{format_location(root, ())}: a string holds half of a surrogate pair"
+    return problems

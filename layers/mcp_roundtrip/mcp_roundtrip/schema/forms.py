@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
-from mcp_roundtrip.schema.exact_reader import ExactReader, Refused
+from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.signature import type_name
 
 VALUE = "value"
@@ -57,7 +57,7 @@ class Form:
             raise InvalidAnswer("answer: Input should be an object")
         try:
             value = self.reader.read(content)
-        except Refused as error:
+        except InvalidValue as error:
             raise InvalidAnswer(str(error)) from None
         return value.get(VALUE) if self.single else value
 

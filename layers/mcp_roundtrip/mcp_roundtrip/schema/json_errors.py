@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mcp_roundtrip.canonical import MAX_DEPTH
-from mcp_roundtrip.schema.type_adapters import as_json, location
+from mcp_roundtrip.schema.type_adapters import format_location, to_json
 
 
 def place(value: Any, root: str) -> str:
@@ -26,7 +26,7 @@ def place(value: Any, root: str) -> str:
             break
         path.append(step[0])
         value = step[1]
-    return f", at {location(root, path)}: {_what(value)}"
+    return f", at {format_location(root, path)}: {_what(value)}"
 
 
 def _what(value: Any) -> str:
@@ -45,7 +45,7 @@ def _is_text(value: Any) -> bool:
 
 def _is_json(value: Any) -> bool:
     try:
-        as_json(value)
+        to_json(value)
     except Exception:  # an author's serializer may raise whatever it likes
         return False
     return True

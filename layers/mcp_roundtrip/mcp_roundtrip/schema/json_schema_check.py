@@ -43,7 +43,7 @@ def is_integer(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class SchemaCheck:
     """One check of one value against `schema`, which must not change meanwhile."""
 
     schema: Mapping[str, Any]
@@ -198,21 +198,21 @@ class Check:
             self._compared.pop()
 
 
-_APPLICATORS: Final[Mapping[str, Callable[[Check, Any, Any, Path], Iterator[Problem]]]] = {
-    "$ref": Check._ref,
-    "enum": Check._one_of_values,
-    "const": Check._one_of_values,
-    "pattern": Check._pattern,
-    "required": Check._required,
-    "properties": Check._properties,
-    "patternProperties": Check._pattern_properties,
-    "additionalProperties": Check._additional,
-    "propertyNames": Check._names,
-    "items": Check._items,
-    "prefixItems": Check._first_items,
-    "allOf": Check._all_of,
-    "anyOf": Check._any_of,
-    "oneOf": Check._one_of,
+_APPLICATORS: Final[Mapping[str, Callable[[SchemaCheck, Any, Any, Path], Iterator[Problem]]]] = {
+    "$ref": SchemaCheck._ref,
+    "enum": SchemaCheck._one_of_values,
+    "const": SchemaCheck._one_of_values,
+    "pattern": SchemaCheck._pattern,
+    "required": SchemaCheck._required,
+    "properties": SchemaCheck._properties,
+    "patternProperties": SchemaCheck._pattern_properties,
+    "additionalProperties": SchemaCheck._additional,
+    "propertyNames": SchemaCheck._names,
+    "items": SchemaCheck._items,
+    "prefixItems": SchemaCheck._first_items,
+    "allOf": SchemaCheck._all_of,
+    "anyOf": SchemaCheck._any_of,
+    "oneOf": SchemaCheck._one_of,
 }
 
 Rule = Callable[[Any, Any], bool]

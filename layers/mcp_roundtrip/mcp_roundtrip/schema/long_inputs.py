@@ -1,14 +1,17 @@
-"""Limits that only a long input can reach: on equal hashes, on JSON within strings, and on patterns.
+"""Validation of inputs that are long enough to cost much memory or time.
 
-Python randomizes the hashes of text, but not those of numbers: a client can send thousands of integers, UUIDs
-or Decimals with one hash, and a set or dict of them takes time that grows with the square of their number.
-A string of JSON (`pydantic.Json`) brings values that the limit for a request's body does not count. A
-pattern takes time that grows with its size and the text's.
+The first invalid item ends the validation of a container, and a recursive type has one error at most. Three
+things are limited:
+
+- Numbers, UUIDs and Decimals with the same hash. Python randomizes the hashes of text only, and a set or dict
+  of equal hashes takes quadratic time.
+- Values in strings of JSON (`pydantic.Json`), which the limit on the request's body does not count.
+- Long texts for large patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,47 +19,50 @@ from functools import partial
 from sys import hash_info
 from typing import Any, Final
 
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_values
+from mcp_roundtrip.schema.bounded_validation import NAMED, OPAQUE
 from mcp_roundtrip.schema.patterns import TOO_LONG, PatternBudget, TextTooLong
 
-MAX_ALIKE: Final = 64
-"""Different values with one hash that may be in the sets and keys of a request; two are rare by chance."""
+MAX_COLLISIONS: Final = 64
+"""Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
 MAX_VALUES: Final = 20_000
 """JSON values within the strings of a request, as many as its body may have by default."""
 
-_KEYS: Final = {
+_CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
+
+_HASHED: Final = {
     "set": "items_schema",
     "frozenset": "items_schema",
     "dict": "keys_schema",
     "counter": "keys_schema",
 }
-"""Types of core schemas that hash, and the member for what they hash."""
+"""Types of core schemas that hash values -> the member that describes those values."""
 
 _RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
 """Types whose hashes a client cannot know."""
 
 
-def limited(schema: dict[str, Any]) -> dict[str, Any]:
-    """`schema`, a node of a core schema, with the limits that its type needs."""
-    if schema.get("type") == "json":
-        return {**core_schema.no_info_before_validator_function(_few_values, schema)}
-    if schema.get("type") == "str" and "pattern" in schema:
-        within = partial(_within_budget, schema["pattern"], schema.get("max_length"))
-        return {**core_schema.no_info_before_validator_function(within, schema)}
-    member = _KEYS.get(str(schema.get("type")))
-    keys = schema.get(member) if member else None
-    if member is None or (keys and keys["type"] in _RANDOMIZED):
-        return schema
-    keys = keys or core_schema.any_schema()
-    return {**schema, member: core_schema.no_info_after_validator_function(_few_alike, keys)}
+def fail_fast_validator(schema: Mapping[str, Any], recursive: Mapping[str, str]) -> SchemaValidator | None:
+    """Return a validator for long inputs, or None if `schema` is one already.
+
+    `recursive` are the references of recursive definitions, with the names of their types.
+    """
+    changed = _fail_fast(schema, recursive)
+    if changed == schema:
+        return None
+    # A model's prebuilt validator would collect all errors again.
+    try:
+        return SchemaValidator(changed, _use_prebuilt=False)
+    except TypeError:  # an older pydantic does not know the argument
+        return SchemaValidator(changed)
 
 
 @contextmanager
-def counted() -> Iterator[None]:
-    """Count what validators with `limited` schemas hash."""
+def counting() -> Iterator[None]:
+    """Count what a validator of `fail_fast_validator` hashes, parses and matches."""
     token = _counts.set(_Counts())
     try:
         yield
@@ -67,36 +73,84 @@ def counted() -> Iterator[None]:
 @dataclass(slots=True)
 class _Counts:
     by_hash: dict[int, set[int]] = field(default_factory=dict)
-    values: int = 0
+    json_values: int = 0
     patterns: PatternBudget = field(default_factory=PatternBudget)
 
 
 _counts: ContextVar[_Counts] = ContextVar("counts")
 
 
-def _few_alike(value: Any) -> Any:
-    # The hash of such an integer is the integer.
+def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
+    if isinstance(schema, (list, tuple)):
+        return type(schema)(_fail_fast(each, recursive) for each in schema)
+    if not isinstance(schema, dict):
+        return schema
+    copy = {
+        name: value
+        if name in OPAQUE
+        else {own: _fail_fast(each, recursive) for own, each in value.items()}
+        if name in NAMED and isinstance(value, dict)
+        else _fail_fast(value, recursive)
+        for name, value in schema.items()
+    }
+    if copy.get("type") in _CONTAINERS:
+        copy["fail_fast"] = True
+    if copy.get("type") == "definition-ref" and (name := recursive.get(schema["schema_ref"])):
+        return _with_one_error(copy, name)
+    return _with_limits(copy)
+
+
+def _with_one_error(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    message = f"Input should be a valid {name}; a smaller request lists what is wrong in it"
+    return {
+        "type": "custom-error",
+        "schema": schema,
+        "custom_error_type": "too_large_to_explain",
+        "custom_error_message": message.replace("{", "{{").replace("}", "}}"),
+    }
+
+
+def _with_limits(schema: dict[str, Any]) -> dict[str, Any]:
+    kind = str(schema.get("type"))
+    if kind == "json":
+        return _before(_limit_json_values, schema)
+    if kind == "str" and "pattern" in schema:
+        return _before(partial(_limit_matching, schema["pattern"], schema.get("max_length")), schema)
+    if kind not in _HASHED:
+        return schema
+    hashed = schema.get(_HASHED[kind]) or core_schema.any_schema()
+    if hashed["type"] in _RANDOMIZED:
+        return schema
+    return {**schema, _HASHED[kind]: core_schema.no_info_after_validator_function(_limit_collisions, hashed)}
+
+
+def _before(check: Any, schema: Any) -> dict[str, Any]:
+    return {**core_schema.no_info_before_validator_function(check, schema)}
+
+
+def _limit_collisions(value: Any) -> Any:
+    # A small integer is its own hash, so two of them do not collide.
     if isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
         return value
     try:
-        alike = _counts.get().by_hash.setdefault(hash(value), set())
-    except TypeError:  # pydantic refuses it with a message of its own
+        colliding = _counts.get().by_hash.setdefault(hash(value), set())
+    except TypeError:  # not hashable; pydantic refuses it with a message of its own
         return value
-    alike.add(hash(repr(value)))
-    if len(alike) > MAX_ALIKE:
+    colliding.add(hash(repr(value)))
+    if len(colliding) > MAX_COLLISIONS:
         raise PydanticCustomError(
             "equal_hashes",
             "More than {limit} different values have the same hash; send fewer at once",
-            {"limit": MAX_ALIKE},
+            {"limit": MAX_COLLISIONS},
         )
     return value
 
 
-def _few_values(value: Any) -> Any:
+def _limit_json_values(value: Any) -> Any:
     if isinstance(value, str):
         counts = _counts.get()
-        counts.values += count_values(value, MAX_VALUES)
-        if counts.values > MAX_VALUES:
+        counts.json_values += count_values(value, MAX_VALUES)
+        if counts.json_values > MAX_VALUES:
             raise PydanticCustomError(
                 "too_many_values",
                 "More than {limit} values in strings of JSON; send fewer at once",
@@ -105,10 +159,10 @@ def _few_values(value: Any) -> Any:
     return value
 
 
-def _within_budget(pattern: str, max_length: int | None, value: Any) -> Any:
+def _limit_matching(pattern: str, max_length: int | None, value: Any) -> Any:
     if isinstance(value, str):
         try:
-            # pydantic checks the length first, after it has stripped white space where it is told to.
+            # pydantic strips white space if it is configured to, then checks the length, then the pattern.
             _counts.get().patterns.spend(pattern, value[:max_length])
         except TextTooLong:
             raise PydanticCustomError("text_too_long", TOO_LONG) from None

@@ -16,7 +16,13 @@ from pydantic_core import PydanticSerializationError
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.content_blocks import BLOCKS, Text
 from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name
-from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, as_json, problems, text_of
+from mcp_roundtrip.schema.type_adapters import (
+    TYPE_ERRORS,
+    describe_errors,
+    encode_json,
+    to_json,
+    type_adapter,
+)
 
 
 class Missing(Enum):
@@ -99,7 +105,7 @@ class Output:
         from mcp_roundtrip.schema.json_schema import json_schema  # only lists need it, calls do not
 
         try:
-            return json_schema(adapter(self.annotation), "serialization")
+            return json_schema(type_adapter(self.annotation), "serialization")
         except Exception as error:  # an annotation of the author's may raise anything
             raise self._unusable(error) from None
 
@@ -110,11 +116,11 @@ class Output:
 
     @cached_property
     def _has_instances(self) -> bool:
-        return _instances_in(adapter(self.annotation).core_schema)
+        return _instances_in(type_adapter(self.annotation).core_schema)
 
     def _typed(self, value: Any) -> tuple[Any, str]:
         try:
-            types = adapter(self.annotation)
+            types = type_adapter(self.annotation)
             # Validating first lets a dict stand for a model, and holds every constraint the schema states.
             fitting = types.validate_python(value, by_alias=True, by_name=True)
             data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
@@ -122,14 +128,14 @@ class Output:
                 from mcp_roundtrip.schema.revalidation import check  # many results are plain data
 
                 check(types, fitting)
-        except UNUSABLE as error:
+        except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
-            raise UsageError(f"{self._mismatch()}\n{problems(error, 'result')}") from None
+            raise UsageError(f"{self._mismatch()}\n{describe_errors(error, 'result')}") from None
         except (PydanticSerializationError, UnicodeError):
             raise UsageError(self._mismatch(_place(value))) from None
         try:
-            return data, text_of(data, lambda: types.dump_python(fitting, warnings=False))
+            return data, encode_json(data, lambda: types.dump_python(fitting, warnings=False))
         except ValueError:
             raise _not_json(self.name, value) from None
 
@@ -151,7 +157,7 @@ def untyped(name: str, value: Any) -> tuple[Any, str]:
     Raises UsageError, naming the place and quoting no value, for what JSON cannot hold.
     """
     try:
-        return as_json(value)
+        return to_json(value)
     except ValueError:
         raise _not_json(name, value) from None
 
@@ -173,7 +179,7 @@ def _place(value: Any) -> str:
 
 
 def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
-    return [{"type": "text", "text": text}], data  # not by way of Text: `text_of` has checked it already
+    return [{"type": "text", "text": text}], data  # not by way of Text: `encode_json` has checked it already
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:

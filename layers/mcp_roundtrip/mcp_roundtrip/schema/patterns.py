@@ -1,4 +1,4 @@
-"""Match authors' patterns in bounded time, on the regex engine of pydantic-core (Rust's `regex`).
+"""Matching of patterns in bounded time, on the regular expression engine of pydantic-core (Rust's `regex`).
 
 The engine never backtracks: its time is at most the length of the text times the size of the pattern after
 its counted repetitions are written out. Small patterns with long texts are cheap, and so are large patterns

@@ -17,7 +17,7 @@ from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.signature import Described, Signature
 from mcp_roundtrip.schema.subschemas import subschemas
-from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, location
+from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -136,7 +136,7 @@ class RawArguments(Described):
             formats = jsonschema.FormatChecker(formats=())
             dialect.check_schema(self.input_schema, format_checker=formats)  # type: ignore[call-arg]
         except jsonschema.SchemaError as error:
-            place = location("input_schema", list(error.absolute_path))
+            place = format_location("input_schema", list(error.absolute_path))
             raise DefinitionError(
                 f"{self.signature.name}: {place}: {error.message}; write what {_dialect(self.input_schema)} "
                 "allows"
@@ -172,7 +172,7 @@ def _check(schema: dict[str, Any]) -> None:
         for pattern, limit in limits.items():
             problem = pattern_problem(pattern) or size_problem(pattern, _number(limit), '"maxLength": ')
             if problem:
-                place = location("input_schema", _path_to(node, schema) or ())
+                place = format_location("input_schema", _path_to(node, schema) or ())
                 raise DefinitionError(f"{place}: the pattern {pattern!r} {problem}")
 
 
@@ -207,18 +207,18 @@ def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:
 def _describe(error: ValidationError) -> Iterator[str]:
     """jsonschema's own messages quote the input; these name the place, and the rule the author wrote."""
     path = list(error.absolute_path)
-    here = location("arguments", path)
+    here = format_location("arguments", path)
     unknown = "unknown member" if path else "unknown argument"
     instance: Any = error.instance
     keyword: Any = error.validator
     rule: Any = error.validator_value
     if keyword == "required":
         missing = (name for name in rule if name not in instance)
-        yield from (f"{location(here, [name])}: Field required" for name in missing)
+        yield from (f"{format_location(here, [name])}: Field required" for name in missing)
     elif keyword == "additionalProperties" and rule is False:
         from mcp_roundtrip.schema.jsonschema_keywords import others  # imports jsonschema
 
-        yield from (f"{location(here, [name])}: {unknown}" for name in others(instance, error.schema))
+        yield from (f"{format_location(here, [name])}: {unknown}" for name in others(instance, error.schema))
     elif keyword == "type":
         yield f"{here}: Input should be of type {rule if isinstance(rule, str) else ' or '.join(rule)}"
     elif keyword is None:  # the subschema `false`

@@ -58,7 +58,7 @@ _ASSERTIONS: Final = frozenset(
 )
 
 
-def is_exact(schema: Mapping[str, Any]) -> bool:
+def strict_mode_is_exact(schema: Mapping[str, Any]) -> bool:
     """Whether strict validation by the core schema `schema` accepts nothing that its JSON Schema refuses.
 
     Raises DefinitionError for a type that accepts nothing of what its JSON Schema says.

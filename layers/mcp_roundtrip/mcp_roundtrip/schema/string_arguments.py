@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from mcp_roundtrip.errors import ArgumentsError, DefinitionError
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.exact_reader import Refused
+from mcp_roundtrip.schema.exact_reader import InvalidValue
 from mcp_roundtrip.schema.signature import type_name
 
 
@@ -45,8 +45,8 @@ class StringArguments(Arguments):
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
         try:
-            values: dict[str, Any] = self._reader.coerce(raw)
-        except Refused as error:
+            values: dict[str, Any] = self._reader.read_strings(raw)
+        except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
 

@@ -1,4 +1,4 @@
-"""One pydantic TypeAdapter per type, and its refusals in words that quote no value."""
+"""One pydantic TypeAdapter per type, and its errors in words that quote no value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import to_jsonable_python
 
-UNUSABLE = (PydanticUserError, PydanticUndefinedAnnotation)
-"""What pydantic raises for a type it cannot build, or cannot describe in JSON Schema."""
+TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
+"""What pydantic raises for a type that it cannot build, or cannot describe in JSON Schema."""
 
 MAX_NAME = 128
-"""How much of a member's name a message shows: the name may be the client's."""
+"""Characters of a member's name in a message: a client may have chosen the name."""
 
 MAX_PROBLEMS = 20
-"""How many problems a message lists; a list of a million wrong items must not become a book."""
+"""Problems that a message lists, of a value that may have a million of them."""
 
-# pydantic's own texts for these quote the input.
+# pydantic's own texts for these errors quote the input.
 _WITHOUT_INPUT = {
     "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
     "uuid_parsing": "Input should be a valid UUID",
@@ -29,28 +29,28 @@ _WITHOUT_INPUT = {
 }
 
 
-# bytes that are no UTF-8 survive, where pydantic lets anybody but the type itself decide it.
-_EXACT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+# Bytes that are not UTF-8 survive a round trip, unless a type configures its own encoding.
+_BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
-def adapter(annotation: Any, *, exact: bool = False) -> TypeAdapter[Any]:
-    """A TypeAdapter for `annotation`, cached; an `exact` one writes bytes as Base64.
+def type_adapter(annotation: Any, *, base64_bytes: bool = False) -> TypeAdapter[Any]:
+    """Return the cached TypeAdapter of `annotation`; with `base64_bytes` it writes bytes as Base64.
 
-    Raises one of `UNUSABLE` for a type pydantic does not know.
+    Raises one of `TYPE_ERRORS` for a type that pydantic does not know.
     """
     try:
         hash(annotation)
     except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
-        return _build(annotation, exact)
-    # Literal["a", "b"] equals Literal["b", "a"], and their schemas differ.
-    return _cached(annotation, exact, "" if isinstance(annotation, type) else repr(annotation))
+        return _build(annotation, base64_bytes)
+    # Literal["a", "b"] equals Literal["b", "a"], but their schemas differ.
+    return _cached(annotation, base64_bytes, "" if isinstance(annotation, type) else repr(annotation))
 
 
-def _build(annotation: Any, exact: bool, spelling: str = "") -> TypeAdapter[Any]:
-    if not exact:
+def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapter[Any]:
+    if not base64_bytes:
         return TypeAdapter(annotation)
     try:
-        return TypeAdapter(annotation, config=_EXACT)
+        return TypeAdapter(annotation, config=_BASE64)
     except PydanticUserError as error:
         if error.code != "type-adapter-config-unused":
             raise
@@ -60,33 +60,33 @@ def _build(annotation: Any, exact: bool, spelling: str = "") -> TypeAdapter[Any]
 _cached = lru_cache(maxsize=512)(_build)
 
 
-def as_json(value: Any) -> tuple[Any, str]:
-    """`value` as JSON data and as text, whatever its type.
+def to_json(value: Any) -> tuple[Any, str]:
+    """Return a value of any type as JSON data and as JSON text.
 
-    Raises ValueError (PydanticSerializationError is one) for what JSON cannot hold.
+    Raises ValueError (PydanticSerializationError is one) for a value that JSON cannot hold.
     """
     data = to_jsonable_python(value)
-    return data, text_of(data, lambda: adapter(Any).dump_python(value))
+    return data, encode_json(data, lambda: type_adapter(Any).dump_python(value))
 
 
-def text_of(data: Any, unwritten: Callable[[], Any]) -> str:
-    """`data` on one line; `unwritten` gives the Python values that pydantic wrote as `data`.
+def encode_json(data: Any, python_values: Callable[[], Any]) -> str:
+    """Return `data` as JSON on one line; `python_values` returns the values that pydantic wrote as `data`.
 
-    Raises ValueError for NaN and Infinity, also where pydantic wrote null for them, and for half of a
-    surrogate pair, also where it wrote U+FFFD for that: in the names of members.
+    Raises ValueError for NaN, Infinity and half of a surrogate pair, also where pydantic has replaced them
+    by null and, in the names of members, by U+FFFD.
     """
     text = _JSON.encode(data)
     text.encode()
     if "null" in text or "\ufffd" in text:
-        _EXACT_JSON.encode(unwritten()).encode()
+        _STRICT_JSON.encode(python_values()).encode()
     return text
 
 
-# Read by the model: characters outside ASCII stay as they are. The envelope around it escapes them.
+# The model reads this text, so characters outside ASCII stay. The JSON around it escapes them.
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-# Encodes nothing of use, but finds NaN and the halves in anything at the speed of C.
-_EXACT_JSON = json.JSONEncoder(
+# Finds NaN and halves of surrogate pairs in values of any type; its text is not used.
+_STRICT_JSON = json.JSONEncoder(
     ensure_ascii=False,
     allow_nan=False,
     skipkeys=True,
@@ -94,34 +94,34 @@ _EXACT_JSON = json.JSONEncoder(
 )
 
 
-def problems(error: ValidationError, root: str) -> str:
-    """One line per problem: where (from `root` on), and what. The input's values are never quoted."""
+def describe_errors(error: ValidationError, root: str) -> str:
+    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted."""
     found = error.errors(include_url=False, include_input=False)
-    lines = [f"{location(root, item['loc'])}: {_reason(item, root)}" for item in found[:MAX_PROBLEMS]]
+    lines = [f"{format_location(root, item['loc'])}: {_problem(item, root)}" for item in found[:MAX_PROBLEMS]]
     if len(found) > MAX_PROBLEMS:
         lines.append(f"and {len(found) - MAX_PROBLEMS} more")
     return "\n".join(lines)
 
 
-def location(root: str, path: Sequence[str | int]) -> str:
-    """`arguments`, `("sizes", 0, "vcpus")` -> `arguments.sizes[0].vcpus`."""
+def format_location(root: str, path: Sequence[str | int]) -> str:
+    """Return a place as text: `arguments` and `("sizes", 0, "vcpus")` give `arguments.sizes[0].vcpus`."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
-    return (root + "".join(steps)).removeprefix(".") or "answer"  # a form has no root
+    return (root + "".join(steps)).removeprefix(".") or "answer"  # forms have no root
 
 
-def _reason(item: Any, root: str) -> str:
+def _problem(item: Any, root: str) -> str:
     kind = item["type"]
     if kind == "extra_forbidden":
         return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
     if kind in _WITHOUT_INPUT:
         return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
-    if _raised_in(item.get("ctx", {}).get("error")) == "ipaddress":  # it quotes the input
+    if _raising_module(item.get("ctx", {}).get("error")) == "ipaddress":  # its text quotes the input
         return "Input should be a valid IP address or network"
     return str(item["msg"]).removeprefix("Value error, ")
 
 
-def _raised_in(error: object) -> str | None:
-    """The name of the module that raised an exception; None for what is none."""
+def _raising_module(error: object) -> str | None:
+    """Return the name of the module that raised `error`, or None if it is not an exception."""
     trace = getattr(error, "__traceback__", None)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
-from mcp_roundtrip.schema.type_adapters import UNUSABLE, adapter, problems, text_of
+from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, describe_errors, encode_json, type_adapter
 
 EMPTY = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -47,10 +47,12 @@ def revive(data: Any, annotation: Any) -> Any:
     if _is_untyped(annotation):  # a copy: the tool may change what it gets, the journal stays
         return json.loads(compact(data)) if isinstance(data, (dict, list)) else data
     try:
-        return adapter(annotation, exact=True).validate_json(compact(data), by_alias=False, by_name=True)
+        return type_adapter(annotation, base64_bytes=True).validate_json(
+            compact(data), by_alias=False, by_name=True
+        )
     except ValidationError as error:
-        raise ValueError(problems(error, "result")) from None
-    except UNUSABLE as error:
+        raise ValueError(describe_errors(error, "result")) from None
+    except TYPE_ERRORS as error:
         raise ValueError(_unusable(annotation, error)) from None
 
 
@@ -60,7 +62,7 @@ def check(annotation: Any) -> None:
     if _is_untyped(annotation) or (isclass(annotation) and annotation in _PRIMITIVE):
         return
     try:
-        adapter(annotation, exact=True)
+        type_adapter(annotation, base64_bytes=True)
     except Exception as error:  # an annotation of the author's may raise anything
         raise UsageError(_unusable(annotation, error)) from None
 
@@ -100,7 +102,7 @@ def _dump_untyped(value: Any) -> Any:
     try:
         data = to_jsonable_python(value, by_alias=False)
         if "\\ufffd" in compact(data):  # pydantic writes it for half of a surrogate pair in a name
-            text_of(data, lambda: adapter(Any).dump_python(value, by_alias=False))
+            encode_json(data, lambda: type_adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
         from mcp_roundtrip.schema.json_errors import place  # for the author of a mistake
 
@@ -113,11 +115,11 @@ def _dump_untyped(value: Any) -> Any:
 
 def _dump_typed(value: Any, annotation: Any) -> Any:
     try:
-        types = adapter(annotation, exact=True)
+        types = type_adapter(annotation, base64_bytes=True)
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
         # Read back at once: an instance was taken as it is, and the next round must not find out.
         types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
-    except UNUSABLE as error:
+    except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
     except (PydanticSerializationError, ValueError):
         raise UsageError(
