@@ -63,7 +63,7 @@ NODE = {
 
 
 @pytest.mark.parametrize(("text", "written"), NODE.items())
-def test_a_number_that_node_has_written_anew_is_the_same(text: str, written: str) -> None:
+def test_a_number_that_node_has_rewritten_is_the_same(text: str, written: str) -> None:
     assert canonical(parse(written)) == canonical(parse(text))
 
 
@@ -178,7 +178,7 @@ def test_a_limit_on_values_counts_every_value_and_nothing_in_strings(
 
 
 @pytest.mark.parametrize("text", ["[", '["', '[1,"\\', "[,,,,", '{"a":1,}', "[}", '["a"x,1]', '[\\",1,1,1]'])
-def test_a_malformed_document_is_refused_whatever_the_limit_on_values(text: str) -> None:
+def test_a_malformed_document_is_refused_at_any_limit_on_values(text: str) -> None:
     for limit in range(1, 8):
         with pytest.raises(ValueError, match=r"not JSON|more than"):
             parse(text, max_values=limit)

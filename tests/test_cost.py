@@ -59,7 +59,7 @@ def test_a_question_is_a_request_and_a_signature(counted):
     assert counted.question == {"request": 1, "front door": 1, "tool": 1, "Sign": 1}
 
 
-def test_a_poll_wakes_nobody_and_reads_one_item(counted):
+def test_a_poll_dispatches_no_worker_and_reads_one_item(counted):
     assert counted.poll == {"request": 1, "front door": 1, "read": 1}
 
 
@@ -91,6 +91,6 @@ def test_a_bill_is_proportional_to_its_prices(cost, counted, prices, tmp_path):
     assert cost.Prices.read(twice).usd(bill) == pytest.approx(2 * prices.usd(bill))
 
 
-def test_a_file_without_the_comments_is_left_alone(cost):
+def test_a_file_without_the_comments_is_not_changed(cost):
     with pytest.raises(ValueError, match="make cost"):
         cost.inserted("# Cost\n", "| |")

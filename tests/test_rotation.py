@@ -115,7 +115,7 @@ def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Rota
     return Rotation(kms, request.param, signing)
 
 
-def test_every_call_in_flight_goes_on_before_and_after_each_deployment(rotation: Rotation) -> None:
+def test_every_call_in_flight_resumes_before_and_after_each_deployment(rotation: Rotation) -> None:
     deployments = [rotation.environment(*keys) for keys in documented().values()]
     assert len(deployments) == 4
     for before, after in pairwise(deployments):
@@ -126,7 +126,7 @@ def test_every_call_in_flight_goes_on_before_and_after_each_deployment(rotation:
             assert goes_on(after, state)
 
 
-def test_afterwards_the_old_key_is_needed_by_nobody(rotation: Rotation, kms: FakeKms) -> None:
+def test_afterwards_the_old_key_is_no_longer_needed(rotation: Rotation, kms: FakeKms) -> None:
     *_, last = documented().values()
     kms.DisableKey(KeyId=rotation.arns["OLD"])
     server = rotation.environment(*last)

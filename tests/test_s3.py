@@ -171,7 +171,7 @@ def test_a_link_has_what_a_resource_link_tells(offline):
 # -- in a tool ------------------------------------------------------------------------------------------
 
 
-def test_a_replay_uploads_nothing_and_signs_anew(bucket):
+def test_a_replay_uploads_nothing_and_signs_again(bucket):
     server, uploads = Server("reports"), []
 
     def upload(orders: int) -> Stored:

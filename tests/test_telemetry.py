@@ -92,7 +92,7 @@ def test_a_failure_has_its_traceback_and_the_reason_its_message_keeps_back(lines
     assert metric["state_unavailable"] == [1.0]
 
 
-def test_the_reason_of_somebody_elses_exception_is_neither_a_metric_nor_a_field(lines: Lines) -> None:
+def test_the_reason_of_a_foreign_exception_is_neither_a_metric_nor_a_field(lines: Lines) -> None:
     class Refused(Exception):
         reason = "card 4111"
 
@@ -153,7 +153,7 @@ def test_the_last_line_is_a_metric_as_well(
     [{"method": "tools/list"}, {"outcome": "complete", "round": 1}, {"outcome": "not_asked"}],
     ids=str,
 )
-def test_a_request_with_nothing_to_count_is_a_line_alone(lines: Lines, fields: dict[str, Any]) -> None:
+def test_a_request_with_nothing_to_count_is_only_a_line(lines: Lines, fields: dict[str, Any]) -> None:
     LogObserver().record("request_completed", **fields)
     assert "_aws" not in lines()[0]
 

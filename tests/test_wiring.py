@@ -124,7 +124,7 @@ def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deplo
     assert post(stranger, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
 
 
-def test_each_certificate_is_logged_with_what_it_takes_to_revoke_it(
+def test_each_certificate_is_logged_with_the_id_that_revokes_it(
     kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observer = RecordingObserver()
@@ -229,7 +229,7 @@ def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
     assert error.setting == missing
 
 
-def test_a_signed_link_opens_for_its_own_user_alone(kms: FakeKms) -> None:
+def test_a_signed_link_opens_only_for_its_own_user(kms: FakeKms) -> None:
     server = server_on(state_key_arn=signing_key(kms))
     url = post(server, "link")["result"]["content"][0]["text"]
     address, _, token = url.partition("?mcp_link=")

@@ -20,7 +20,7 @@ def test_the_request_is_read_from_the_event() -> None:
     assert request.max_response_bytes < 1_000_000
 
 
-def test_what_the_load_balancer_says_in_headers_identifies_nobody() -> None:
+def test_headers_of_the_load_balancer_identify_no_caller() -> None:
     event = with_header(EVENT, "x-amzn-oidc-identity", "alice")
     assert parse_request(event).authorizer == {}
     assert parse_request(with_context(event, authorizer={"jwt": {"claims": {}}})).authorizer == {}

@@ -95,7 +95,7 @@ def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[st
             detect(event)
 
 
-def test_an_http_event_stays_one_whatever_it_claims_besides() -> None:
+def test_an_http_event_with_members_of_other_sources_is_still_an_http_event() -> None:
     assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is adapter("http_api")
 
 
@@ -131,5 +131,5 @@ def test_what_is_only_like_an_event_is_refused(event: dict[str, Any]) -> None:
         (7, False),
     ],
 )
-def test_a_function_url_is_told_by_its_domain(domain: Any, is_one: bool) -> None:
+def test_a_function_url_is_recognized_by_its_domain(domain: Any, is_one: bool) -> None:
     assert is_function_url(domain) is is_one

@@ -40,7 +40,7 @@ def test_headers_without_lists_are_read_too() -> None:
     assert request.headers == parse_request(EVENT).headers
 
 
-def test_a_path_that_begins_like_the_stage_is_left_alone() -> None:
+def test_a_path_that_begins_like_the_stage_is_not_changed() -> None:
     stage = EVENT["requestContext"]["stage"]
     assert parse_request({**EVENT, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
 
@@ -74,7 +74,7 @@ def test_an_iam_identity_is_where_payload_2_0_has_it() -> None:
     }
 
 
-def test_a_user_of_a_cognito_identity_pool_is_told_from_the_others_of_the_pool() -> None:
+def test_users_of_a_cognito_identity_pool_are_distinguished() -> None:
     given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
     assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
     assert (

@@ -217,7 +217,7 @@ def test_a_missing_or_half_filled_context_identifies_no_caller(source: str, kind
 
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
 @pytest.mark.parametrize("kind", MODES)
-def test_nobody_is_identified_behind_a_load_balancer(source: str, kind: str) -> None:
+def test_no_caller_is_identified_behind_a_load_balancer(source: str, kind: str) -> None:
     event = with_header(sent_by(source, any_call()), "x-amzn-oidc-identity", "alice")
     for claimed in contexts("http_api", kind), contexts("rest_api", kind):
         assert answer(with_context(event, **claimed), MODES[kind])[0] == 401

@@ -67,7 +67,7 @@ def test_what_an_event_has_too_much_is_said(source: str, path: str) -> None:
     assert message.endswith(f"{SOURCES[source].description}, which has no {path}")
 
 
-def test_an_authorizers_event_is_told_from_a_request() -> None:
+def test_an_authorizers_event_is_distinguished_from_a_request() -> None:
     event = {**sent_by("http_api", any_call()), "type": "REQUEST", "routeArn": "arn:aws:execute-api:x"}
     assert told(event).endswith("an API Gateway HTTP API request (payload 2.0), which has no type")
 

@@ -115,12 +115,12 @@ async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> 
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_behind_the_front_door_comes_to_its_end(stack: Stack, tool: str) -> None:
+async def test_a_tool_behind_the_front_door_completes(stack: Stack, tool: str) -> None:
     await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), tool)
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_on_its_own_route_comes_to_its_end(stack: Stack, tool: str) -> None:
+async def test_a_tool_on_its_own_route_completes(stack: Stack, tool: str) -> None:
     await assert_comes_to_its_end(stack.endpoint(CALLS[tool].route), tool)
 
 
@@ -152,7 +152,7 @@ async def test_a_client_that_follows_tasks_gets_its_database_from_a_worker(stack
     await assert_workers_finish_the_task(stack)
 
 
-async def test_a_worker_is_sent_for_through_a_queue_where_the_parameter_says_so(
+async def test_a_worker_is_dispatched_through_a_queue_if_the_parameter_says_so(
     account: Cloud, built: Built
 ) -> None:
     stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue")

@@ -128,12 +128,12 @@ def messages(answer: Any) -> list[Any]:
     return []
 
 
-def test_every_sample_event_meets_a_cold_start_and_comes_to_what_the_table_says(cold: Invoke) -> None:
+def test_every_sample_event_has_the_outcome_in_the_table_at_a_cold_start(cold: Invoke) -> None:
     events = stable()
     assert_as_the_table_says(responses(cold, events), events, STABLE)
 
 
-def test_a_state_goes_on_in_another_execution_environment(cold: Invoke) -> None:
+def test_a_state_is_resumed_in_another_execution_environment(cold: Invoke) -> None:
     events = live(cold)
     assert_as_the_table_says(responses(cold, events), events, LIVE)
 

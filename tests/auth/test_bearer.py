@@ -306,7 +306,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-def test_a_token_that_is_not_good_is_refused_as_one() -> None:
+def test_an_invalid_token_is_refused_as_one() -> None:
     refused = {attack: refusal(f"Bearer {made()}") for attack, (_, made) in ATTACKS.items()}
     assert {attack: each.reason for attack, each in refused.items()} == {
         attack: f"token_{reason}" for attack, (reason, _) in ATTACKS.items()
@@ -317,7 +317,7 @@ def test_a_token_that_is_not_good_is_refused_as_one() -> None:
 @pytest.mark.parametrize(
     "header", [None, "", "Basic YTpi", "Basic YTpi, Bearer e30.e30.e30", "Bear er", "DPoP x"]
 )
-def test_a_request_without_a_token_is_told_to_get_one_and_nothing_else(header: str | None) -> None:
+def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str | None) -> None:
     refused = refusal(header)
     assert (refused.reason, refused.error) == ("no_token", None)
 
@@ -357,7 +357,7 @@ def test_nothing_of_a_token_is_in_what_is_said_about_it() -> None:
     assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
 
 
-def test_an_issuer_that_does_not_answer_is_nobodys_bad_token() -> None:
+def test_an_issuer_that_does_not_answer_makes_no_token_invalid() -> None:
     class Down:
         def find(self, kid: str, algorithm: str) -> Any:
             raise IssuerUnavailable("issuer_timeout")

@@ -50,7 +50,7 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
-def test_whoever_has_no_token_costs_no_cryptography_and_no_http() -> None:
+def test_a_request_without_a_token_costs_no_cryptography_and_no_http() -> None:
     done = subprocess.run([sys.executable, "-c", CHALLENGED], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stderr))
     assert loaded.isdisjoint({"jwt", "cryptography", "ssl", "http.client", "boto3", "asyncio"})

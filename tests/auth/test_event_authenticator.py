@@ -69,7 +69,7 @@ def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) ->
         iam(user_id, binds_sessions=binds_sessions)
 
 
-def test_users_of_an_identity_pool_are_told_apart_though_they_have_one_role() -> None:
+def test_users_of_an_identity_pool_with_one_role_are_distinguished() -> None:
     def principal(identity: Any) -> Principal | None:
         return (
             EventAuthenticator(AuthMode.IAM)
@@ -142,7 +142,7 @@ def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:
     assert not EventAuthenticator(AuthMode.LAMBDA, "user").caller({}, context).scopes
 
 
-def test_nobody_is_anybody_by_a_header() -> None:
+def test_no_header_identifies_a_caller() -> None:
     headers = {"authorization": "Bearer x", "x-amzn-oidc-data": "x", "x-user": "alice"}
     assert EventAuthenticator(AuthMode.NONE).caller(headers, JWT) is ANONYMOUS
     for mode in (AuthMode.JWT, AuthMode.LAMBDA, AuthMode.IAM, AuthMode.BEARER):
@@ -207,7 +207,7 @@ CONTEXTS = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
-def test_a_context_names_a_whole_principal_or_nobody(context: dict[str, Any], mode: AuthMode) -> None:
+def test_a_context_names_a_whole_principal_or_none(context: dict[str, Any], mode: AuthMode) -> None:
     try:
         principal = EventAuthenticator(mode, "user", "scope").caller({}, context).principal
     except Unauthorized:

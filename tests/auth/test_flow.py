@@ -182,7 +182,7 @@ def test_the_location_of_the_keys_can_be_configured(issuer: AuthorizationServer)
     assert issuer.asked == {f"{PATH}/keys": 1}
 
 
-def test_a_token_of_another_endpoint_is_refused_and_the_client_is_told_where_to_get_one(
+def test_a_token_of_another_endpoint_is_refused_with_the_address_of_the_metadata(
     issuer: AuthorizationServer,
 ) -> None:
     with deployed(issuer) as server:

@@ -66,7 +66,7 @@ def test_an_item_whose_writing_was_not_confirmed_is_written(wire, unlucky, store
     assert store.get("p", "M") == ITEM
 
 
-def test_an_equal_item_of_somebody_else_is_not_taken_for_ones_own(wire, unlucky, store):
+def test_an_equal_item_of_another_writer_is_not_taken_for_ones_own(wire, unlucky, store):
     store.put_new(ITEM)
     wire.lose = [nothing]
     assert unlucky.put_new(ITEM) == ITEM
@@ -140,7 +140,7 @@ def test_a_claim_that_was_not_confirmed_is_void_if_the_task_was_cancelled_since(
     assert unlucky.update("p", "M", CLAIM) is None
 
 
-def test_an_equal_change_of_somebody_else_is_not_taken_for_ones_own(wire, unlucky, store):
+def test_an_equal_change_of_another_writer_is_not_taken_for_ones_own(wire, unlucky, store):
     store.put_new(READY)
     store.update("p", "M", CLAIM)
     wire.lose = [nothing]
@@ -155,7 +155,7 @@ def test_what_was_not_confirmed_is_counted_once(wire, unlucky, store):
     assert store.get("p", "M")["ver"] == 4
 
 
-def test_a_change_of_an_item_that_is_gone_is_not_made_however_often_it_is_sent(wire, unlucky):
+def test_a_change_of_a_deleted_item_is_not_made_however_often_it_is_sent(wire, unlucky):
     wire.lose = [nothing]
     assert unlucky.update("p", "M", CLAIM) is None
 

@@ -103,7 +103,7 @@ def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
     assert len(aws.requests) == 1
 
 
-def test_an_owner_nobody_can_reach_has_failed_too(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> None:
+def test_an_owner_that_cannot_be_reached_has_failed_too(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> None:
     server = HttpServer(aws.respond, max_body=1)
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     server.close()

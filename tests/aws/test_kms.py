@@ -309,7 +309,7 @@ def test_a_clock_that_was_set_back_does_not_keep_a_disabled_key_alive(fake, key,
         key.trusted()
 
 
-def test_of_two_keys_the_one_that_is_left_goes_on_being_trusted(fake, kms, key, clock):
+def test_of_two_keys_the_remaining_one_is_still_trusted(fake, kms, key, clock):
     old = KmsKey(kms, signing_key(kms), clock)
     keys = KmsPublicKeys([key, old])
     kids = [half.known().kid for half in (key, old)]
@@ -341,7 +341,7 @@ def test_while_a_key_cannot_be_loaded_the_pauses_between_attempts_grow_to_a_minu
     assert fake.calls["GetPublicKey"] == 6 + 9, "after 0, 1, 3, 7, 15 and 31 s, then from 63 s on each minute"
 
 
-def test_a_failure_that_took_long_is_left_alone_from_its_end_on(arn, clock):
+def test_a_slow_failure_is_not_retried_for_a_while_after_its_end(arn, clock):
     class Silent(FakeKms):
         def GetPublicKey(self, **members):
             clock.now += 6

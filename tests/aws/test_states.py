@@ -150,7 +150,9 @@ def test_in_a_new_environment_nothing_works_without_kms(deployed, fake, kms, clo
 
 @only(DIRECT)
 @REASONS
-def test_with_direct_signing_sealing_fails_at_once_and_opening_goes_on(deployed, fake, kms, clock, reason):
+def test_with_direct_signing_sealing_fails_at_once_and_opening_still_works(
+    deployed, fake, kms, clock, reason
+):
     codec = deployed.environment(kms, clock)
     token = seal(codec)
     fail(fake, reason, *deployed.keys)
@@ -161,7 +163,7 @@ def test_with_direct_signing_sealing_fails_at_once_and_opening_goes_on(deployed,
 
 
 @only(DELEGATED)
-def test_with_delegated_signing_sealing_goes_on_while_the_certificate_outlasts_a_round(
+def test_with_delegated_signing_sealing_works_while_the_certificate_outlasts_a_round(
     deployed, fake, kms, clock
 ):
     codec = deployed.environment(kms, clock)
@@ -176,7 +178,7 @@ def test_with_delegated_signing_sealing_goes_on_while_the_certificate_outlasts_a
 
 
 @only(DELEGATED)
-def test_when_kms_comes_back_before_the_certificate_is_needed_nobody_notices(deployed, fake, kms, clock):
+def test_when_kms_recovers_before_the_certificate_is_needed_no_request_fails(deployed, fake, kms, clock):
     issued = []
     codec = deployed.environment(
         kms, clock, random=lambda: 0.0, issued=lambda jti, expires_at: issued.append(expires_at)
@@ -195,7 +197,7 @@ def test_when_kms_comes_back_before_the_certificate_is_needed_nobody_notices(dep
     ("reason", "seconds"), [("ThrottlingException", MAX_UNCONFIRMED_S), ("DisabledException", MAX_AGE_S)]
 )
 @only([Configuration(delegated=False, encrypted=False)])
-def test_opening_goes_on_for_an_hour_without_kms_and_a_quarter_after_the_key_was_disabled(
+def test_opening_works_for_an_hour_without_kms_and_15_minutes_after_the_key_was_disabled(
     deployed, fake, kms, clock, reason, seconds
 ):
     limits = Limits(round_ttl_s=7200, flow_ttl_s=7200)
@@ -310,7 +312,9 @@ def hanging():
         kms.close()
 
 
-def test_while_kms_hangs_warm_environments_go_on_as_far_as_their_keys_last(configuration, hanging, clock):
+def test_while_kms_hangs_warm_environments_work_as_long_as_their_keys_are_valid(
+    configuration, hanging, clock
+):
     fake, kms = hanging
     deployed = deployment(kms, configuration)
     codec = deployed.environment(kms, clock)
@@ -349,7 +353,7 @@ def test_while_kms_hangs_one_request_a_minute_waits_for_it_and_at_most_twice(con
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -4000, -100, -4, 4, 100, 4000, 86_400])
-def test_whatever_the_clock_is_set_to_new_states_are_sealed_and_opened(deployed, kms, clock, seconds):
+def test_at_any_time_of_the_clock_new_states_are_sealed_and_opened(deployed, kms, clock, seconds):
     codec = deployed.environment(kms, clock)
     before = seal(codec)
     clock.now += seconds

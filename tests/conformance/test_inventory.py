@@ -46,7 +46,7 @@ def test_a_scenario_is_run_or_there_is_a_reason() -> None:
         ({"old": ["2025-03-26"]}, []),
     ],
 )
-def test_a_scenario_that_nobody_mentions_is_found(offered: dict[str, list[str]], missing: list[str]) -> None:
+def test_a_scenario_that_is_not_mentioned_is_found(offered: dict[str, list[str]], missing: list[str]) -> None:
     assert unaccounted(offered) == missing
 
 

@@ -129,9 +129,7 @@ def test_a_resource_that_is_not_there_is_an_error(run: Inspect) -> None:
     assert missing.result is None
 
 
-def test_it_can_do_the_same_without_being_told_which_version_to_speak(
-    inspector: Inspect, served: Served
-) -> None:
+def test_it_can_do_the_same_without_a_configured_protocol_version(inspector: Inspect, served: Served) -> None:
     """By itself, it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]

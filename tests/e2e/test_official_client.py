@@ -159,7 +159,7 @@ async def test_summarize_uses_the_clients_model_and_roots_in_one_round(served: S
     assert served.requests("tools/call") == 2
 
 
-async def test_summarize_does_without_a_client_that_can_be_asked(served: Served) -> None:
+async def test_summarize_works_with_a_client_that_cannot_be_asked(served: Served) -> None:
     async with Client(served.app.url(FRONT_DOOR)) as client:
         result = await client.call_tool("summarize", DOCUMENT)
     assert result.structured_content is not None
@@ -168,7 +168,7 @@ async def test_summarize_does_without_a_client_that_can_be_asked(served: Served)
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_the_model_is_told_when_the_user_does_not_answer(served: Served, action: Any) -> None:
+async def test_the_model_gets_an_error_when_the_user_does_not_answer(served: Served, action: Any) -> None:
     person = Person([types.ElicitResult(action=action)])
     async with Client(served.app.url(WEATHER), elicitation_callback=person) as client:
         result = await client.call_tool("get_weather", {"location": "Hyderabad"})
@@ -178,7 +178,7 @@ async def test_the_model_is_told_when_the_user_does_not_answer(served: Served, a
 
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
-async def test_a_client_that_cannot_be_asked_is_told_which_capability_is_missing(
+async def test_a_client_that_cannot_be_asked_gets_the_name_of_the_missing_capability(
     served: Served, path: str
 ) -> None:
     async with Client(served.app.url(path)) as client:
@@ -189,7 +189,7 @@ async def test_a_client_that_cannot_be_asked_is_told_which_capability_is_missing
 
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WORK_ITEMS])
-async def test_a_prompt_asks_and_goes_on_in_another_process(served: Served, path: str) -> None:
+async def test_a_prompt_asks_and_resumes_in_another_process(served: Served, path: str) -> None:
     picked = "Bug #4522: Endless redirect after the laptop was asleep"
     person = Person([accept(value=picked)])
     async with Client(served.app.url(path), elicitation_callback=person) as client:

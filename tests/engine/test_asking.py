@@ -63,7 +63,7 @@ def test_a_question_left_unanswered_is_asked_again() -> None:
     assert asked(call()).keys() == {"size"}
 
 
-def test_an_answer_nobody_asked_for_is_ignored() -> None:
+def test_an_answer_to_no_question_is_ignored() -> None:
     call = Passes(size_then_name)
     call()
     assert asked(call(name=accept("early"))).keys() == {"size"}
@@ -85,7 +85,7 @@ def test_an_answer_without_state_is_taken_for_questions_before_the_first_effect(
     assert Passes(size_then_name)(size=accept(vcpus=3), name=accept("n")) == Done("n:3")
 
 
-def test_a_signed_link_is_no_effect_that_an_answer_without_state_could_come_too_late_for() -> None:
+def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state() -> None:
     def body(ctx: Context) -> str:
         ctx.signed_link("link", "https://x.test")
         return ctx.elicit("name", "Which name?", str)
@@ -232,7 +232,7 @@ def logins(*names: str) -> Any:
     return lambda ctx: list(ctx.ask(*(Elicit(name, f"{name}?", str) for name in names)))
 
 
-def test_in_a_rolling_upgrade_nobody_is_asked_twice_however_the_builds_alternate() -> None:
+def test_in_a_rolling_upgrade_no_question_is_asked_twice_however_the_builds_alternate() -> None:
     old, new = logins("github", "google"), logins("github", "microsoft")
     call = Passes(old)
     assert asked(call()).keys() == {"github", "google"}
@@ -411,7 +411,7 @@ class Even(BaseModel):
         return value
 
 
-def test_a_default_that_is_gone_is_asked_for_while_nothing_rests_on_it() -> None:
+def test_a_removed_default_is_asked_for_while_nothing_depends_on_it() -> None:
     call = Passes(lambda ctx: [ctx.elicit("u", "?", str, default="c"), ctx.list_roots()], {"roots": {}})
     call()
     call.capabilities = {"roots": {}, "elicitation": {}}

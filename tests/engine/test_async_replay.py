@@ -28,7 +28,7 @@ async def a_few_turns(turns: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_straight_line_works_as_it_does_without_async() -> None:
+def test_a_straight_line_works_as_in_a_sync_tool() -> None:
     async def body(ctx: AsyncContext) -> Any:
         size = await ctx.elicit("size", "How large?", int)
         made = await ctx.step("make", lambda: size * 2)
@@ -42,7 +42,7 @@ def test_a_straight_line_works_as_it_does_without_async() -> None:
     assert call(ok=accept(True), why=accept("x")) == Done([2, 4, True, "x"])
 
 
-def test_all_branches_ask_in_one_round_and_each_goes_on_by_itself() -> None:
+def test_all_branches_ask_in_one_round_and_each_resumes_by_itself() -> None:
     async def ask_twice(ctx: AsyncContext) -> list[str]:
         return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
 

@@ -79,7 +79,7 @@ def test_no_step_runs_twice_in_a_call(program: Program) -> None:
 
 
 @given(PROGRAMS, st.integers(1, 2), st.sampled_from([0, 30_000]))
-def test_however_it_is_interrupted_a_call_comes_to_the_same_end(
+def test_a_call_that_is_interrupted_anywhere_has_the_same_result(
     program: Program, answered: int, remaining_ms: float
 ) -> None:
     ran: Counter[str] = Counter()
@@ -90,7 +90,7 @@ def test_however_it_is_interrupted_a_call_comes_to_the_same_end(
 
 
 @given(PROGRAMS, st.data())
-def test_a_journal_cut_anywhere_and_resumed_comes_to_the_same_end(
+def test_a_journal_cut_anywhere_and_resumed_has_the_same_result(
     program: Program, data: st.DataObject
 ) -> None:
     fixed = [operation for operation in program if operation[0] != "random"]  # made anew after the cut

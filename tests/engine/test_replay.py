@@ -35,7 +35,7 @@ def test_except_exception_does_not_swallow_a_suspension() -> None:
     assert asked(Passes(body)()).keys() == {"q"}
 
 
-def test_a_run_that_was_suspended_stays_suspended_whatever_the_tool_does() -> None:
+def test_a_suspended_run_stays_suspended_even_if_the_tool_catches_everything() -> None:
     ran: list[str] = []
 
     def body(ctx: Context) -> str:

@@ -60,7 +60,7 @@ def next_pass(call: Passes, records: Records) -> Outcome:
     return call()
 
 
-def test_a_step_that_raised_runs_again_and_its_result_is_remembered_alone() -> None:
+def test_a_step_that_raised_runs_again_and_only_its_result_is_journaled() -> None:
     work = Flaky([ConnectionError("one"), TimeoutError("two")])
     call = Passes(trying(work, Retry(attempts=3)))
     assert call() == Done("ok")
@@ -290,7 +290,7 @@ def test_what_becomes_of_a_result_is_no_failure_of_the_function() -> None:
     assert runs == [1]
 
 
-def test_a_branch_that_ran_out_of_time_goes_on_before_the_others_are_asked() -> None:
+def test_a_branch_that_ran_out_of_time_resumes_before_the_others_are_asked() -> None:
     async def long(ctx: AsyncContext) -> None:
         await ctx.step("one", int)
         await ctx.step("two", int)

@@ -374,7 +374,7 @@ def test_a_reference_is_the_same_in_equal_calls_and_an_idempotency_key_is_not() 
     assert all(len(each) == 32 for each in one)
 
 
-def test_a_reference_belongs_to_the_answers_before_it_alone() -> None:
+def test_a_reference_belongs_only_to_the_answers_before_it() -> None:
     def body(ctx: Context) -> str:
         amount = ctx.elicit("amount", "How much?", int)
         reference = ctx.reference("approval")

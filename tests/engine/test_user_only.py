@@ -82,7 +82,7 @@ def test_the_author_decides_where_the_default_is_not_right() -> None:
     assert call(question=accept("yes")) == Done("yes")
 
 
-def test_an_answer_counts_for_the_text_that_was_shown_alone() -> None:
+def test_an_answer_counts_only_for_the_text_that_was_shown() -> None:
     call = Passes(pay)
     call()
     changed = call.on(lambda ctx: pay(ctx, to="eve"))

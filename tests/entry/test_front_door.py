@@ -93,7 +93,7 @@ def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports:
     assert post(door.endpoint, asked, ports)["result"]["status"] == "cancelled"
 
 
-def test_a_forwarded_calls_task_comes_to_a_result_under_the_front_doors_name() -> None:
+def test_a_forwarded_calls_task_completes_under_the_front_doors_name() -> None:
     clock = FakeClock()
     table = TaskTable(clock)
     ports = replace(make_ports(clock=clock), tasks=table.port)

@@ -63,11 +63,11 @@ def test_every_event_is_in_the_table() -> None:
     assert stable().keys() == STABLE.keys()
 
 
-def test_events_come_to_what_the_table_says(invoke: Invoke) -> None:
+def test_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
     assert unlike_the_table(invoke, stable(), STABLE) == {}
 
 
-def test_live_events_come_to_what_the_table_says(invoke: Invoke) -> None:
+def test_live_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
     events = live(invoke)
     assert events.keys() == LIVE.keys()
     assert unlike_the_table(invoke, events, LIVE) == {}

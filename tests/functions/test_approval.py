@@ -76,7 +76,7 @@ def test_the_user_is_sent_to_the_page_until_there_is_a_decision(browser: Browser
     assert decision["reference"] in page["url"]
 
 
-def test_the_link_is_good_for_the_caller_alone(browser: Browser) -> None:
+def test_the_link_opens_only_for_the_caller(browser: Browser) -> None:
     url = browser.play.call("approve_expense", EXPENSE).asked["page"]["params"]["url"]
     with pytest.raises(StateRejected):
         browser.decide(url, BOB, approved=True)
@@ -152,7 +152,7 @@ def test_an_approval_system_that_is_broken_ends_the_call_in_a_tool_error(
 
 
 @pytest.mark.parametrize("url", ["", "http://approvals.example", "file:///etc/passwd"])
-def test_without_an_approval_system_nobody_is_sent_anywhere(
+def test_without_an_approval_system_no_link_is_sent(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv("APPROVALS_URL", url)
@@ -161,7 +161,7 @@ def test_without_an_approval_system_nobody_is_sent_anywhere(
     assert "APPROVALS_URL" in refused.text
 
 
-def test_nobody_is_sent_to_the_page_without_having_signed_in() -> None:
+def test_no_caller_gets_the_page_without_having_signed_in() -> None:
     assert Player(APP).call("approve_expense", EXPENSE).failed
 
 

@@ -158,7 +158,7 @@ def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
     assert deployment.forwarded == []
 
 
-def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_in_the_log_alone() -> None:
+def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_only_in_the_log() -> None:
     def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
         raise ForwardingFailed("FunctionError Unhandled")
 

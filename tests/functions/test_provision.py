@@ -54,7 +54,7 @@ def test_a_database_that_is_kept_is_activated(play: Player) -> None:
 
 
 @pytest.mark.parametrize("answer", [False, DECLINE, CANCEL])
-def test_a_database_that_nobody_wants_to_pay_for_is_given_back(play: Player, answer: Any) -> None:
+def test_a_database_that_is_not_kept_is_deleted(play: Player, answer: Any) -> None:
     assert provisioning(play).answer(keep=answer).structured["host"] is None
 
 
@@ -95,7 +95,7 @@ def test_a_user_who_does_not_say_what_is_wanted_gets_nothing(inline: Player, ref
     assert inline.call("provision_database", NAME, size="small", region=refusal).failed
 
 
-def test_a_client_without_elicitation_is_told_what_is_missing() -> None:
+def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
     refused = Player(APP, capabilities={}).call("provision_database", NAME)
     assert refused.error["code"] == -32021
 

@@ -52,14 +52,14 @@ def test_a_client_with_neither_gets_an_extract_and_no_project() -> None:
     assert len(summary["summary"]) < len(TEXT)
 
 
-def test_a_client_without_sampling_is_asked_for_its_roots_alone() -> None:
+def test_a_client_without_sampling_is_asked_only_for_its_roots() -> None:
     asked = play(roots={}).call("summarize", DOCUMENT)
     assert asked.asked.keys() == {"roots"}
     summary = asked.answer(roots=ROOTS).structured
     assert (summary["model"], summary["project"]) == ("sumbasic", "engine")
 
 
-def test_a_client_without_roots_is_asked_for_a_summary_alone() -> None:
+def test_a_client_without_roots_is_asked_only_for_a_summary() -> None:
     asked = play(sampling={}).call("summarize", DOCUMENT)
     assert asked.asked.keys() == {"summary"}
     assert asked.answer(summary=SAMPLED).structured["project"] is None

@@ -53,7 +53,7 @@ def test_a_name_that_one_place_has_is_answered_at_once(play: Player) -> None:
     assert "Open-Meteo" in weather["source"]
 
 
-def test_the_call_that_the_proposals_print_needs_a_location_alone(play: Player) -> None:
+def test_the_call_that_the_proposals_print_needs_only_a_location(play: Player) -> None:
     weather = play.call("get_weather", {"location": "New York"}).structured
     assert weather["place"] == "New York, United States"
 

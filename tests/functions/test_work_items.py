@@ -94,7 +94,7 @@ def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, 
     assert resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of=refusal).failed
 
 
-def test_a_client_without_elicitation_is_told_what_is_missing_only_if_a_rule_applies() -> None:
+def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule_applies() -> None:
     play = Player(APP, capabilities={"sampling": {}})
     assert resolve(play).error["code"] == -32021
     assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed

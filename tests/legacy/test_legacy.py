@@ -283,7 +283,7 @@ def test_a_request_with_todays_header_and_no_metadata_is_a_malformed_modern_one(
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
-def test_a_version_nobody_serves_is_refused(version: str) -> None:
+def test_an_unknown_version_is_refused(version: str) -> None:
     response = LegacyClient(server, version).send(message("tools/list", meta=None))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
 

@@ -29,7 +29,7 @@ def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApprovalSystem]:
 
 
 @pytest.mark.parametrize("approved", [True, False])
-def test_the_same_request_goes_on_once_there_is_a_decision(system: ApprovalSystem, approved: bool) -> None:
+def test_the_same_request_resumes_once_there_is_a_decision(system: ApprovalSystem, approved: bool) -> None:
     client = LegacyClient.of(load_module(FUNCTIONS / "approval/app.py").server, "alice")
     for _ in range(2):
         [asked] = client.error("tools/call", **EXPENSE)["data"]["elicitations"]

@@ -140,7 +140,7 @@ def test_what_is_not_there_has_the_code_of_its_time(door: Door) -> None:
     assert door.ask("tasks/get", taskId="x")["error"]["code"] == -32601
 
 
-def test_a_front_door_may_be_for_modern_clients_alone(tmp_path: Path) -> None:
+def test_a_front_door_may_be_for_modern_clients_only(tmp_path: Path) -> None:
     (tmp_path / "catalog.json").write_text('{"tools": []}')
     door = FrontDoor("x", tmp_path / "catalog.json", legacy_clients=False, ports=make_ports)
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}

@@ -181,7 +181,7 @@ def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
     assert "nobody" in json.dumps(LegacyClient(server).result("prompts/get", name="greeting"))
 
 
-def test_a_call_that_cannot_go_on_later_is_not_put_off() -> None:
+def test_a_call_that_cannot_resume_later_is_not_postponed() -> None:
     clock = FakeClock()
 
     def slow(ctx: Context) -> str:
@@ -209,7 +209,7 @@ def through_model(*tools: Callable[..., Any], **options: Any) -> LegacyClient:
     return serving(*tools, legacy_questions="model", **options)
 
 
-def test_the_schema_gains_an_optional_argument_for_legacy_clients_alone() -> None:
+def test_the_schema_gains_an_optional_argument_only_for_legacy_clients() -> None:
     client = through_model(size)
     [tool] = client.result("tools/list")["tools"]
     assert tool["inputSchema"]["properties"].keys() == {"name", "input_responses"}
@@ -220,7 +220,7 @@ def test_the_schema_gains_an_optional_argument_for_legacy_clients_alone() -> Non
     assert "outputSchema" in own.definition()
 
 
-def test_the_model_is_told_what_to_ask_and_how_to_call_again() -> None:
+def test_the_model_gets_the_question_and_how_to_call_again() -> None:
     asked = through_model(size).call("size", name="db")
     assert asked["isError"] is False
     told = text(asked)
@@ -269,7 +269,7 @@ def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_wher
     assert text(client.call("pay", to="eve", amount=5000)) == "not paid, for nothing"
 
 
-def test_a_model_answers_no_question_that_follows_one_for_the_user_alone() -> None:
+def test_a_model_answers_no_question_that_follows_a_user_only_one() -> None:
     def reckless(ctx: Context) -> str:
         with suppress(MissingClientCapability):
             ctx.confirm("sure", "Pay?")
@@ -309,7 +309,7 @@ def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
     assert "input_responses" in through_model(size).told("size", name="db", input_responses=answers)
 
 
-def test_answers_to_questions_nobody_asked_are_ignored() -> None:
+def test_answers_to_questions_that_were_not_asked_are_ignored() -> None:
     asked = through_model(size).call("size", name="db", input_responses={"other": {}})
     assert "How large" in text(asked)
 
@@ -385,7 +385,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)
-def test_whatever_a_model_makes_up_is_asked_again_or_an_error_it_can_read(answers: Any) -> None:
+def test_an_invented_answer_is_asked_again_or_an_error_that_the_model_can_read(answers: Any) -> None:
     result = through_model(size).call("size", name="db", input_responses=answers)
     assert text(result)
 
@@ -607,7 +607,7 @@ def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
     assert answer["error"]["code"] in (-32042, -32602, -32700)
 
 
-def test_keys_that_are_never_the_same_come_to_an_end() -> None:
+def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
     keys = iter(range(1_000))
 
     def endless(ctx: Context) -> str:

@@ -64,7 +64,7 @@ def test_nothing_of_the_callers_environment_reaches_a_function(monkeypatch: pyte
     assert "PYTHONDONTWRITEBYTECODE" not in variables
 
 
-def test_an_exception_is_reported_and_the_process_goes_on(running: Running) -> None:
+def test_an_exception_is_reported_and_the_process_continues(running: Running) -> None:
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     assert failure_of(running, "Odd", "raise").payload["errorType"] == "ValueError"
     assert running.app.invoke("Odd", {"do": "pid"})["pid"] == before

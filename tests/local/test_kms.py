@@ -223,7 +223,7 @@ def test_the_waiting_period_of_a_deletion_is_bounded(strict, days):
     assert code(strict.schedule_key_deletion, **members) == "ValidationException"
 
 
-def test_a_key_is_used_for_its_usage_alone(strict):
+def test_a_key_is_used_only_for_its_usage(strict):
     signing, mac = signing_key(strict), mac_key(strict)
     assert code(strict.sign, KeyId=mac, Message=b"x", **SIGN) == "InvalidKeyUsageException"
     assert code(strict.generate_mac, KeyId=signing, Message=b"x", **MAC) == "InvalidKeyUsageException"
@@ -340,7 +340,7 @@ def test_aliases_are_named_rightly_and_for_keys(kms, arn):
     assert code(kms.disable_key, KeyId="alias/state") == "NotFoundException"
 
 
-def test_calls_fail_as_often_as_they_are_told_to(fake, kms, arn):
+def test_calls_fail_as_often_as_configured(fake, kms, arn):
     fake.fail_next(2, operation="Sign")
     assert kms.get_public_key(KeyId=arn)
     for _ in range(2):
@@ -437,7 +437,7 @@ def test_a_bad_request_is_answered_with_an_error(fake, headers, body, expected):
         connection.close()
 
 
-def test_it_listens_on_this_computer_alone_and_stops(fake):
+def test_it_listens_only_on_this_computer_and_stops(fake):
     with serve(fake) as endpoint:
         address = urlsplit(endpoint.endpoint_url)
         assert address.hostname == "127.0.0.1"

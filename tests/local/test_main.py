@@ -41,7 +41,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -86,7 +86,7 @@ def url(sqs: SQSClient, name: str = "Jobs") -> str:
     return f"{sqs.meta.endpoint_url}/000000000000/{name}"
 
 
-def test_a_message_comes_to_the_queues_reader_once(sqs: SQSClient, reader: Reader) -> None:
+def test_a_message_is_delivered_to_the_queues_reader_once(sqs: SQSClient, reader: Reader) -> None:
     sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
     reader.wait_for(lambda: bool(reader.records))
     [record] = reader.records

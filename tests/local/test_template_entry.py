@@ -114,7 +114,7 @@ def test_every_line_of_the_template_stays_and_the_comments_are_copied() -> None:
 # -- which tool is copied -------------------------------------------------------------------------------
 
 
-def test_another_simple_tool_is_copied_where_the_first_is_gone() -> None:
+def test_another_simple_tool_is_copied_if_the_first_was_removed() -> None:
     gone = {name: each for name, each in DOCUMENT["Resources"].items() if name != "WeatherFunction"}
     assert simple_tool(DOCUMENT) == "weather"
     assert simple_tool({**DOCUMENT, "Resources": gone}) == "work_items"
@@ -284,5 +284,5 @@ def test_the_edge_sends_calls_of_new_tools_to_them() -> None:
     assert len(twice.splitlines()) == len(text.splitlines()) + 2
 
 
-def test_an_edge_without_a_table_is_left_alone() -> None:
+def test_an_edge_without_a_table_is_not_changed() -> None:
     assert add_call(SMALL, TOOL) == SMALL

@@ -197,7 +197,7 @@ def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> 
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", ""])
-def test_a_legacy_version_nobody_serves_is_refused_as_ever(version: str) -> None:
+def test_an_unknown_legacy_version_is_refused(version: str) -> None:
     outcome = legacy(message("tools/list", meta=None), {"mcp-protocol-version": version})
     assert code(outcome) == -32022
     assert isinstance(outcome, InvalidRequest)

@@ -196,7 +196,7 @@ def test_too_long_a_tracestate_loses_its_largest_entries_then_its_last() -> None
     assert len(",".join(small[:17])) <= MAX_TRACESTATE < len(",".join(small[:18]))
 
 
-def test_a_tracestate_of_large_entries_alone_may_lose_them_all() -> None:
+def test_a_tracestate_of_only_large_entries_may_lose_them_all() -> None:
     assert tracestate(",".join(f"{name}={'v' * 200}" for name in "abc")) is None
 
 
@@ -282,7 +282,7 @@ bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1
 
 
 @given(st.dictionaries(st.sampled_from(MEMBERS), json_values | st.lists(bits).map("".join)))
-def test_whatever_is_sent_is_read_to_something_that_reads_as_itself(meta: dict[str, Any]) -> None:
+def test_any_trace_is_read_to_one_that_reads_as_itself(meta: dict[str, Any]) -> None:
     context = TraceContext.read(meta)
     again = {
         "traceparent": context.traceparent,

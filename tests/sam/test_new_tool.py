@@ -54,7 +54,7 @@ def test_the_new_resources_are_those_of_weather_under_other_names(deployed: dict
     assert "WeatherFunctionMcpPermission" in of("Weather")
 
 
-def test_the_front_door_may_invoke_it_and_is_told_where_it_is(deployed: dict[str, Any]) -> None:
+def test_the_front_door_may_invoke_it_and_has_its_address(deployed: dict[str, Any]) -> None:
     variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
     owner = json.loads(variables["MCP_OWNERS"])[TOOL]
     assert f"${{{BASE}Function.Arn}}" in owner

@@ -380,7 +380,7 @@ ALARMS = sorted(of_type("AWS::CloudWatch::Alarm"))
 every_alarm = pytest.mark.parametrize("alarm", ALARMS)
 
 
-def test_there_is_an_alarm_for_whatever_ought_to_wake_somebody() -> None:
+def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
     assert set(ALARMS) == {
         *map(crashes, FOLDERS),
         "ErrorsAlarm",
@@ -415,7 +415,7 @@ def test_a_functions_crashes_are_an_alarm_of_its_own(function: str) -> None:
     assert alarm["Statistic"] == "Sum"
 
 
-def test_throttles_are_an_alarm_whoevers_they_are_since_concurrency_is_the_accounts() -> None:
+def test_throttles_of_any_function_are_an_alarm_since_concurrency_is_the_accounts() -> None:
     alarm = properties("ThrottlesAlarm")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
     assert "Dimensions" not in alarm

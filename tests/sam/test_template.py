@@ -123,7 +123,7 @@ def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
 
 
 @every_auth_mode
-def test_where_to_get_a_token_is_told_without_one_wherever_tokens_are_wanted(auth_mode: str) -> None:
+def test_the_token_metadata_is_public_in_every_mode_with_tokens(auth_mode: str) -> None:
     routes = routes_of(auth_mode)
     metadata = [route for key, route in routes.items() if key in METADATA_ROUTES]
     assert len(metadata) == (2 if auth_mode in ("bearer", "jwt") else 0)
@@ -302,7 +302,7 @@ OWN = {
 
 
 @every_tool
-def test_a_tool_is_told_what_every_function_is_told_and_where_its_tasks_are(tool: str) -> None:
+def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool: str) -> None:
     tasks = {"MCP_TASK_TABLE", "MCP_TASK_WORKER"} if tool in WORKER_OF else set()
     assert set(variables(tool)) == SHARED | tasks | OWN.get(tool, set())
 
@@ -315,7 +315,7 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 
-def test_the_front_door_is_told_the_owner_of_every_tool() -> None:
+def test_the_front_door_has_the_owner_of_every_tool() -> None:
     assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_TASK_TABLE"}
     owners = json.loads(variables(FRONT_DOOR)["MCP_OWNERS"])
     assert owners == {FOLDERS[tool]: f"{arn(tool)}:live" for tool in TOOLS}

@@ -70,7 +70,7 @@ def errors(types: TypeAdapter[Any], text: str) -> list[Any]:
         (list[Tree], [{"a": 1, "left": {}}] * 2_000),
     ],
 )
-def test_a_long_input_has_the_errors_of_its_first_wrong_item_alone(type_: Any, value: Any) -> None:
+def test_a_long_input_has_only_the_errors_of_its_first_wrong_item(type_: Any, value: Any) -> None:
     assert len(errors(bounded(TypeAdapter(type_)), json.dumps(value))) <= 2
 
 

@@ -370,7 +370,7 @@ def test_content_that_is_not_json_is_an_invalid_answer(value):
     assert refused(float, {"value": value})
 
 
-def test_members_nobody_asked_for_are_ignored():
+def test_unknown_members_are_ignored():
     assert Form.of(bool).parse({"value": True, "other": 1}) is True
 
 

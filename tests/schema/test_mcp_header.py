@@ -304,7 +304,7 @@ def test_a_header_as_default_is_refused() -> None:
         arguments(tool)
 
 
-def test_two_parameters_of_one_header_are_refused_whatever_the_case() -> None:
+def test_two_parameters_of_one_header_are_refused_in_any_case() -> None:
     def tool(a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("REGION")]): ...
 
     with pytest.raises(DefinitionError, match="'a' and 'b'"):

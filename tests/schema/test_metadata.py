@@ -67,7 +67,7 @@ def test_what_cannot_be_listed_is_refused_by_name_and_place(given: dict[str, Any
     assert str(caught.value) == f"resource a://b: {problem}"
 
 
-def test_who_has_no_name_of_its_own_yet_is_told_of_the_kind() -> None:
+def test_a_feature_without_a_name_is_reported_by_its_kind() -> None:
     with pytest.raises(DefinitionError, match=r"^prompt: title must be str$"):
         members("prompt", None, {"title": 1})
 

@@ -168,7 +168,7 @@ def test_a_list_declared_as_content_is_content_even_without_a_block():
 
 
 @pytest.mark.parametrize("value", [["a", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
-def test_data_nobody_typed_is_structured(value):
+def test_untyped_data_is_structured(value):
     content, structured = unannotated().dump(value)
     assert structured == value
     assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"))}]

@@ -245,7 +245,7 @@ FITTING = [
 
 
 @pytest.mark.parametrize(("annotation", "value", "written"), FITTING)
-def test_an_instance_that_fits_is_written_whatever_its_validators_take(annotation, value, written):
+def test_a_valid_instance_is_written_whichever_input_its_validators_take(annotation, value, written):
     assert returning(annotation).dump(value)[1] == written
 
 

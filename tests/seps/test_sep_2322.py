@@ -84,7 +84,7 @@ def test_a_rollback_asks_only_for_what_the_old_build_still_misses(builds: tuple[
     assert third.structured == ["octocat", "m"]
 
 
-def test_a_question_that_changed_is_asked_anew() -> None:
+def test_a_changed_question_is_asked_again() -> None:
     old = Player(lambda: build("github"))
     asked = old.call("sign_in")
 

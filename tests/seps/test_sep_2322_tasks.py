@@ -217,7 +217,7 @@ def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(
     assert world.outcome(task_id)["result"]["content"][0]["text"] == "Echo: hi"
 
 
-def test_a_call_may_begin_with_rounds_and_go_on_as_a_task(world: LegacyWorld) -> None:
+def test_a_call_may_begin_with_rounds_and_continue_as_a_task(world: LegacyWorld) -> None:
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
     asked = world.ask("tools/call", **call)["result"]
     assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
@@ -264,13 +264,13 @@ def test_the_client_decides_whether_there_is_a_task(world: LegacyWorld) -> None:
     assert result["content"][0]["text"] == "x"
 
 
-def test_a_tool_that_must_be_a_task_and_one_that_cannot_be_are_told_apart(world: LegacyWorld) -> None:
+def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(world: LegacyWorld) -> None:
     assert world.ask("tools/call", name="echo")["error"]["code"] == -32601
     assert world.ask("tools/call", name="greet", task={})["error"]["code"] == -32601
     assert world.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
 
 
-def test_without_a_task_a_client_is_asked_what_it_declared_alone(world: LegacyWorld) -> None:
+def test_without_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWorld) -> None:
     assert world.ask("tools/call", name="greet")["result"]["isError"]
     meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
     asked = world.ask("tools/call", name="greet", _meta=meta)["result"]
@@ -284,7 +284,7 @@ def test_without_a_task_a_client_is_asked_what_it_declared_alone(world: LegacyWo
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
 
 
-def test_in_a_task_a_client_that_declares_something_is_asked_that_alone(world: LegacyWorld) -> None:
+def test_in_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWorld) -> None:
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     created = world.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
     world.run_workers()
@@ -407,7 +407,7 @@ def test_the_wait_ends_before_the_invocation_does(world: LegacyWorld) -> None:
     assert sum(world.pauses) == 1_500
 
 
-def test_a_task_that_nobody_answers_fails_when_its_time_is_over(world: LegacyWorld) -> None:
+def test_an_unanswered_task_fails_when_its_time_to_live_ends(world: LegacyWorld) -> None:
     task_id = world.parked()
     world.clock.advance(3_600)
     failed = world.task(task_id)
@@ -426,7 +426,7 @@ def test_the_acknowledgement_names_the_task_and_the_task_works_on(world: LegacyW
     assert world.task(task_id)["status"] == "working"
 
 
-def test_an_answer_names_its_task_in_its_metadata_alone(world: LegacyWorld) -> None:
+def test_an_answer_names_its_task_only_in_its_metadata(world: LegacyWorld) -> None:
     task_id, other = world.parked(), world.parked()
     responses = {"echo_input": accepted({"input": "x"})}
     related = {META_RELATED_TASK: {"taskId": task_id}}
@@ -453,7 +453,7 @@ def test_an_answer_to_no_task_is_refused(world: LegacyWorld, related: Any) -> No
     assert refused["error"]["code"] == -32602
 
 
-def test_answers_nobody_asked_for_are_ignored(world: LegacyWorld) -> None:
+def test_answers_to_no_question_are_ignored(world: LegacyWorld) -> None:
     task_id = world.parked()
     before = world.task(task_id)
     assert "result" in world.respond(task_id, unknown={"x": 1})
@@ -491,7 +491,7 @@ def test_related_task_metadata_means_nothing_to_the_other_methods(world: LegacyW
     assert world.ask("tasks/cancel", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
 
 
-def test_somebody_elses_task_looks_like_no_task(world: LegacyWorld) -> None:
+def test_a_task_of_another_principal_looks_like_no_task(world: LegacyWorld) -> None:
     task_id = world.parked()
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
         foreign = world.ask(method, by="bob", taskId=task_id)["error"]
@@ -555,7 +555,7 @@ def test_a_dialect_for_clients_that_are_not_served_is_refused() -> None:
         Server("x", legacy_tasks="sep-2322", legacy_clients=False)
 
 
-def test_the_dialect_is_imported_where_it_is_spoken_alone() -> None:
+def test_the_dialect_is_imported_only_where_it_is_used() -> None:
     code = """
 import sys
 from mcp_roundtrip import Server

@@ -33,7 +33,7 @@ def test_what_several_branches_miss_is_named_at_once() -> None:
     assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
 
 
-def test_what_several_branches_tell_the_model_is_told() -> None:
+def test_what_several_branches_tell_the_model_is_in_the_error() -> None:
     class Other(ToolError):
         pass
 

@@ -63,7 +63,7 @@ def test_the_first_time_a_text_changes_it_is_recorded_without_the_text() -> None
     assert fields["tool"] == "by_time"
 
 
-def test_a_form_that_changes_is_recorded_although_nobody_answered() -> None:
+def test_a_changed_form_is_recorded_even_without_an_answer() -> None:
     play = Player(changing(Server("x")))
     play.call("by_field").respond({})
     assert changes(play) == [("size", "form (method or parameters)")]

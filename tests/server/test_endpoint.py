@@ -135,7 +135,7 @@ def test_an_allowed_origin_and_no_origin_pass() -> None:
         assert post(http_event(body, headers={**headers(body), "origin": origin}), open_server)[0] == 403
 
 
-def test_a_caller_nobody_identified_is_refused_before_the_body_is_read() -> None:
+def test_an_unidentified_caller_is_refused_before_the_body_is_read() -> None:
     ports = make_ports(auth=EventAuthenticator(AuthMode.JWT))
     closed = Server("x", ports=lambda: ports)
     response = closed.lambda_handler(http_event("not json"), None)
@@ -242,7 +242,7 @@ def test_an_unknown_tool_is_invalid_params() -> None:
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
-def test_where_legacy_clients_are_not_served_an_initialize_is_told_which_versions_exist(
+def test_without_legacy_clients_an_initialize_is_answered_with_the_supported_versions(
     version: str | None,
 ) -> None:
     modern = Server("modern", legacy_clients=False, ports=make_ports)
@@ -267,7 +267,7 @@ def test_notifications_come_as_an_event_stream_that_ends_with_the_response() -> 
     assert events[-1]["result"]["content"][0]["text"] == "x"
 
 
-def test_a_client_that_takes_no_event_stream_gets_the_response_alone() -> None:
+def test_a_client_that_takes_no_event_stream_gets_only_the_response() -> None:
     body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
     event = http_event(body, headers=headers(body, accept="application/json"))
     assert post(event)[1]["result"]["content"][0]["text"] == "x"
@@ -327,7 +327,7 @@ JSON = st.recursive(
     ),
     st.booleans(),
 )
-def test_whatever_the_body_the_answer_is_json_rpc_with_a_status_below_500(body: Any, mirrored: bool) -> None:
+def test_any_body_is_answered_with_json_rpc_and_a_status_below_500(body: Any, mirrored: bool) -> None:
     params = body.get("params")
     name = params.get("name") if isinstance(params, dict) else None
     event = http_event(

@@ -207,6 +207,6 @@ def test_a_task_names_the_steps_that_end_with_it() -> None:
     assert too_late(play) == [{"tool": "order", "asked": ["sure"], "after": ["reserve"]}]
 
 
-def test_older_clients_are_told_not_to_call_again_after_a_step() -> None:
+def test_older_clients_get_a_warning_not_to_call_again_after_a_step() -> None:
     client = LegacyClient(asking())
     assert "do not call it again" in text(client.call("order"))

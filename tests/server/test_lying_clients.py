@@ -232,7 +232,7 @@ def task_server() -> Server:
     return built
 
 
-def test_a_task_takes_answers_for_the_requests_that_it_lists_alone() -> None:
+def test_a_task_takes_answers_only_for_the_requests_that_it_lists() -> None:
     world.price, world.confirmed = 5, []
     yes = {"action": "accept", "content": {"value": True}}
     play = Player(task_server(), WITH_TASKS)

@@ -48,9 +48,7 @@ CLIENTS = {
 
 @pytest.mark.parametrize("client_id", [None, "page", "mcp-client"])
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_the_person_opens_a_link_whatever_client_either_side_was_issued_its_token_for(
-    client: dict[str, str], client_id: str | None
-) -> None:
+def test_a_person_opens_a_link_through_any_client(client: dict[str, str], client_id: str | None) -> None:
     assert opened(jwt(**client), Principal("jwt", "alice", ISSUER, client_id)) == "link"
 
 
@@ -66,7 +64,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("visitor", STRANGERS.values(), ids=STRANGERS)
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_another_visitor_is_refused_whatever_the_client(
+def test_another_visitor_is_refused_through_any_client(
     client: dict[str, str], visitor: Principal | None
 ) -> None:
     with pytest.raises(StateRejected, match="wrong_principal"):

@@ -317,7 +317,7 @@ def test_an_argument_is_of_any_type_that_a_text_can_be(annotation: Any, sent: st
     assert Player(other).prompt("prompt", {"argument": sent}).messages
 
 
-def test_a_header_mirrors_the_parameters_of_tools_alone() -> None:
+def test_a_header_mirrors_only_parameters_of_tools() -> None:
     def prompt(region: Annotated[str, McpHeader("Region")]) -> str:
         return region
 

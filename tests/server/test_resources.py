@@ -227,7 +227,7 @@ def test_what_json_cannot_hold_is_the_resources_failure_and_the_log_says_where(p
     assert "ResourceContents.meta.a" in str(error)
 
 
-def test_a_uri_of_its_own_goes_before_a_template_that_has_it(play: Player) -> None:
+def test_a_fixed_uri_takes_precedence_over_a_template(play: Player) -> None:
     assert read(play, "file:///here")["contents"][0]["text"] == "the one"
     assert read(play, "file:///there")["contents"][0]["text"] == "there"
 

@@ -176,7 +176,7 @@ def test_branches_of_an_asynchronous_tool_share_a_round() -> None:
     ).structured == ["a/q", "b/q"]
 
 
-def test_a_refused_question_nobody_handles_is_an_error_the_model_can_read() -> None:
+def test_an_unhandled_refusal_is_an_error_that_the_model_can_read() -> None:
     refused = player().call("greet").answer(name=DECLINE)
     assert refused.failed
     assert "name" in refused.text
@@ -568,7 +568,7 @@ def test_without_a_log_level_no_log_message_is_sent() -> None:
 # -- time -----------------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_is_an_input_required_result_with_a_state_alone() -> None:
+def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
     other = Server("other")
 
     @other.tool
@@ -593,7 +593,7 @@ def test_a_state_is_good_in_every_environment_with_the_key() -> None:
 # -- found in review ------------------------------------------------------------------------------------
 
 
-def test_a_key_service_that_fails_a_signed_link_is_an_internal_error_whatever_the_tool_catches() -> None:
+def test_a_key_service_that_fails_for_a_link_is_an_internal_error_even_if_the_tool_catches_it() -> None:
     other = Server("other")
 
     @other.tool

@@ -105,7 +105,7 @@ every_request = pytest.mark.parametrize("request_name", REQUESTS)
 
 
 @every_request
-def test_a_call_without_its_scopes_is_told_all_of_them_at_once(request_name: str) -> None:
+def test_a_call_without_its_scopes_gets_the_list_of_all_of_them(request_name: str) -> None:
     body, needed = REQUESTS[request_name]
     answer = send(databases().endpoint, body, signed_in(NOBODY))
     assert answer.status == 403
@@ -155,7 +155,7 @@ def test_part_of_the_scopes_is_not_enough_and_all_are_named_again() -> None:
         (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scp": READER}}),
     ],
 )
-def test_whose_scopes_nobody_knows_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
+def test_a_caller_whose_scopes_are_unknown_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
     endpoint = databases().endpoint
     assert send(endpoint, call("read"), authorizer, ports(mode)).status == 403
     assert send(endpoint, call("ping"), authorizer, ports(mode)).status == 200
@@ -166,7 +166,7 @@ def test_a_lambda_authorizer_says_scopes_under_the_key_that_is_configured() -> N
     assert send(databases().endpoint, call("read"), authorizer, ports(AuthMode.LAMBDA)).status == 200
 
 
-def test_a_refusal_where_there_is_no_authorization_server_sends_nobody_anywhere() -> None:
+def test_a_refusal_without_an_authorization_server_names_no_metadata() -> None:
     given = make_ports(auth=EventAuthenticator(AuthMode.JWT))
     answer = send(databases().endpoint, call("read"), signed_in(NOBODY), given)
     assert answer.status == 403
@@ -286,7 +286,7 @@ def test_lists_hold_what_the_caller_may_call_and_are_its_own(method: str) -> Non
         assert result["cacheScope"] == "private"
 
 
-def test_every_page_is_the_callers_own_and_a_cursor_is_good_for_nobody_elses() -> None:
+def test_every_page_is_the_callers_own_and_a_cursor_is_valid_only_for_it() -> None:
     endpoint = databases(hide_unauthorized=True, page_size=1).endpoint
     names: list[str] = []
     cursor: dict[str, str] = {}
@@ -487,7 +487,7 @@ def test_what_needs_scopes_cannot_be_cached_for_everybody() -> None:
         Server("x").resource("x://y", scopes=["a"], cache_scope="public")(lambda: "")
 
 
-def test_a_task_goes_on_without_the_scopes_that_it_was_created_with() -> None:
+def test_a_task_continues_without_the_scopes_that_it_was_created_with() -> None:
     server = Server("x")
 
     @server.tool(scopes=["db:write"], task="required")

@@ -180,7 +180,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_under_a_new_key(world: World
     assert ran == ["create 4", "activate"]
 
 
-def test_answers_to_what_nobody_asked_are_acknowledged_and_change_nothing(world: World) -> None:
+def test_answers_to_no_question_are_acknowledged_and_change_nothing(world: World) -> None:
     task_id = parked(world)
     before = world.get(task_id)["result"]
     assert "result" in world.update(task_id, unknown={"ignored": True})
@@ -218,7 +218,7 @@ def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(world: Wo
     assert world.get(task_id)["result"] == before
 
 
-def test_somebody_elses_task_looks_like_no_task(world: World) -> None:
+def test_a_task_of_another_principal_looks_like_no_task(world: World) -> None:
     task_id = world.start("compute", label="x")
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         foreign = world.post(method, taskId=task_id, inputResponses={}, user="bob")["error"]
@@ -229,7 +229,7 @@ def test_somebody_elses_task_looks_like_no_task(world: World) -> None:
     assert world.status(task_id) == "working"
 
 
-def test_a_task_whose_kick_was_lost_is_worked_on_after_a_poll(world: World) -> None:
+def test_a_task_whose_dispatch_was_lost_is_worked_on_after_a_poll(world: World) -> None:
     task_id = world.start("compute", label="x")
     world.table.dispatcher.sent.clear()
     world.get(task_id)

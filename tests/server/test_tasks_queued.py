@@ -99,7 +99,7 @@ def test_a_task_that_sleeps_longer_than_a_message_can_wakes_without_a_poll() -> 
     assert world.clock() * 1000 == world.task(task_id).created_at_ms + 8 * HOUR_MS
 
 
-def test_a_task_whose_time_to_live_ends_in_its_sleep_fails_and_nobody_is_sent_for_any_more() -> None:
+def test_a_task_whose_time_to_live_ends_in_its_sleep_fails_and_is_not_dispatched_again() -> None:
     world = deployment(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms=HOUR_MS)
     task_id = world.start("works")
     world.run_dry()

@@ -106,7 +106,7 @@ def test_a_server_with_tasks_does_not_advertise_the_legacy_capability(world: Wor
     assert "tasks" not in world.post("server/discover")["result"]["capabilities"]
 
 
-def test_a_declaration_holds_for_its_own_request_alone(world: World) -> None:
+def test_a_declaration_holds_only_for_its_own_request(world: World) -> None:
     assert world.call("job", arguments={"label": "x"})["result"]["resultType"] == "task"
     second = world.call("job", arguments={"label": "x"}, capabilities=UNDECLARED)
     assert second["result"]["resultType"] == "complete"
@@ -261,7 +261,7 @@ def test_an_expired_task_is_answered_for_like_none(world: World, method: str) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_somebody_elses_task_is_answered_for_like_none_and_left_alone(world: World, method: str) -> None:
+def test_a_task_of_another_principal_is_answered_like_none_and_not_changed(world: World, method: str) -> None:
     task_id = asked(world)
     before = world.get(task_id)
     foreign = world.send(body(world, method, task_id), user="bob")
@@ -358,7 +358,7 @@ MALFORMED: list[Any] = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": 
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_keys_that_are_not_outstanding_are_ignored_whatever_they_say(world: World, value: Any) -> None:
+def test_keys_that_are_not_outstanding_are_ignored(world: World, value: Any) -> None:
     task_id = asked(world)
     world.update(task_id, size=accepted(3))
     before = world.get(task_id)
@@ -497,7 +497,7 @@ def test_other_methods_of_tasks_do_not_exist_even_for_ones_own(world: World, met
         "io.modelcontextprotocol/approval",
     ],
 )
-def test_names_that_the_protocol_reserves_are_nobodys_to_ask_by(name: str) -> None:
+def test_reserved_names_are_not_accepted_as_keys(name: str) -> None:
     with pytest.raises(DefinitionError):
         NamespacedRequest("key", name, {})
 

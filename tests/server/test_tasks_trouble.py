@@ -400,7 +400,7 @@ def another(ctx: Context) -> None:
     ctx.run_as_task()
 
 
-def test_a_task_whose_tool_is_gone_fails_and_keeps_its_journal() -> None:
+def test_a_task_whose_tool_was_removed_fails_and_keeps_its_journal() -> None:
     changed = Server("trouble")
     changed.tool(task="required")(another)
     failed, past = failed_by_the_next(World(server), changed)

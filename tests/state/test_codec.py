@@ -48,7 +48,7 @@ def test_a_token_of_an_anonymous_caller_has_no_sub_and_is_accepted_without_a_pri
     assert codec().open(anonymous, token).payload == 7
 
 
-def test_a_token_gives_back_what_was_sealed():
+def test_a_token_opens_to_what_was_sealed():
     token = codec(NOW + 100).seal(BINDING, {"a": [1]}, round=3, first_issued_at=NOW)
     assert codec(NOW + 101).open(BINDING, token) == OpenState({"a": [1]}, 3, NOW)
 
@@ -85,7 +85,7 @@ JSON = st.recursive(
 
 @everywhere
 @given(payload=JSON, number=st.integers(0, 50))
-def test_whatever_is_sealed_is_opened_the_same_elsewhere(configuration, payload, number):
+def test_any_sealed_payload_is_opened_the_same_elsewhere(configuration, payload, number):
     token = configuration.codec().seal(BINDING, payload, round=number, first_issued_at=None)
     assert configuration.codec().open(BINDING, token) == OpenState(payload, number, NOW)
 

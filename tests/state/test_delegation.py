@@ -82,7 +82,7 @@ def test_one_certificate_serves_many_tokens(root, clock):
     assert root.signed == 1
 
 
-def test_whatever_is_signed_now_expires_before_its_certificate(root, clock):
+def test_every_signature_expires_before_its_certificate(root, clock):
     delegating = delegation(root, clock, random=lambda: 0.999)
     for second in range(0, 3 * LIFETIME_S, 7):
         clock.now = NOW + second + 0.9
@@ -129,14 +129,14 @@ def test_a_clock_that_was_set_back_gets_a_certificate_of_its_own_time(root, cloc
     assert trusted(root, second, clock.now)
 
 
-def test_a_clock_behind_by_less_than_the_skew_goes_on(root, clock):
+def test_a_clock_behind_by_less_than_the_skew_still_works(root, clock):
     delegating = delegation(root, clock)
     first = delegating.signer()
     clock.now -= 5
     assert delegating.signer() is first
 
 
-def test_each_certificate_is_reported_with_what_it_takes_to_revoke_it(root, clock):
+def test_each_certificate_is_reported_with_the_id_that_revokes_it(root, clock):
     reported = []
     signer = delegation(root, clock, issued=lambda *about: reported.append(about)).signer()
     assert reported == [(claims_of(signer.certificate)["jti"], NOW + LIFETIME_S)]

@@ -266,7 +266,7 @@ def test_failures_ahead_of_time_do_not_lengthen_the_pauses_of_a_key_that_is_need
     assert len(mac_key.asked) == asked + 2
 
 
-def test_a_failure_that_took_long_is_left_alone_from_its_end_on(mac_key):
+def test_a_slow_failure_is_not_retried_for_a_while_after_its_end(mac_key):
     keys = epochs(mac_key)
     mac_key.failure, mac_key.takes = "timeout", lambda: keys.clock.advance(6)
     for _ in range(10):
@@ -275,7 +275,7 @@ def test_a_failure_that_took_long_is_left_alone_from_its_end_on(mac_key):
     assert len(mac_key.asked) == 1
 
 
-def test_a_failure_that_is_told_again_takes_no_tracebacks_along(mac_key):
+def test_a_failure_that_is_raised_again_accumulates_no_tracebacks(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     failures = []

@@ -129,7 +129,7 @@ def distinct(tokens: Iterator[object], count: int) -> list[object]:
 
 
 @everywhere
-def test_a_thousand_forgeries_make_nobody_sign_or_derive_a_key(configuration):
+def test_a_thousand_forgeries_cause_no_signature_and_no_key_derivation(configuration):
     forge = FORGES[configuration]
     known = distinct(from_the_tables(forge), 500)
     tokens = distinct(itertools.chain(known, without_keys(forge)), 1000)
@@ -140,7 +140,7 @@ def test_a_thousand_forgeries_make_nobody_sign_or_derive_a_key(configuration):
 
 
 @where_encrypted
-def test_a_forgery_by_somebody_without_the_epochs_key_is_refused_before_a_signing_key_is_looked_up(
+def test_a_forgery_without_the_epochs_key_is_refused_before_a_signing_key_is_looked_up(
     configuration,
 ):
     one, calls = warm(configuration)

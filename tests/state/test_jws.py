@@ -71,7 +71,7 @@ def test_a_minted_header_holds_exactly_alg_kid_and_typ():
     assert header_of(sealed()) == HEADER
 
 
-def test_minting_leaves_the_algorithms_of_pyjwt_alone():
+def test_minting_does_not_change_the_algorithms_of_pyjwt():
     sealed()
     claims = jwt.decode(jwt.encode({"a": 1}, PRIVATE, "ES256"), PRIVATE.public_key(), algorithms=["ES256"])
     assert claims == {"a": 1}

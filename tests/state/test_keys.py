@@ -79,7 +79,7 @@ def test_any_randomness_makes_a_key(given_bytes):
 
 
 @given(st.binary(max_size=100), st.binary(max_size=100))
-def test_a_signature_is_valid_for_its_message_and_its_key_alone(message, other):
+def test_a_signature_is_valid_only_for_its_message_and_its_key(message, other):
     key = LocalKey(ONE)
     signature = key.sign(message)
     assert is_valid(signature, message, key.public_key)
@@ -94,7 +94,7 @@ def test_the_twin_of_a_signature_is_not_valid():
     assert not is_valid(signature[:32] + twin.to_bytes(32, "big"), b"x", key.public_key)
 
 
-def test_a_local_key_trusts_itself_alone():
+def test_a_local_key_trusts_only_itself():
     assert LocalKey(ONE).find(LocalKey.generate().kid) is None
 
 

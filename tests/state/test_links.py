@@ -42,7 +42,7 @@ def test_the_user_a_link_was_made_for_opens_it():
 
 
 @pytest.mark.parametrize("visitor", [MALLORY, "", None])
-def test_nobody_else_opens_a_link(visitor):
+def test_no_other_principal_opens_a_link(visitor):
     assert refusal(link(), principal=visitor) == "wrong_principal"
 
 
@@ -106,7 +106,7 @@ def test_a_link_holds_no_personal_data_and_needs_no_escaping():
         {"flow_id": "x" * 3000},
     ],
 )
-def test_a_link_that_protects_nobody_is_not_made(wrong):
+def test_a_link_for_an_anonymous_caller_is_not_made(wrong):
     with pytest.raises(UsageError):
         link(**wrong)
 

@@ -272,21 +272,21 @@ def deployed(request):
 # what all have in common
 
 
-def test_a_task_that_was_kicked_is_worked_on(deployed):
+def test_a_dispatched_task_is_worked_on(deployed):
     pk = deployed.create()
     deployed.dispatch(pk)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
-def test_a_kick_for_later_has_nothing_done_now(deployed):
+def test_a_delayed_dispatch_does_nothing_now(deployed):
     pk = deployed.create()
     deployed.dispatch(pk, delay_ms=60_000)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("working", [])
 
 
-def test_a_kick_is_a_hint_that_may_come_often_and_late(deployed):
+def test_a_dispatch_is_a_hint_that_may_come_often_and_late(deployed):
     pk = deployed.create()
     deployed.dispatch(pk)
     deployed.dispatch(pk)
@@ -296,7 +296,7 @@ def test_a_kick_is_a_hint_that_may_come_often_and_late(deployed):
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
-def test_a_kick_for_a_task_that_does_not_exist_does_no_harm(deployed):
+def test_a_dispatch_for_a_task_that_does_not_exist_does_no_harm(deployed):
     deployed.dispatch("nobody#nothing")
     deployed.settle()
     assert deployed.ran == []
@@ -311,7 +311,7 @@ def test_several_tasks_are_worked_on_once_each(deployed):
     assert sorted(deployed.ran) == ["a", "b", "c"]
 
 
-def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_kick(deployed):
+def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_dispatch(deployed):
     pk = deployed.create()
     deployed.store.refused.add(pk)
     deployed.kick_in_vain(pk)

@@ -208,7 +208,7 @@ def test_a_task_with_questions_left_stays_parked():
     )
 
 
-def test_a_task_without_questions_left_is_ready_and_its_worker_sent_for():
+def test_a_task_without_questions_left_is_ready_and_dispatched():
     change = answered(now=LATER)
     assert task(after(PARKED, change)) == replace(
         task(PARKED),
@@ -241,7 +241,7 @@ def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
     assert answered_then.lease_owner == "me", "the worker goes on"
 
 
-def test_workers_that_got_something_done_begin_their_attempts_anew():
+def test_workers_that_made_progress_reset_their_attempts():
     ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen=7)))
     assert (ahead.attempts, ahead.seen, ahead.version) == (1, 7, task(LEASED).version)
 

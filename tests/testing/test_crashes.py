@@ -78,7 +78,7 @@ def disturbed(*, always_replay: bool = False) -> Iterator[Player]:
 
 
 @pytest.mark.parametrize("always_replay", [False, True])
-def test_a_tool_with_a_good_api_comes_to_the_same_whatever_happens(always_replay: bool) -> None:
+def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(always_replay: bool) -> None:
     repeated = 0
     for play in disturbed(always_replay=always_replay):
         task = play.call("order").task.wake()
@@ -120,7 +120,9 @@ def test_a_step_that_runs_once_at_most_is_not() -> None:
     assert results == {"charged", "interrupted"}
 
 
-def test_every_call_of_the_store_kills_twice_and_every_kick_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.WARNING)
     players = []
     for play in disturbed():
@@ -138,7 +140,7 @@ def test_every_call_of_the_store_kills_twice_and_every_kick_is_lost(caplog: pyte
     assert len(players) == 1 + len(told)
 
 
-def test_one_crash_can_be_played_alone() -> None:
+def test_a_single_crash_can_be_played() -> None:
     play = Player(server, WITH_TASKS)
     play.workers.crash = Crash(3, is_done=False)
     began = play.clock()
@@ -147,7 +149,7 @@ def test_one_crash_can_be_played_alone() -> None:
     assert play.clock() - began > 900, "the lease of the one that was lost is over"
 
 
-def test_a_test_without_tasks_kills_nobody_and_says_so() -> None:
+def test_a_test_without_tasks_kills_no_worker_and_says_so() -> None:
     with pytest.raises(AssertionError, match="no worker"):
         list(disturbed())
 

@@ -135,7 +135,7 @@ def test_responses_can_be_sent_as_they_are() -> None:
     assert task.respond({"keep": {"action": "accept", "content": {"value": True}}}).structured["kept"] is True
 
 
-def test_a_sleeping_task_wakes_when_its_time_has_come_and_somebody_polls() -> None:
+def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     assert (task.status, RAN) == ("working", ["before"])
@@ -210,7 +210,7 @@ def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
     assert [event for event, _ in play.observer.events].count("worker_finished") == 3
 
 
-def test_workers_with_hardly_any_time_take_an_answer_once_and_go_on() -> None:
+def test_workers_with_hardly_any_time_take_an_answer_once_and_continue() -> None:
     server = Server("hasty")
 
     @server.tool(task="required")
@@ -223,7 +223,7 @@ def test_workers_with_hardly_any_time_take_an_answer_once_and_go_on() -> None:
     assert play.call("hasty").task.answer(q=True).text == "s"
 
 
-def test_a_task_that_never_comes_to_rest_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     other = Server("other")
 
     @other.tool(task="required")
@@ -280,7 +280,7 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_loaded_anew_for_every_worker(tmp_path: Path) -> None:
+def test_a_module_is_loaded_again_for_every_worker(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1

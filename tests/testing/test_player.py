@@ -97,7 +97,7 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_loaded_anew_for_every_round(tmp_path: Path) -> None:
+def test_a_module_is_loaded_again_for_every_round(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path).call("counts", q=True).structured == 1
@@ -108,7 +108,7 @@ def test_an_error_is_shown_where_a_result_was_expected() -> None:
         _ = Player(server).call("unknown").result
 
 
-def test_an_answer_to_nothing_is_refused_instead_of_starting_the_call_anew() -> None:
+def test_an_answer_to_nothing_is_refused_instead_of_restarting_the_call() -> None:
     done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
     with pytest.raises(AssertionError, match="nothing was asked"):
         done.answer(size=5)
