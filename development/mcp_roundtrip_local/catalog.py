@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import format_exception
 from typing import Any
 
-from mcp_roundtrip.auth.scopes import Scopes
+from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.uri_template import spelling_key
@@ -122,7 +122,7 @@ def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
         for scope, narrower in server.scopes.items():
             implied.setdefault(scope, set()).update(narrower)
     try:
-        Scopes.of({scope: tuple(narrower) for scope, narrower in implied.items()})
+        ScopeHierarchy.of({scope: tuple(narrower) for scope, narrower in implied.items()})
     except DefinitionError as error:
         raise CatalogError(f"the servers' scopes, taken together: {error}") from None
     return {scope: sorted(implied[scope]) for scope in sorted(implied)}

@@ -24,7 +24,7 @@ from mcp_roundtrip.auth.bearer import (
 )
 from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.auth.issuer_keys import REFRESH_S, IssuerKeys
+from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
 from support.token_issuer import (
@@ -92,10 +92,10 @@ def test_the_types_of_access_tokens_are_accepted_and_a_token_without_one(typ: st
 def test_a_deployment_can_demand_the_type_of_access_tokens() -> None:
     """RFC 9068 §2.1: an ID token has another one."""
     for typ in ("at+jwt", "AT+JWT", "application/at+jwt"):
-        assert caller(ONE.sign(claims(NOW), typ=typ), demands_type=True).principal == ALICE
+        assert caller(ONE.sign(claims(NOW), typ=typ), requires_at_jwt=True).principal == ALICE
     for typ in ("JWT", "jwt", None, "at+jwt2", "logout+jwt"):
         with pytest.raises(Unauthorized, match="token_header"):
-            caller(ONE.sign(claims(NOW), typ=typ), demands_type=True)
+            caller(ONE.sign(claims(NOW), typ=typ), requires_at_jwt=True)
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
@@ -376,7 +376,7 @@ def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_ba
     good, forged = ({"authorization": f"Bearer {key.sign(claims(NOW))}"} for key in (ONE, TWO))
     assert bearer.caller(good, {}).principal == ALICE
     documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")
-    clock.advance(REFRESH_S)
+    clock.advance(MIN_REFRESH_INTERVAL_S)
     for _ in range(20):
         with pytest.raises(Unauthorized, match="token_unknown_key"):
             bearer.caller(forged, {})

@@ -13,8 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer import metadata_urls
-from mcp_roundtrip.auth.issuer_keys import FRESH_S, REFRESH_S, RETRY_S, TIMEOUT_S, USABLE_S, IssuerKeys
+from mcp_roundtrip.auth.issuer_keys import (
+    EXPIRE_AFTER_S,
+    MIN_REFRESH_INTERVAL_S,
+    REFRESH_AFTER_S,
+    RETRY_INTERVAL_S,
+    TIMEOUT_S,
+    IssuerKeys,
+)
+from mcp_roundtrip.auth.issuer_metadata import metadata_urls
 from mcp_roundtrip_testing.clock import FakeClock
 from support.token_issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
 
@@ -45,7 +52,7 @@ def test_an_issuer_is_asked_at_the_first_token_and_an_hour_later() -> None:
     asked = Asked()
     assert asked.times == 0
     assert all(asked.knows("one") for _ in range(100))
-    asked.clock.advance(FRESH_S - 1)
+    asked.clock.advance(REFRESH_AFTER_S - 1)
     assert asked.knows("one")
     assert asked.times == 1
     asked.clock.advance(1)
@@ -57,7 +64,7 @@ def test_a_new_key_is_found_at_its_first_token() -> None:
     asked = Asked()
     assert asked.knows("one")
     asked.answers(jwks(ONE, TWO))
-    asked.clock.advance(REFRESH_S)
+    asked.clock.advance(MIN_REFRESH_INTERVAL_S)
     assert asked.knows("two")
     assert asked.times == 2
 
@@ -66,7 +73,7 @@ def test_a_key_that_was_withdrawn_is_good_for_an_hour_at_most() -> None:
     asked = Asked()
     assert asked.knows("one")
     asked.answers(jwks(TWO))
-    asked.clock.advance(FRESH_S)
+    asked.clock.advance(REFRESH_AFTER_S)
     assert not asked.knows("one")
     assert asked.knows("two")
 
@@ -78,7 +85,7 @@ def test_a_flood_of_unknown_keys_costs_one_question_a_minute() -> None:
         asked.clock.advance(0.5)
         assert not asked.knows(f"forged-{number}")
         assert asked.knows("one")
-    assert asked.times == 1 + 300 // REFRESH_S
+    assert asked.times == 1 + 300 // MIN_REFRESH_INTERVAL_S
 
 
 def test_the_keys_at_hand_are_used_for_a_day_while_the_issuer_is_down() -> None:
@@ -88,11 +95,11 @@ def test_the_keys_at_hand_are_used_for_a_day_while_the_issuer_is_down() -> None:
     for _ in range(23):
         asked.clock.advance(3_600)
         assert asked.knows("one")
-    asked.clock.advance(USABLE_S - 23 * 3_600)
+    asked.clock.advance(EXPIRE_AFTER_S - 23 * 3_600)
     with pytest.raises(IssuerUnavailable):
         asked.knows("one")
     asked.answers(jwks(ONE))
-    asked.clock.advance(RETRY_S)
+    asked.clock.advance(RETRY_INTERVAL_S)
     assert asked.knows("one")
 
 
@@ -105,7 +112,7 @@ def test_a_hanging_issuer_costs_one_request_its_time_and_not_the_next_ones() -> 
             asked.knows("one")
     assert failed.value.reason == "issuer_timeout"
     assert asked.clock.now - before == TIMEOUT_S
-    asked.clock.advance(RETRY_S)
+    asked.clock.advance(RETRY_INTERVAL_S)
     with pytest.raises(IssuerUnavailable):
         asked.knows("one")
     assert asked.times == 2
@@ -119,7 +126,7 @@ def test_an_unknown_key_is_unknown_while_a_refresh_has_failed_and_usable_keys_ar
     assert asked.knows("one")
     asked.answers(answer)
     for _ in range(3):
-        asked.clock.advance(REFRESH_S)
+        asked.clock.advance(MIN_REFRESH_INTERVAL_S)
         for _ in range(10):
             assert not asked.knows("two")
             assert asked.knows("one")
@@ -137,7 +144,7 @@ def test_each_refresh_that_fails_is_reported_once_however_many_requests_it_conce
         (b'{"keys":[]}', "issuer_no_keys"),
     ]:
         asked.answers(answer)
-        asked.clock.advance(REFRESH_S)
+        asked.clock.advance(MIN_REFRESH_INTERVAL_S)
         for _ in range(10):
             with suppress(IssuerUnavailable):
                 asked.knows("forged")
@@ -149,7 +156,7 @@ def test_requests_without_usable_keys_name_the_reason_of_the_last_refresh() -> N
     asked = Asked()
     assert asked.knows("one")
     asked.answers(DOWN)
-    asked.clock.advance(USABLE_S)
+    asked.clock.advance(EXPIRE_AFTER_S)
     for _ in range(2):
         with pytest.raises(IssuerUnavailable, match="issuer_timeout"):
             asked.knows("one")
@@ -160,12 +167,12 @@ def test_an_issuer_that_withdraws_all_its_keys_leaves_none_to_go_by(page: bytes)
     asked = Asked()
     assert asked.knows("one")
     asked.answers(page)
-    asked.clock.advance(FRESH_S)
+    asked.clock.advance(REFRESH_AFTER_S)
     with pytest.raises(IssuerUnavailable) as failed:
         asked.knows("one")
     assert failed.value.reason == "issuer_no_keys"
     asked.answers(jwks(ONE))
-    asked.clock.advance(RETRY_S)
+    asked.clock.advance(RETRY_INTERVAL_S)
     assert asked.knows("one")
 
 
@@ -174,7 +181,7 @@ def test_a_document_that_is_no_key_set_replaces_none(page: bytes) -> None:
     asked = Asked()
     assert asked.knows("one")
     asked.answers(page)
-    asked.clock.advance(FRESH_S)
+    asked.clock.advance(REFRESH_AFTER_S)
     assert asked.knows("one")
     assert not asked.knows("two")
     assert [failure.reason for failure in asked.failures] == ["issuer_jwks"]
@@ -191,7 +198,7 @@ def test_looking_for_the_keys_and_getting_them_takes_three_seconds_together() ->
         keys.find("one", "ES256")
     assert failed.value.reason == "issuer_timeout"
     assert clock.now - before <= TIMEOUT_S + 1e-6
-    clock.advance(RETRY_S)
+    clock.advance(RETRY_INTERVAL_S)
     documents.takes_s = 0.5
     assert keys.find("one", "ES256") is not None
     assert documents.asked[-4:] == [*urls, JWKS_URI]
@@ -239,5 +246,5 @@ def test_an_issuer_is_never_asked_more_often_than_it_may_be(steps: list[tuple[st
         if asked.times > before:
             moments.append(now)
             good_at = now if answer != "D" else good_at
-        assert not known or (good_at is not None and now - good_at < USABLE_S)
-    assert all(later - earlier >= RETRY_S for earlier, later in pairwise(moments))
+        assert not known or (good_at is not None and now - good_at < EXPIRE_AFTER_S)
+    assert all(later - earlier >= RETRY_INTERVAL_S for earlier, later in pairwise(moments))

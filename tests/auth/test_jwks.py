@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS, key_set
+from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS, parse_key_set
 from support.token_issuer import ONE, RSA, TWO, Key, jwks
 
 ED = Key("ed", "EdDSA")
@@ -17,13 +17,13 @@ def without(key: Key, *names: str) -> dict[str, Any]:
 
 
 def test_keys_are_found_by_kid_and_algorithm() -> None:
-    keys = key_set(jwks(ONE, RSA, Key("p384", "ES384"), ED))
+    keys = parse_key_set(jwks(ONE, RSA, Key("p384", "ES384"), ED))
     assert keys.keys() == {("one", "ES256"), ("rsa", "RS256"), ("p384", "ES384"), ("ed", "EdDSA")}
     assert keys["one", "ES256"] == ONE.private.public_key()
 
 
 def test_a_key_without_an_algorithm_serves_those_of_its_type() -> None:
-    keys = key_set(jwks(without(RSA, "alg", "use"), without(ONE, "alg")))
+    keys = parse_key_set(jwks(without(RSA, "alg", "use"), without(ONE, "alg")))
     rsa = {("rsa", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")}
     assert keys.keys() == {("one", "ES256"), *rsa}
 
@@ -64,21 +64,21 @@ UNUSABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_a_key_that_must_not_be_used_is_left_out_and_the_others_stay(name: str) -> None:
-    assert key_set(jwks(UNUSABLE[name], ONE)).keys() == {("one", "ES256")}
-    assert key_set(jwks(UNUSABLE[name])) == {}
+    assert parse_key_set(jwks(UNUSABLE[name], ONE)).keys() == {("one", "ES256")}
+    assert parse_key_set(jwks(UNUSABLE[name])) == {}
 
 
 def test_two_keys_of_one_name_are_no_keys() -> None:
-    keys = key_set(jwks(ONE, {**TWO.jwk(), "kid": "one"}, RSA))
+    keys = parse_key_set(jwks(ONE, {**TWO.jwk(), "kid": "one"}, RSA))
     assert keys.keys() == {("rsa", "RS256")}
 
 
 def test_a_key_that_is_there_twice_is_one_key() -> None:
-    assert key_set(jwks(ONE, ONE)).keys() == {("one", "ES256")}
+    assert parse_key_set(jwks(ONE, ONE)).keys() == {("one", "ES256")}
 
 
 def test_keys_of_different_types_may_share_a_name() -> None:
-    assert len(key_set(jwks(ONE, {**RSA.jwk(), "kid": "one"}))) == 2
+    assert len(parse_key_set(jwks(ONE, {**RSA.jwk(), "kid": "one"}))) == 2
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_keys_of_different_types_may_share_a_name() -> None:
 )
 def test_what_is_no_key_set_is_refused(document: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the text is for nobody
-        key_set(document)
+        parse_key_set(document)

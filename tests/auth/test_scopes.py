@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth.scopes import Scopes, scope_tokens
+from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.errors import DefinitionError
 
-DATABASE = Scopes.of({"admin": ["write", "billing"], "write": ["read"]})
+DATABASE = ScopeHierarchy.of({"admin": ["write", "billing"], "write": ["read"]})
 
 NAMES = st.sampled_from([f"s{number}" for number in range(8)])
 GRANTED = st.frozensets(NAMES)
@@ -39,7 +39,7 @@ HIERARCHIES = st.dictionaries(NAMES, st.lists(NAMES, max_size=4)).map(
 def test_a_broader_scope_implies_narrower_ones(
     granted: Sequence[str], required: Sequence[str], suffices: bool
 ) -> None:
-    assert DATABASE.suffice(granted, required) is suffices
+    assert DATABASE.satisfies(granted, required) is suffices
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,17 @@ def test_a_broader_scope_implies_narrower_ones(
 )
 def test_a_hierarchy_that_is_none_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
     with pytest.raises(DefinitionError):
-        Scopes.of(hierarchy)
+        ScopeHierarchy.of(hierarchy)
 
 
 @pytest.mark.parametrize("given_scopes", ["read", ["read write"], [None], [""]])
 def test_what_is_no_list_of_scopes_is_refused(given_scopes: Sequence[str]) -> None:
     with pytest.raises(DefinitionError):
-        scope_tokens(given_scopes)
+        validate_scopes(given_scopes)
 
 
 def test_scopes_keep_their_order_and_are_named_once() -> None:
-    assert scope_tokens(["b", "a", "b"]) == ("b", "a")
+    assert validate_scopes(["b", "a", "b"]) == ("b", "a")
 
 
 def test_the_narrowest_scopes_imply_none_of_the_others() -> None:
@@ -92,7 +92,7 @@ def reachable(hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]) -
 def test_what_is_implied_is_what_can_be_reached(
     hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]
 ) -> None:
-    assert Scopes.of(hierarchy).expanded(granted) == reachable(hierarchy, granted)
+    assert ScopeHierarchy.of(hierarchy).expand(granted) == reachable(hierarchy, granted)
 
 
 @given(HIERARCHIES, GRANTED, GRANTED, GRANTED)
@@ -102,28 +102,28 @@ def test_more_scopes_never_suffice_for_less(
     more: frozenset[str],
     required: frozenset[str],
 ) -> None:
-    scopes = Scopes.of(hierarchy)
-    assert scopes.suffice(required, required)
-    assert scopes.expanded(scopes.expanded(granted)) == scopes.expanded(granted)
-    if scopes.suffice(granted, required):
-        assert scopes.suffice(granted | more, required)
-        assert scopes.suffice(more, required) or not scopes.suffice(more, granted)
+    scopes = ScopeHierarchy.of(hierarchy)
+    assert scopes.satisfies(required, required)
+    assert scopes.expand(scopes.expand(granted)) == scopes.expand(granted)
+    if scopes.satisfies(granted, required):
+        assert scopes.satisfies(granted | more, required)
+        assert scopes.satisfies(more, required) or not scopes.satisfies(more, granted)
 
 
 @given(HIERARCHIES, GRANTED)
 def test_the_narrowest_scopes_are_implied_by_all_of_them(
     hierarchy: Mapping[str, Sequence[str]], among: frozenset[str]
 ) -> None:
-    scopes = Scopes.of(hierarchy)
+    scopes = ScopeHierarchy.of(hierarchy)
     narrowest = scopes.narrowest(among)
     assert set(narrowest) <= among
-    assert all(scopes.expanded([scope]) & set(narrowest) for scope in among)
+    assert all(scopes.expand([scope]) & set(narrowest) for scope in among)
 
 
 @given(HIERARCHIES, NAMES, NAMES)
 def test_every_cycle_is_refused(hierarchy: dict[str, list[str]], start: str, end: str) -> None:
-    if start not in Scopes.of(hierarchy).expanded([end]):
+    if start not in ScopeHierarchy.of(hierarchy).expand([end]):
         hierarchy[end] = [*hierarchy.get(end, ()), start]
     hierarchy[start] = [*hierarchy.get(start, ()), end]
     with pytest.raises(DefinitionError):
-        Scopes.of(hierarchy)
+        ScopeHierarchy.of(hierarchy)

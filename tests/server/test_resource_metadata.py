@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.auth.metadata import MAX_AGE_S
+from mcp_roundtrip.auth.protected_resource import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation

@@ -106,9 +106,9 @@ def authenticator(
     clock: FakeClock,
     *keys: Key,
     algorithms: frozenset[str] = frozenset({"ES256", "RS256"}),
-    demands_type: bool = False,
+    requires_at_jwt: bool = False,
 ) -> BearerAuthenticator:
     """One that knows these keys."""
     documents = Documents({JWKS_URI: jwks(*(keys or (ONE, RSA)))}, clock)
     held = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock)
-    return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock, demands_type)
+    return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock, requires_at_jwt)

@@ -1,4 +1,4 @@
-"""Results that are too large to be sent: their bytes go into an S3 bucket, and a link into the result.
+"""Results that are too large for a response: store them in an S3 bucket, and return a link.
 
 ::
 
@@ -7,14 +7,14 @@
     @server.tool
     def export(ctx: Context) -> ResourceLink:
         stored = ctx.step("export", put_export)  # uploaded once; the journal keeps what `put` returns
-        return exports.link(stored)              # signed anew in every round, without a request
+        return exports.link(stored)              # signed in every round, without a request
 
     def put_export() -> Stored:
         return exports.put(make_csv(), "orders.csv", "text/csv")
 
-Nothing else in the package imports this module. It needs boto3 (extra `mcp-roundtrip[s3]`; Lambda has it),
-and the function's role s3:PutObject and s3:GetObject on the objects, GetObject for the sake of those who
-follow the link: a presigned URL may do what its signer may, for as long as the signer's credentials last.
+This module needs boto3 (extra `mcp-roundtrip[s3]`; Lambda's runtimes include it). The function's role needs
+s3:PutObject and s3:GetObject on the objects: a presigned URL has the permissions of its signer, and expires
+with the signer's credentials.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 MAX_BYTES: Final = 5 * 1024**3
-"""The most bytes of an object that is put in one request (Amazon S3 API Reference, PutObject)."""
+"""Limit of an object that is uploaded in one request (Amazon S3 API Reference, PutObject)."""
 
 MAX_TTL_MS: Final = 604_800_000
-"""Seven days, the longest a signature of version 4 is good for."""
+"""Seven days, the maximum for signature version 4."""
 
 _MIME_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w.:+-]+)*", re.ASCII)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -50,7 +50,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object in a bucket, as a step's result: `size` in bytes, `name` is what a download is called."""
+    """An object in a bucket, as the result of a step. `size` is in bytes, `name` a file name."""
 
     key: str
     name: str
@@ -61,7 +61,7 @@ class Stored:
 class Bucket:
     """A private bucket for large results; objects go under `prefix`, each under a random key.
 
-    `client` is an S3 client in the bucket's Region that signs with version 4; without one, it is made at the
+    `client` is an S3 client in the bucket's Region that signs with version 4. The default is created at the
     first use, for the function's Region. Objects stay until a lifecycle rule of the bucket removes them.
     """
 
@@ -76,15 +76,15 @@ class Bucket:
     ) -> None:
         self.name = name
         self.prefix = prefix
-        self._given = client
+        self._given_client = client
         self._clock = clock
         self._random_bytes = random_bytes
 
     def put(self, data: bytes | BinaryIO, name: str, mime_type: str = "application/octet-stream") -> Stored:
-        """Upload bytes, or a binary file from its beginning to its end. Put it into a step.
+        """Upload bytes or a whole binary file. Call it in a step, which can retry errors of S3.
 
-        Raises UsageError for what cannot be stored, and what boto3 raises, with a note that says what was
-        tried: an error of the network or of S3 is a step's to retry.
+        Raises UsageError for data that cannot be stored, and the exceptions of boto3, with a note that names
+        the operation and the permission it needs.
         """
         if not _is_name(name):
             raise UsageError(
@@ -98,13 +98,13 @@ class Bucket:
                 f"{name} has {size} bytes, and one upload takes {MAX_BYTES}; split it into several objects"
             )
         key = self.prefix + urlsafe_b64encode(self._random_bytes(24)).decode()
-        with self._told("PutObject"):
+        with self._annotate_errors("PutObject"):
             self._client.put_object(
                 Bucket=self.name,
                 Key=key,
                 Body=data,
                 ContentType=mime_type,
-                # Never shown in place: what a tool collects may be a page with scripts.
+                # A browser must not display it: the data may be a page with scripts.
                 ContentDisposition=f"attachment; filename*=UTF-8''{quote(name, safe='')}",
             )
         return Stored(key, name, mime_type, size)
@@ -117,10 +117,11 @@ class Bucket:
         description: str = "",
         annotations: Mapping[str, Any] | None = None,
     ) -> ResourceLink:
-        """A link to the object, good for `ttl_ms` milliseconds, a second to seven days, for whoever has it.
+        """Return a link to the object that is valid for `ttl_ms` milliseconds, one second to seven days.
 
-        It ends sooner if the credentials that sign it do: those of a role last for hours at most. Its
-        description says until when it is good. No request is made. Raises UsageError.
+        Anyone with the link can download the object. The link expires earlier if the credentials that sign it
+        expire; those of a role last for hours at most. Its description has the expiry. No request is sent.
+        Raises UsageError.
         """
         if type(ttl_ms) is not int or not 1_000 <= ttl_ms <= MAX_TTL_MS:
             raise UsageError(
@@ -138,7 +139,7 @@ class Bucket:
         )
 
     def _presigned(self, key: str, seconds: int) -> str:
-        with self._told("GetObject"):
+        with self._annotate_errors("GetObject"):
             url = self._client.generate_presigned_url(
                 "get_object", Params={"Bucket": self.name, "Key": key}, ExpiresIn=seconds
             )
@@ -152,19 +153,19 @@ class Bucket:
 
     @cached_property
     def _client(self) -> S3Client:
-        if self._given is not None:
-            return self._given
+        if self._given_client is not None:
+            return self._given_client
         from mcp_roundtrip.aws.clients import s3_client  # boto3 costs 130 ms
 
         return s3_client()
 
     @contextmanager
-    def _told(self, operation: str) -> Iterator[None]:
+    def _annotate_errors(self, operation: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # the note is for the log: whoever calls the tool does not see it
+        except Exception as error:  # the note is for the log; clients do not see it
             error.add_note(
-                f"mcp_roundtrip.s3: {operation} in the bucket {self.name!r}, which has to be in the client's "
+                f"mcp_roundtrip.s3: {operation} in the bucket {self.name!r}, which must be in the client's "
                 f"Region. The function's role needs s3:{operation} on {self.name}/{self.prefix}*."
             )
             raise
@@ -175,7 +176,7 @@ def _is_name(name: object) -> bool:
 
 
 def _size_of(data: bytes | BinaryIO, name: str) -> int:
-    """Bytes of it; a file is left at its beginning."""
+    """Return the size in bytes, and leave a file at its beginning."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, (str, io.TextIOBase)):

@@ -1,7 +1,7 @@
-"""OAuth 2.1 bearer tokens, verified here: JWTs that the issuer has signed for this endpoint (RFC 9068).
+"""Verify OAuth 2.1 bearer tokens: JWTs that the issuer signed for this endpoint (RFC 9068).
 
-PyJWT checks the signature alone. What it is lax about is checked before (one spelling of a header, no
-duplicate members, no critical extensions) and what needs a clock after it, by the clock that is given.
+PyJWT verifies the signature only. The header is checked before that, because PyJWT is lax about it: one
+spelling, no duplicate members, no critical extensions. The claims are checked afterwards.
 """
 
 from __future__ import annotations
@@ -26,104 +26,104 @@ if TYPE_CHECKING:
     from jwt import PyJWS
 
 MAX_TOKEN: Final = 16_384
-"""Characters; an HTTP API lets no more than 10,240 bytes of headers through, a load balancer 64 KiB."""
+"""Limit in characters. An HTTP API accepts 10,240 bytes of headers, a load balancer 64 KiB."""
 
 LEEWAY_S: Final = 30
-"""How far the issuer's clock may be ahead of this one."""
+"""How far the issuer's clock may be ahead."""
 
 _CREDENTIALS: Final = re.compile(r"bearer(?: +([A-Za-z0-9._~+/-]+=*))?", re.IGNORECASE)
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
-"""RFC 9068 §2.1 asks for the second; many issuers write the first, and Amazon Cognito none."""
+"""RFC 9068 §2.1 requires the second. Many issuers use the first, and Amazon Cognito has no `typ`."""
 
 _AT_JWT: Final = _TYPES - {"jwt"}
 
 
-class Keys(Protocol):
-    """The issuer's keys."""
+class KeyFinder(Protocol):
+    """Finds the issuer's keys."""
 
     def find(self, kid: str, algorithm: str) -> Any:
-        """The public key, None for an unknown one. Raises IssuerUnavailable when nobody can say."""
+        """Return the public key; None if there is none. Raises IssuerUnavailable if the keys are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class BearerAuthenticator:
-    """Goes by the token in the Authorization header; no other place counts (RFC 6750 §2.1).
+    """Identifies callers by the token in the Authorization header (RFC 6750 §2.1).
 
-    `issuer` is the exact `iss` of its tokens, `audience` this endpoint's canonical URI, which has to be in
-    their `aud` (RFC 8707), `clock` gives epoch seconds. `demands_type` accepts the `typ` of RFC 9068 only.
+    `issuer` is the exact `iss` of the tokens. `audience` is the endpoint's canonical URI, which must be in
+    their `aud` (RFC 8707). `clock` returns epoch seconds. `requires_at_jwt` requires the `typ` of RFC 9068.
     """
 
     issuer: str
     audience: str
     algorithms: frozenset[str]
-    keys: Keys
+    keys: KeyFinder
     clock: Callable[[], float]
-    demands_type: bool = False
+    requires_at_jwt: bool = False
 
     def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
-        """The caller whom the token names. Raises Unauthorized or IssuerUnavailable."""
-        claims = self._verified(bearer_token(headers.get("authorization")))
-        self._check(claims)
+        """Return the caller that the token identifies. Raises Unauthorized or IssuerUnavailable."""
+        claims = self._verify(bearer_token(headers.get("authorization")))
+        self._check_claims(claims)
         try:
             return Caller(principal_from_claims(claims), scopes_from_claims(claims, split_scopes))
         except Unauthorized:
             raise _invalid("subject") from None
 
-    def _verified(self, token: str) -> Mapping[str, Any]:
+    def _verify(self, token: str) -> Mapping[str, Any]:
         if not _COMPACT.fullmatch(token):
             raise _invalid("malformed")
-        algorithm, kid = self._header(token.partition(".")[0])
+        algorithm, kid = self._check_header(token.partition(".")[0])
         key = self.keys.find(kid, algorithm)
         if key is None:
             raise _invalid("unknown_key")
-        return _object(_signed(token, key, algorithm), "claims")
+        return _parse_object(_verified_payload(token, key, algorithm), "claims")
 
-    def _header(self, encoded: str) -> tuple[str, str]:
+    def _check_header(self, encoded: str) -> tuple[str, str]:
         try:
-            header = _object(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)), "header")
+            header = _parse_object(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)), "header")
         except ValueError:
             raise _invalid("header") from None
         algorithm, kid, typ = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
-        types = _AT_JWT if self.demands_type else _TYPES
+        types = _AT_JWT if self.requires_at_jwt else _TYPES
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
             raise _invalid("algorithm")
         if not isinstance(kid, str) or not isinstance(typ, str) or typ.lower() not in types:
             raise _invalid("header")
-        # No extension is understood here (RFC 7515 §4.1.11), and `b64` changes what is signed (RFC 7797).
+        # No extension is supported (RFC 7515 §4.1.11), and `b64` changes what is signed (RFC 7797).
         if not header.keys().isdisjoint({"crit", "b64"}):
             raise _invalid("header")
         return algorithm, kid
 
-    def _check(self, claims: Mapping[str, Any]) -> None:
+    def _check_claims(self, claims: Mapping[str, Any]) -> None:
         if claims.get("iss") != self.issuer:
             raise _invalid("issuer")
-        if not _names(self.audience, claims.get("aud")):
+        if not _includes(self.audience, claims.get("aud")):
             raise _invalid("audience")
         validate_access_token(claims)
         now = self.clock()
-        if not now < _time(claims, "exp"):
+        if not now < _numeric_date(claims, "exp"):
             raise _invalid("expired")
-        if any(_time(claims, name) > now + LEEWAY_S for name in ("nbf", "iat") if name in claims):
+        if any(_numeric_date(claims, name) > now + LEEWAY_S for name in ("nbf", "iat") if name in claims):
             raise _invalid("not_yet_valid")
 
 
 def bearer_token(header: str | None) -> str:
-    """The token of an Authorization header. Raises Unauthorized; several headers in one are not resolved."""
+    """Return the token of an Authorization header. Raises Unauthorized, also for several headers joined."""
     value = "" if header is None else header.strip(" \t")
     if value.partition(" ")[0].lower() != "bearer":
         raise Unauthorized("no_token")
-    # Bounded first, so that nothing runs over more than that.
+    # The length is checked first, so that the pattern never runs over a longer text.
     credentials = _CREDENTIALS.fullmatch(value) if len(value) <= MAX_TOKEN else None
     if credentials is None or credentials[1] is None:
         raise Unauthorized("authorization_header", "invalid_request")
     return credentials[1]
 
 
-def _signed(token: str, key: Any, algorithm: str) -> bytes:
-    """The payload. Raises Unauthorized if the signature is not this key's."""
-    from jwt.exceptions import PyJWTError  # only at the first token
+def _verified_payload(token: str, key: Any, algorithm: str) -> bytes:
+    """Return the payload of a token. Raises Unauthorized if the signature does not match."""
+    from jwt.exceptions import PyJWTError  # 75 ms with cryptography, at the first token
 
     try:
         payload: bytes = _pyjws().decode(token, key, algorithms=[algorithm])
@@ -134,13 +134,13 @@ def _signed(token: str, key: Any, algorithm: str) -> bytes:
 
 @cache
 def _pyjws() -> PyJWS:
-    from jwt import PyJWS  # only at the first token
+    from jwt import PyJWS  # 75 ms with cryptography, at the first token
 
     return PyJWS()
 
 
-def _names(resource: str, audience: Any) -> bool:
-    """Whether a resource is, or is among, the audience of a token."""
+def _includes(resource: str, audience: Any) -> bool:
+    """Return whether the `aud` of a token includes a resource."""
     among = audience if isinstance(audience, list) else [audience]
     return resource in among or canonical_uri(resource) in (
         canonical_uri(uri) for uri in among if isinstance(uri, str)
@@ -148,19 +148,19 @@ def _names(resource: str, audience: Any) -> bool:
 
 
 def canonical_uri(uri: str) -> str:
-    """With scheme and host in lower case, and `/` for no path: clients may write them in other ways.
+    """Return a URI with scheme and host in lower case, and `/` for an empty path.
 
-    Source: basic/authorization "Canonical Server URI", RFC 3986 §6.2.3. All else makes a difference.
+    Source: basic/authorization "Canonical Server URI", RFC 3986 §6.2.3. Other differences count.
     """
     scheme, separator, rest = uri.partition("://")
     host, _, path = rest.partition("/")
-    # Outside ASCII lower case joins what differs.
+    # Outside ASCII, different characters can have the same lower case.
     if not separator or not (scheme + host).isascii():
         return uri
     return f"{scheme.lower()}://{host.lower()}/{path}"
 
 
-def _object(document: bytes, what: str) -> dict[str, Any]:
+def _parse_object(document: bytes, what: str) -> dict[str, Any]:
     try:
         value = parse(document)
     except ValueError:
@@ -170,8 +170,8 @@ def _object(document: bytes, what: str) -> dict[str, Any]:
     return value
 
 
-def _time(claims: Mapping[str, Any], name: str) -> float:
-    """A NumericDate. Raises Unauthorized."""
+def _numeric_date(claims: Mapping[str, Any], name: str) -> float:
+    """Return a NumericDate claim. Raises Unauthorized."""
     value = claims.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _invalid(name)

@@ -1,4 +1,4 @@
-"""One small document from an issuer, over HTTPS, within a time and a size."""
+"""Fetch a small document from an issuer over HTTPS, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer import is_loopback
+from mcp_roundtrip.auth.issuer_metadata import is_loopback
 
 MAX_DOCUMENT: Final = 65_536
-"""Bytes; the largest key sets of public issuers have some 10,000."""
+"""Limit in bytes. The largest key sets of public issuers have about 10,000."""
 
 
 def fetch(url: str, timeout_s: float) -> bytes:
-    """The body of a 200 to a GET. Redirects are not followed: an issuer says where its documents are.
+    """Return the body of a 200 response to a GET. Redirects are not followed.
 
-    Raises IssuerUnavailable for any other answer, for none within `timeout_s`, and for one that is too large.
+    Raises IssuerUnavailable for any other response, for none within `timeout_s`, and for a larger document.
     """
     try:
         connection = _connection(url, timeout_s)
     except (ValueError, HTTPException):
         raise IssuerUnavailable("issuer_url") from None
     outcome: list[bytes | IssuerUnavailable] = []
-    # A socket's timeout is for each read, and none is for looking a name up: a thread can be left behind.
-    getting = threading.Thread(target=lambda: outcome.append(_get(connection, url)), daemon=True)
-    getting.start()
-    getting.join(timeout_s)
+    # In a thread that can be abandoned: a socket timeout limits each read, and nothing limits the DNS lookup.
+    thread = threading.Thread(target=lambda: outcome.append(_get(connection, url)), daemon=True)
+    thread.start()
+    thread.join(timeout_s)
     if not outcome:
-        with suppress(OSError, AttributeError):  # there may be no socket, or no longer
+        with suppress(OSError, AttributeError):  # there may be no socket yet, or it is closed
             connection.sock.shutdown(socket.SHUT_RDWR)
         raise IssuerUnavailable("issuer_timeout")
     if isinstance(outcome[0], IssuerUnavailable):
@@ -40,15 +40,15 @@ def fetch(url: str, timeout_s: float) -> bytes:
 
 
 def _connection(url: str, timeout_s: float) -> HTTPConnection:
-    """Raises ValueError, or HTTPException for a host that no header can name."""
+    """Raises ValueError, or HTTPException for an invalid host."""
     parts = urlsplit(url)
     if parts.hostname is None or parts.username is not None:
-        raise ValueError("not a URL of a server")
+        raise ValueError("the URL has no host or has userinfo")
     if parts.scheme == "https":
         return HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s)
     if is_loopback(url):
         return HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
-    raise ValueError("neither HTTPS nor this computer")
+    raise ValueError("neither HTTPS nor loopback")
 
 
 def _get(connection: HTTPConnection, url: str) -> bytes | IssuerUnavailable:

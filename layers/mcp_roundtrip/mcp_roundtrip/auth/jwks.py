@@ -1,7 +1,7 @@
-"""A JSON Web Key Set (RFC 7517): the keys in it that may verify tokens, and nothing else of it.
+"""Parse a JSON Web Key Set (RFC 7517) into the keys that may verify tokens.
 
-Keys are found by `kid` and the algorithm of the token, so that a key serves the algorithms of its own type
-alone, and a public key can never become the secret of an HMAC (RFC 8725 §2.1, §3.1).
+Keys are found by `kid` and algorithm, so that a key is used with the algorithms of its type only, and a
+public key never as the secret of an HMAC (RFC 8725 §2.1, §3.1).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingPr
         ("OKP", "Ed25519"): ("EdDSA",),
     }
 )
-"""What a key of this type and curve can verify."""
+"""Key type and curve -> the algorithms of its signatures."""
 
 SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
-"""All that can be allowed: with a public key nobody can sign."""
+"""The algorithms that a deployment can allow; HMAC is not among them."""
 
 RSA_BITS: Final = range(2048, 8193)
-"""RFC 7518 §3.3 asks for 2,048; much larger keys cost every check of a token milliseconds."""
+"""Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys than these slow down every token."""
 
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
@@ -36,12 +36,11 @@ KeySet = Mapping[tuple[str, str], Any]
 """(kid, algorithm) -> public key."""
 
 
-def key_set(document: bytes) -> KeySet:
-    """The usable keys of a JWK Set.
+def parse_key_set(document: bytes) -> KeySet:
+    """Return the usable keys of a JWK Set. Raises ValueError if the document is not one.
 
-    Left out are: private and symmetric keys (whoever published one has given it away), keys for encryption,
-    those of unknown types or bad sizes, and two different keys that one `kid` and algorithm would name.
-    Raises ValueError for what is no JWK Set.
+    Ignored are private and symmetric keys, which are compromised once published, keys for encryption, keys of
+    unknown types or sizes, and different keys with the same `kid` and algorithm.
     """
     content = parse(document)
     keys = content.get("keys") if isinstance(content, dict) else None
@@ -49,13 +48,13 @@ def key_set(document: bytes) -> KeySet:
         raise ValueError("not a JWK Set")
     found: dict[tuple[str, str], list[Any]] = {}
     for jwk in keys:
-        for name, key in _named(jwk):
+        for name, key in _entries(jwk):
             found.setdefault(name, []).append(key)
-    return {name: named[0] for name, named in found.items() if all(key == named[0] for key in named)}
+    return {name: same[0] for name, same in found.items() if all(key == same[0] for key in same)}
 
 
-def _named(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
-    """The key under each name by which a token may ask for it."""
+def _entries(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield the key for each of its algorithms."""
     if not isinstance(jwk, dict) or not isinstance(kid := jwk.get("kid"), str):
         return
     algorithms = [name for name in _algorithms(jwk) if jwk.get("alg", name) == name]
@@ -82,7 +81,7 @@ def _verifies(jwk: Mapping[str, Any]) -> bool:
 
 
 def _public_key(jwk: dict[str, Any]) -> Any:
-    """None for numbers that make no usable key."""
+    """Return the public key; None if its numbers are not a usable key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
     from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # as above
     from jwt.exceptions import InvalidKeyError  # as above

@@ -1,4 +1,4 @@
-"""Scopes that imply others, and whether what was granted suffices (basic/authorization, "Step-Up")."""
+"""Scopes: their syntax, and a hierarchy of scopes that imply others (basic/authorization, "Step-Up")."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Final
 from mcp_roundtrip.errors import DefinitionError
 
 _SCOPE_TOKEN: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}")
-"""RFC 6749 §3.3, with a bound of our own."""
-
+"""RFC 6749 §3.3; the limit of 256 characters is not from there."""
 
 OFFLINE_ACCESS: Final = "offline_access"
-"""For clients that want refresh tokens: no resource requires it (basic/authorization "Refresh Tokens")."""
+"""Requests a refresh token; no resource requires it (basic/authorization "Refresh Tokens")."""
 
 
-def scope_tokens(given: Iterable[str]) -> tuple[str, ...]:
-    """These scopes, each once, in their order. Raises DefinitionError for what is no scope, or no list."""
+def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the scopes without duplicates, in their order. Raises DefinitionError if they are invalid."""
     scopes = () if isinstance(given, str) else tuple(dict.fromkeys(given))
     if isinstance(given, str) or not all(isinstance(s, str) and _SCOPE_TOKEN.fullmatch(s) for s in scopes):
         raise DefinitionError(
@@ -33,29 +32,29 @@ def scope_tokens(given: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scopes:
-    """A hierarchy: `implied` maps each scope that implies others to all that it implies, directly or not."""
+class ScopeHierarchy:
+    """Which scopes imply others: `implied` maps a scope to all that it implies, directly or indirectly."""
 
     implied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hierarchy: Mapping[str, Sequence[str]]) -> Scopes:
-        """From broader scopes to the narrower ones that they imply directly. Raises DefinitionError."""
-        direct = {name: scope_tokens(narrower) for name, narrower in hierarchy.items()}
-        scope_tokens(direct)
+    def of(cls, hierarchy: Mapping[str, Sequence[str]]) -> ScopeHierarchy:
+        """Build a hierarchy from the scopes that each scope implies directly. Raises DefinitionError."""
+        direct = {name: validate_scopes(narrower) for name, narrower in hierarchy.items()}
+        validate_scopes(direct)
         return cls({name: _reached(direct, name) for name in direct})
 
-    def expanded(self, granted: Iterable[str]) -> frozenset[str]:
-        """What was granted, and all that it implies."""
+    def expand(self, granted: Iterable[str]) -> frozenset[str]:
+        """Return the granted scopes and all that they imply."""
         held = frozenset(granted)
         return held.union(*(self.implied.get(scope, ()) for scope in held))
 
-    def suffice(self, granted: Iterable[str], required: Iterable[str]) -> bool:
-        """Whether every required scope was granted or is implied by one that was."""
-        return self.expanded(granted).issuperset(required)
+    def satisfies(self, granted: Iterable[str], required: Iterable[str]) -> bool:
+        """Return whether every required scope was granted or is implied by a granted one."""
+        return self.expand(granted).issuperset(required)
 
     def narrowest(self, scopes: Iterable[str]) -> tuple[str, ...]:
-        """Those that imply none of the others, in alphabetical order: the least that is of any use."""
+        """Return the scopes that imply none of the others, in alphabetical order."""
         among = set(scopes)
         return tuple(sorted(scope for scope in among if among.isdisjoint(self.implied.get(scope, ()))))
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.tools import LegacyQuestions, ToolServer
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.scopes import Scopes
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy
     from mcp_roundtrip.state.links import Link
 
 
@@ -181,22 +181,22 @@ def known_dialect(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> Leg
     return legacy_tasks
 
 
-def hierarchy(scopes: Mapping[str, Sequence[str]]) -> Scopes | None:
+def hierarchy(scopes: Mapping[str, Sequence[str]]) -> ScopeHierarchy | None:
     """What the setting `scopes` says. Raises DefinitionError."""
     if not scopes:
         return None
-    from mcp_roundtrip.auth.scopes import Scopes  # servers without scopes do without it
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # servers without scopes do without it
 
-    return Scopes.of(scopes)
+    return ScopeHierarchy.of(scopes)
 
 
 def checked_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """The setting `initial_scopes`. Raises DefinitionError."""
     if given is None:
         return None
-    from mcp_roundtrip.auth.scopes import scope_tokens  # as above
+    from mcp_roundtrip.auth.scopes import validate_scopes  # as above
 
-    return scope_tokens(given)
+    return validate_scopes(given)
 
 
 def initial_scopes(
@@ -206,9 +206,9 @@ def initial_scopes(
     needed = {scope for each in features for feature in each.values() for scope in feature.scopes}
     if chosen is not None or not needed:
         return chosen or ()
-    from mcp_roundtrip.auth.scopes import Scopes  # as above
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # as above
 
-    return (options.hierarchy or Scopes()).narrowest(needed)
+    return (options.hierarchy or ScopeHierarchy()).narrowest(needed)
 
 
 def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

@@ -36,10 +36,10 @@ def scopes_of(name: str, given: Sequence[str]) -> tuple[str, ...]:
     """The scopes of a feature. Raises DefinitionError."""
     if not given:
         return ()
-    from mcp_roundtrip.auth.scopes import scope_tokens  # servers without scopes do without it
+    from mcp_roundtrip.auth.scopes import validate_scopes  # servers without scopes do without it
 
     try:
-        return scope_tokens(given)
+        return validate_scopes(given)
     except DefinitionError as error:
         raise DefinitionError(f"{name}: {error}") from None
 

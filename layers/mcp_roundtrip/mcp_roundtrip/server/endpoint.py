@@ -51,7 +51,7 @@ from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions
 from mcp_roundtrip.server.round import Reply, internal_error
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.metadata import ResourceMetadata
+    from mcp_roundtrip.auth.protected_resource import ProtectedResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,14 @@ class Endpoint:
             ports.observer.record("request_completed", outcome="metadata")
         return answer
 
-    def _metadata(self, ports: Ports) -> ResourceMetadata | None:
+    def _metadata(self, ports: Ports) -> ProtectedResource | None:
         """None where no authorization server is known."""
         if ports.config.authorization_server is None:
             return None
-        from mcp_roundtrip.auth.metadata import ResourceMetadata  # most requests have all it takes
+        from mcp_roundtrip.auth.protected_resource import ProtectedResource  # most requests have all it takes
 
         servers = (ports.config.authorization_server,)
-        return ResourceMetadata(ports.config.audience(), servers, self.scopes, self.name)
+        return ProtectedResource(ports.config.audience(), servers, self.scopes, self.name)
 
     def _refused(
         self, request_id: RequestId | None, refused: Unauthorized | InsufficientScope, ports: Ports

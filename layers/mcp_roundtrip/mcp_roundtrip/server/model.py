@@ -20,7 +20,7 @@ from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation, definition
 from mcp_roundtrip.server.round import Call, Reply
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.scopes import Scopes
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy
     from mcp_roundtrip.server.feature import Feature
 
 PAGE_SIZE: Final = 1_000
@@ -59,7 +59,7 @@ class ServerOptions:
     namespaced_requests: bool = False
     page_size: int = PAGE_SIZE
     list_ttl_ms: int = results.LIST_TTL_MS
-    hierarchy: Scopes | None = None
+    hierarchy: ScopeHierarchy | None = None
     hide_unauthorized: bool = False
     digests: dict[tuple[str, str], str] = field(default_factory=dict)
     undescribed: set[tuple[str, str]] = field(default_factory=set)
@@ -81,7 +81,7 @@ class ServerOptions:
         """Whether the caller was granted all of these scopes, or broader ones."""
         if not scopes or self.hierarchy is None:
             return context.scopes.issuperset(scopes)
-        return self.hierarchy.suffice(context.scopes, scopes)
+        return self.hierarchy.satisfies(context.scopes, scopes)
 
     def hides(self, context: RequestContext) -> bool:
         """Whether what the caller may not call is not there for it: also where its front door says so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mcp_roundtrip.auth.metadata import MAX_AGE_S, ResourceMetadata
+from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
 from mcp_roundtrip.canonical import compact
 from mcp_roundtrip.http import JSON_HEADERS, HttpResponse
 
@@ -20,7 +20,7 @@ _PREFLIGHT: Final[Mapping[str, str]] = {
 }
 
 
-def page(method: str, metadata: ResourceMetadata) -> HttpResponse | None:
+def page(method: str, metadata: ProtectedResource) -> HttpResponse | None:
     """The answer to GET, HEAD and a preflight request; None for any other method."""
     if method == "OPTIONS":
         return HttpResponse(204, headers=_PREFLIGHT)

@@ -1,4 +1,4 @@
-"""Where an issuer's keys are: in its metadata (RFC 8414, OpenID Connect Discovery)."""
+"""Find the URL of an issuer's keys in its metadata (RFC 8414, OpenID Connect Discovery)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mcp_roundtrip.canonical import parse
 
 
 def is_loopback(url: str) -> bool:
-    """Whether it is plain HTTP to this computer, as a developer's own issuer speaks it."""
+    """Return whether a URL is plain HTTP to this computer, as of a development issuer."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
 
 
 def metadata_urls(issuer: str) -> Iterator[str]:
-    """Where an issuer's metadata can be, in the order to try (RFC 8414 §3.1, §5)."""
+    """Yield the possible URLs of an issuer's metadata, in the order to try (RFC 8414 §3.1, §5)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     yield f"{origin}/.well-known/oauth-authorization-server{path}"
@@ -25,8 +25,8 @@ def metadata_urls(issuer: str) -> Iterator[str]:
         yield f"{origin}{path}/.well-known/openid-configuration"
 
 
-def discovered_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
-    """The `jwks_uri` in the issuer's metadata. Raises IssuerUnavailable."""
+def discover_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
+    """Return the `jwks_uri` in the issuer's metadata. Raises IssuerUnavailable."""
     failures: list[IssuerUnavailable] = []
     for url in metadata_urls(issuer):
         try:
@@ -35,7 +35,7 @@ def discovered_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
             if not error.is_answer:
                 raise
             failures.append(error)
-    # What a document says tells more than that elsewhere there is none.
+    # A problem in a document says more than the status of a missing one.
     raise min(failures, key=lambda failure: failure.reason.startswith("issuer_status_"))
 
 
@@ -44,11 +44,11 @@ def _jwks_uri(issuer: str, document: bytes) -> str:
         metadata = parse(document)
     except ValueError:
         raise IssuerUnavailable("issuer_metadata", is_answer=True) from None
-    # Equal as text, or somebody else's document was put there (RFC 8414 §3.3).
+    # The issuer must be identical, so that no other issuer's metadata is used (RFC 8414 §3.3).
     if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
         raise IssuerUnavailable("issuer_metadata_of_another", is_answer=True)
     uri = metadata.get("jwks_uri")
-    # Lambda's runtime API is plain HTTP on 127.0.0.1: no issuer out there may send requests to it.
+    # Lambda's runtime API is plain HTTP on 127.0.0.1, and a remote issuer must not direct requests to it.
     if not isinstance(uri, str) or not (
         uri.startswith("https://") or (is_loopback(uri) and is_loopback(issuer))
     ):

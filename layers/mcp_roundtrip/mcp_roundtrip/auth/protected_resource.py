@@ -1,4 +1,4 @@
-"""What leads clients to the authorization server: RFC 9728's document, and challenges that name it."""
+"""Protected resource metadata (RFC 9728), and the challenges that lead clients to it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
 MAX_AGE_S: Final = 3_600
-"""How long the document may be kept."""
+"""How long clients may cache the document."""
 
 _OUTSIDE_QUOTED_STRING: Final = re.compile(r"[^\x20-\x7e]")
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceMetadata:
-    """What a protected resource says of itself.
+class ProtectedResource:
+    """The metadata of a protected resource.
 
-    `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that are enough to
-    begin with: for more, clients are challenged.
+    `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
+    request first; a challenge tells them which others a request needs.
     """
 
     resource: str
@@ -31,17 +31,17 @@ class ResourceMetadata:
 
     @property
     def url(self) -> str:
-        """Where the document is: between host and path of the resource (RFC 9728 §3.1)."""
+        """The URL of the document, with the well-known path before the resource's (RFC 9728 §3.1)."""
         parts = urlsplit(self.resource)
         return f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path.rstrip('/')}"
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths that it is served at: its own, and the root's for clients that look no further."""
+        """The paths of the document: its own, and the root's for clients that only try that one."""
         return frozenset({WELL_KNOWN, urlsplit(self.url).path})
 
     def document(self) -> dict[str, Any]:
-        """The protected resource metadata (RFC 9728 §2)."""
+        """Return the document (RFC 9728 §2)."""
         optional = {"scopes_supported": list(self.scopes), "resource_name": self.name}
         return {
             "resource": self.resource,
@@ -51,10 +51,10 @@ class ResourceMetadata:
         }
 
     def challenge(self, error: str | None = None, scopes: Iterable[str] | None = None) -> str:
-        """A value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
+        """Return a value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
 
-        `error` is RFC 6750's code, None where no token was sent; `scopes` are all that the request needs
-        (None: those to begin with).
+        `error` is the code of RFC 6750, None if the request had no token. `scopes` are all that the request
+        needs; None means those to request first.
         """
         scope = " ".join(self.scopes if scopes is None else scopes)
         given = {"error": error, "scope": scope, "resource_metadata": self.url}
@@ -62,6 +62,6 @@ class ResourceMetadata:
 
 
 def _quoted(text: str) -> str:
-    """A quoted-string (RFC 9110 §5.6.4); what it cannot hold is left out."""
+    """Return a quoted-string (RFC 9110 §5.6.4) without the characters that it cannot contain."""
     plain = _OUTSIDE_QUOTED_STRING.sub("", text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

@@ -9,7 +9,7 @@ import pytest
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer import discovered_jwks_uri, metadata_urls
+from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri, metadata_urls
 
 ISSUERS = ["https://id.test", "https://id.test/", "https://id.test/tenant", "https://id.test:8443/a/b"]
 
@@ -36,16 +36,16 @@ def test_metadata_is_looked_for_where_clients_look_for_it(issuer: str) -> None:
 @pytest.mark.parametrize("issuer", ISSUERS)
 def test_the_keys_are_where_the_first_metadata_says(issuer: str) -> None:
     for url in metadata_urls(issuer):
-        assert discovered_jwks_uri(issuer, found_at({url: document(issuer)})) == "https://keys.test/jwks"
+        assert discover_jwks_uri(issuer, found_at({url: document(issuer)})) == "https://keys.test/jwks"
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b"{}", document("https://evil.test")])
 def test_what_is_no_metadata_of_this_issuer_is_passed_over(page: bytes) -> None:
     first, second, *_ = metadata_urls("https://id.test")
     documents = {first: page, second: document("https://id.test")}
-    assert discovered_jwks_uri("https://id.test", found_at(documents)) == "https://keys.test/jwks"
+    assert discover_jwks_uri("https://id.test", found_at(documents)) == "https://keys.test/jwks"
     with pytest.raises(IssuerUnavailable):
-        discovered_jwks_uri("https://id.test", found_at({first: page, second: page}))
+        discover_jwks_uri("https://id.test", found_at({first: page, second: page}))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_no_metadata_of_this_issuer_is_passed_over(page: bytes) -> None:
 def test_an_issuer_is_equal_as_text_or_another(other: str) -> None:
     documents = {url: document(other) for url in metadata_urls("https://id.test")}
     with pytest.raises(IssuerUnavailable) as failed:
-        discovered_jwks_uri("https://id.test", found_at(documents))
+        discover_jwks_uri("https://id.test", found_at(documents))
     assert failed.value.reason == "issuer_metadata_of_another"
 
 
@@ -62,7 +62,7 @@ def test_a_document_of_another_issuer_is_the_reason_though_there_is_none_elsewhe
     issuer = "https://id.test/tenant"
     for url in metadata_urls(issuer):
         with pytest.raises(IssuerUnavailable) as failed:
-            discovered_jwks_uri(issuer, found_at({url: document("https://id.test")}))
+            discover_jwks_uri(issuer, found_at({url: document("https://id.test")}))
         assert failed.value.reason == "issuer_metadata_of_another"
 
 
@@ -83,14 +83,14 @@ def test_a_document_of_another_issuer_is_the_reason_though_there_is_none_elsewhe
 def test_an_issuer_cannot_have_anything_but_https_asked(jwks_uri: object) -> None:
     documents = {url: document("https://id.test", jwks_uri) for url in metadata_urls("https://id.test")}
     with pytest.raises(IssuerUnavailable) as failed:
-        discovered_jwks_uri("https://id.test", found_at(documents))
+        discover_jwks_uri("https://id.test", found_at(documents))
     assert failed.value.reason == "issuer_jwks_uri"
 
 
 def test_a_developers_own_issuer_may_have_its_keys_beside_it() -> None:
     issuer = "http://127.0.0.1:8000"
     documents = {url: document(issuer, f"{issuer}/keys") for url in metadata_urls(issuer)}
-    assert discovered_jwks_uri(issuer, found_at(documents)) == f"{issuer}/keys"
+    assert discover_jwks_uri(issuer, found_at(documents)) == f"{issuer}/keys"
 
 
 def test_an_issuer_that_does_not_answer_is_asked_once() -> None:
@@ -101,5 +101,5 @@ def test_an_issuer_that_does_not_answer_is_asked_once() -> None:
         raise IssuerUnavailable("issuer_timeout")
 
     with pytest.raises(IssuerUnavailable):
-        discovered_jwks_uri("https://id.test/tenant", fetch)
+        discover_jwks_uri("https://id.test/tenant", fetch)
     assert len(asked) == 1

@@ -11,11 +11,11 @@ from mcp.client.auth.utils import (
 )
 from mcp.shared.auth import ProtectedResourceMetadata
 
-from mcp_roundtrip.auth.metadata import WELL_KNOWN, ResourceMetadata
+from mcp_roundtrip.auth.protected_resource import WELL_KNOWN, ProtectedResource
 from support.token_issuer import ISSUER
 
-MCP = ResourceMetadata("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
-BARE = ResourceMetadata("https://mcp.test", [ISSUER])
+MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
+BARE = ProtectedResource("https://mcp.test", [ISSUER])
 
 
 def test_the_document_names_the_resource_and_who_issues_tokens_for_it() -> None:
@@ -42,7 +42,7 @@ def test_the_document_names_the_resource_and_who_issues_tokens_for_it() -> None:
     ],
 )
 def test_the_document_is_where_the_official_client_looks_for_it(resource: str, url: str) -> None:
-    metadata = ResourceMetadata(resource, [ISSUER])
+    metadata = ProtectedResource(resource, [ISSUER])
     assert metadata.url == url
     looked_at = build_protected_resource_metadata_discovery_urls(None, resource)
     served = {url.split("/.well-known", maxsplit=1)[0] + path for path in metadata.paths}
@@ -81,5 +81,5 @@ def test_a_challenge_where_no_scope_is_known_has_none() -> None:
 
 
 def test_what_a_quoted_string_cannot_hold_is_escaped_or_left_out() -> None:
-    odd = ResourceMetadata('https://mcp.test/a"b\\c\r\nd', [ISSUER])
+    odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', [ISSUER])
     assert odd.challenge().endswith('/a\\"b\\\\cd"')
