@@ -27,7 +27,7 @@ ARROWS = {
     "park": {(L, P)},
     "sleep": {(L, S)},
     "reset_attempts": {(L, L)},
-    "answered": {(P, P), (P, R), (R, R), (L, L)},
+    "accept_responses": {(P, P), (P, R), (R, R), (L, L)},
     "cancel": {(R, D), (L, D), (P, D), (S, D)},
     "expire": {(R, D), (L, D), (P, D), (S, D)},
     "abandon": {(R, D), (L, D)},
@@ -108,7 +108,7 @@ class Life(RuleBasedStateMachine):
         task = self.task
         left = dict(list(task.requests.items())[count:])
         made = self.make(
-            "answered",
+            "accept_responses",
             version=task.version - stale,
             requests=left,
             is_leased=task.work_state is WorkState.LEASED,
@@ -204,7 +204,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)
     def complete(self, ago):
-        self.worked("complete", ago, now_ms=self.now, told={"res": "1"})
+        self.worked("complete", ago, now_ms=self.now, attributes={"res": "1"})
 
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)

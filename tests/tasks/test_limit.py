@@ -68,7 +68,7 @@ class Principal:
         now_ms = self.now_ms()
         claim = transitions.claim(owner="w", until_ms=now_ms + 1, now_ms=now_ms, max_attempts=9)
         assert self.store.update(task.pk, TASK, claim) is not None
-        end = transitions.complete(owner="w", now_ms=now_ms, told={"res": "{}"})
+        end = transitions.complete(owner="w", now_ms=now_ms, attributes={"res": "{}"})
         assert self.store.update(task.pk, TASK, end) is not None
 
     def is_refused(self):
@@ -251,12 +251,12 @@ class Overtaken(MemoryStore):
         return None
 
 
-def test_a_creation_that_is_overtaken_again_and_again_fails_without_a_task(clock):
+def test_a_creation_that_is_too_many_concurrent_updates_fails_without_a_task(clock):
     store = Overtaken()
     alice = Principal(store, clock)
     for task in alice.create_many(LIMIT):
         assert MemoryStore.update(store, task.pk, TASK, transitions.cancel(now_ms=0)) is not None
-    with pytest.raises(StoreError, match="overtaken"):
+    with pytest.raises(StoreError, match="concurrent"):
         alice.create()
 
 

@@ -57,11 +57,11 @@ class Deployment:
         )
 
     def write_pieces(self, owner, result):
-        told, chunks = result_items(self.task, owner, result)
+        attributes, chunks = result_items(self.task, owner, result)
         assert len(chunks) > 1
         for chunk in chunks:
             self.store.put_new(chunk)
-        return transitions.complete(owner=owner, now_ms=self.now_ms(), told=told)
+        return transitions.complete(owner=owner, now_ms=self.now_ms(), attributes=attributes)
 
 
 @pytest.fixture

@@ -36,7 +36,9 @@ def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
 
 
 def answered(*left, version=3, is_leased=False, now=NOW):
-    return transitions.answered(version=version, requests=asked(*left), is_leased=is_leased, now_ms=now)
+    return transitions.accept_responses(
+        version=version, requests=asked(*left), is_leased=is_leased, now_ms=now
+    )
 
 
 def after(item, *changes):
@@ -56,7 +58,7 @@ PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
 NAPPING = after(LEASED, park(requests=asked("a"), wake_at_ms=NOW + 500))
 AWAKE = after(NAPPING, claim(LATER))
-COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"res": '{"a":1}'}))
+COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
 CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
 
@@ -94,15 +96,15 @@ APPLY = {
     "answer all": (answered(), {"parked", "parked with a time"}),
     "answer at another version": (answered(version=2), set()),
     "answer while it is worked on": (answered(version=4, is_leased=True), {"leased and asking"}),
-    "get ahead": (transitions.reset_attempts(owner="me", seen=3), HELD),
-    "get ahead by another": (transitions.reset_attempts(owner="you", seen=3), set()),
+    "reset attempts": (transitions.reset_attempts(owner="me", seen=3), HELD),
+    "reset attempts by another": (transitions.reset_attempts(owner="you", seen=3), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
-    "complete": (transitions.complete(owner="me", now_ms=NOW, told={"res": "1"}), HELD),
+    "complete": (transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"}), HELD),
     "complete when the lease is over": (
-        transitions.complete(owner="me", now_ms=LATER, told={"res": "1"}),
+        transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}),
         HELD,
     ),
-    "complete by another": (transitions.complete(owner="you", now_ms=NOW, told={"res": "1"}), set()),
+    "complete by another": (transitions.complete(owner="you", now_ms=NOW, attributes={"res": "1"}), set()),
     "fail": (transitions.fail(owner="me", now_ms=NOW, **END), HELD),
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
@@ -137,7 +139,7 @@ def test_a_transition_does_not_recreate_a_deleted_item():
 
 
 def test_a_transition_that_is_sent_twice_is_made_once():
-    repeatable = ("progress", "get ahead")
+    repeatable = ("progress", "reset attempts")
     made_twice = [
         (name, state)
         for name, (change, states) in APPLY.items()
@@ -147,7 +149,7 @@ def test_a_transition_that_is_sent_twice_is_made_once():
     assert made_twice == []
 
 
-@pytest.mark.parametrize("name", ["progress", "get ahead"])
+@pytest.mark.parametrize("name", ["progress", "reset attempts"])
 def test_what_changes_nothing_the_second_time_may_be_sent_twice(name):
     change, _ = APPLY[name]
     assert after(LEASED, change, change) == after(LEASED, change)
@@ -269,7 +271,9 @@ def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
 
 def test_a_result_is_in_the_task_or_in_pieces():
     assert (task(COMPLETED).result, task(COMPLETED).result_chunks) == ({"a": 1}, 0)
-    chunks = task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, told={"resn": 4, "reso": "me"})))
+    chunks = task(
+        after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"resn": 4, "reso": "me"}))
+    )
     assert (chunks.status, chunks.result, chunks.result_chunks) == (Status.COMPLETED, None, 4)
 
 

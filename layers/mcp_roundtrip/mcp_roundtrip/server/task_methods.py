@@ -276,7 +276,7 @@ class TaskBody:
             resumed=True,
             capabilities=task.capabilities,
             environment=call.environment(),
-            reports=StatusMessages(told=recorder.tell),
+            reports=StatusMessages(told=recorder.report_status),
             tasks=TaskOptions(recorder=recorder, is_offered=True),
         )
 

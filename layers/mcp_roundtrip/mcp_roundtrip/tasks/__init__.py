@@ -1,9 +1,13 @@
-"""The persistent workflow: calls that go on without their client (extension io.modelcontextprotocol/tasks).
+"""Tasks: calls that continue without their client (extension io.modelcontextprotocol/tasks).
 
 =============  ===========================================================================================
-`changes`      a conditional update of one item, as data
-`store`        where items lie: the Protocol, and one in memory
-`model`        what a task's items hold
-`transitions`  every way a task's status can change, with its condition
+`model`        the item of a task
+`items`        the other items of a task: the call, the journal, input responses, parts of the result
+`changes`      conditional updates of one item, as data
+`transitions`  each change of a task's state, with its condition
+`store`        the interface to the table, and a store in memory
+`service`      what clients can do: create, get, update and cancel tasks
+`limit`        the limit of open tasks for each principal
+`worker`       runs the tool of a task
 =============  ===========================================================================================
 """

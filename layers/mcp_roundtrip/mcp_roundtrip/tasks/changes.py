@@ -1,8 +1,7 @@
-"""A conditional update of one item, as data: every store performs it atomically, and alike.
+"""Conditional updates of one item, as data that every store applies atomically.
 
-The conditions are those DynamoDB has (Developer Guide, "Comparison operator and function reference"), as far
-as tasks need them. An item that does not exist meets no condition but `Absent`: an update without a condition
-would bring back an item that has expired.
+The conditions are a subset of DynamoDB's (Developer Guide, "Comparison operator and function reference"). An
+item that does not exist meets only `Absent`: an update without a condition would recreate an expired item.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Value = str | int | bytes
-"""An attribute: text, an integer or bytes. JSON goes in as text."""
+"""The value of an attribute. JSON is stored as text."""
 
 Item = Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """The attribute is there and has this value."""
+    """The attribute exists and has this value."""
 
     name: str
     value: Value
@@ -29,7 +28,7 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The attribute is there and less than this number."""
+    """The attribute exists and is less than this number."""
 
     name: str
     value: int
@@ -41,7 +40,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """The attribute is there and greater than this number."""
+    """The attribute exists and is greater than this number."""
 
     name: str
     value: int
@@ -63,12 +62,12 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every one of these holds; there is at least one."""
+    """All of these conditions hold. There is at least one."""
 
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        assert self.conditions, "what holds for every item holds for a missing one"
+        assert self.conditions, "an empty condition would hold for a missing item"
 
     def holds(self, item: Item) -> bool:
         return all(condition.holds(item) for condition in self.conditions)
@@ -76,7 +75,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one of these holds."""
+    """At least one of these conditions holds."""
 
     conditions: tuple[Condition, ...]
 
@@ -88,23 +87,25 @@ Condition = Equals | Below | Above | Absent | AllOf | AnyOf
 
 
 def all_of(*conditions: Condition) -> Condition:
+    """Return the condition that all of these hold."""
     return AllOf(conditions)
 
 
 def any_of(*conditions: Condition) -> Condition:
+    """Return the condition that at least one of these holds."""
     return AnyOf(conditions)
 
 
 def has_one_of(name: str, *values: Value) -> Condition:
-    """The attribute has one of these values."""
+    """Return the condition that the attribute has one of these values."""
     return AnyOf(tuple(Equals(name, value) for value in values))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Where `condition` holds: set these attributes, add to those, remove the rest.
+    """If `condition` holds, set, increment and remove attributes.
 
-    The three name different attributes, and neither `pk` nor `sk`.
+    The three must name different attributes, and neither `pk` nor `sk`.
     """
 
     condition: Condition
@@ -113,7 +114,7 @@ class Change:
     remove: tuple[str, ...] = ()
 
     def apply_to(self, item: Item) -> dict[str, Value] | None:
-        """The item afterwards, None if the condition does not hold. A number that is missing counts as 0."""
+        """Return the changed item, or None if the condition does not hold. A missing number counts as 0."""
         if not self.condition.holds(item):
             return None
         changed = {name: value for name, value in item.items() if name not in self.remove} | dict(self.set)

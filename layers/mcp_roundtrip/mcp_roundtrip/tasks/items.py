@@ -1,4 +1,4 @@
-"""The items around a task: its call, its journal, the client's answers, chunks of its result."""
+"""The items of a task besides its own: the call, the journal, input responses, chunks of the result."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mcp_roundtrip.tasks.changes import Item, Value
 from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
 
 MAX_INLINE_RESULT = 100_000
-"""The longest result, in JSON, that lies in the task's own item, where every poll reads it."""
+"""The longest result, in characters of JSON, in a task's own item. Each poll reads it."""
 
 RESULT_CHUNK = 350_000
-"""Bytes of a chunk of a result, below what an item holds."""
+"""The bytes of a chunk of a result, below the limit of an item."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """The request that became a task, and who made it: frozen when the task is created. No token is kept.
+    """The request that became a task. It does not change, and contains no token.
 
-    `principal` are the members of a Principal, `client` is the client's own name for itself, `server_info` is
-    the name under which the result answers, `trace` the trace context that came with the call.
+    `principal` has the fields of a Principal, `client` is the `clientInfo` of the request, `server_info`
+    names the server in the result, `trace` is the trace context of the request.
     """
 
     method: str
@@ -45,19 +45,20 @@ class TaskCall:
 
 
 def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
-    """`order` is the entry's place in the journal."""
+    """Return the item of a journal entry; `order` is its position in the journal."""
     item = _item(task, ENTRY + entry.key, n=order, k=entry.kind.value, v=compact(entry.value))
     return item if entry.fingerprint is None else {**item, **_fingerprint(entry.fingerprint)}
 
 
 def entry_from_item(item: Item) -> Entry:
+    """Return the journal entry in an item."""
     key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
     fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
     return Entry(key, kind, json_value(item["v"]), fingerprint)
 
 
 def answer_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
-    """The client's answer to an outstanding request."""
+    """Return the item of the client's response to an outstanding request."""
     item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact(raw))
     return item | _fingerprint(asked.fingerprint)
 
@@ -72,9 +73,10 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """All that is stored of a task: its call, its journal, and the answers that no pass has taken yet.
+    """The stored call and journal of a task, and the responses that no pass has accepted yet.
 
-    `answers` has the wire key of the last answer to each of the engine's keys.
+    `answers` maps each key of the engine to the wire key of its last response. `next_order` is the position
+    of the next journal entry.
     """
 
     call: TaskCall
@@ -85,13 +87,13 @@ class TaskHistory:
 
     @classmethod
     def read(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
-        """From the items of a task's partition."""
+        """Build the history from the items of a task's partition."""
         by_sk = {str(item["sk"]): item for item in items}
         rows = sorted(
             (item for sk, item in by_sk.items() if sk.startswith((ENTRY, INPUT))),
             key=lambda item: (int(item["n"]), str(item["sk"])),
         )
-        # A request that was repeated has several answers, and the last one counts.
+        # A repeated request has several responses; the last one counts.
         answers = {str(row["key"]): _wire_key(row) for row in rows if _is_answer(row)}
         entries: list[Entry] = []
         offered: dict[str, Any] = {}
@@ -123,9 +125,9 @@ def _answer(row: Item) -> Entry:
 def result_items(
     task: Task, owner: str, result: Mapping[str, Any]
 ) -> tuple[dict[str, Value], list[dict[str, Value]]]:
-    """What the task's own item says of its result, and further items where that is too large for it.
+    """Return the attributes of the task's item for a result, and the items of its chunks if it is large.
 
-    The further ones are their writer's own: who lost the lease spoils nobody's.
+    Chunks are keyed by lease owner, so a worker that lost its lease cannot overwrite another worker's result.
     """
     text = compact(result)
     if len(text) <= MAX_INLINE_RESULT:
@@ -139,11 +141,11 @@ def result_items(
 
 
 def chunk_key(owner: str, number: int) -> str:
-    """The sort key of a chunk of the result that `owner` wrote."""
+    """Return the sort key of a chunk of the result that `owner` wrote."""
     return f"{RESULT}{owner}#{number:03}"
 
 
 def join_result_chunks(chunks: Iterable[Item]) -> Any:
-    """The result in these items."""
+    """Return the result in the items of its chunks."""
     packed = b"".join(chunk["v"] for chunk in chunks if isinstance(chunk["v"], bytes))
     return json_value(zlib.decompress(packed).decode("ascii"))

@@ -74,7 +74,7 @@ class TaskLimit:
             if self.store.put_new_and_update(task.to_item(), pk, OPEN_TASKS, entry):
                 return
             is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= task.expires_s
-        raise StoreError("overtaken_again_and_again")
+        raise StoreError("too_many_concurrent_updates")
 
     def _add(self, task: Task, *, is_last_to_expire: bool) -> Change:
         has_room, entry = Below("n", self.max_open), {task.pk: task.deadline_ms}
@@ -97,7 +97,7 @@ class TaskLimit:
             if not ended:
                 raise TooManyOpenTasks(self.max_open)
             item = self.store.update(pk, OPEN_TASKS, _remove(ended)) or self.store.get(pk, OPEN_TASKS)
-        raise StoreError("overtaken_again_and_again")
+        raise StoreError("too_many_concurrent_updates")
 
     def _ended(self, item: Item) -> dict[str, int]:
         """Entries of tasks that have ended: at most `MAX_REMOVED`, the oldest first."""

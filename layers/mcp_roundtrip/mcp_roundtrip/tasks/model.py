@@ -1,18 +1,18 @@
-"""What a task's items hold.
+"""The item of a task, and the keys of all its items.
 
 ==========  ==============================================================================================
-sort key    holds
+sort key    content
 ==========  ==============================================================================================
 M           the task itself (`Task`): status, lease, outstanding requests, result or error
-A           the call (`TaskCall`): method, params, and who made it; polls do not pay for reading it
-J#<key>     an entry of the journal, written once
-I#<key>     the client's answer to the request of that key, written once
+A           the call (`items.TaskCall`), in an item of its own because polls do not need it
+J#<key>     a journal entry, written once
+I#<key>     the client's response to the request with that wire key, written once
 R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 
-The partition key contains a digest of the dialect and the principal, so somebody else's task looks exactly
-like no task. All times are epoch milliseconds, but for `exp`: DynamoDB expires items by seconds, late, and
-never before.
+The partition key contains a digest of the dialect and the principal, so a task of another principal cannot be
+told from a missing one. All times are epoch milliseconds, except `exp`, the TTL attribute in epoch seconds;
+DynamoDB deletes expired items late.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.changes import Item, Value
 
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
-"""Sort keys, and the beginnings of them."""
+"""Sort keys, and prefixes of sort keys."""
 
 RETENTION_MS: Final = 3_600_000
-"""How long a task stays readable after its time to live has ended: as failed, if it had not ended."""
+"""How long a task stays readable after the end of its time to live."""
 
 _TASK_ID: Final = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
 
@@ -50,7 +50,11 @@ TERMINAL: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
 class WorkState(StrEnum):
-    """What a worker has to do with the task."""
+    """Whether a worker can claim the task.
+
+    READY: at once. LEASED: a worker runs it. PARKED: it waits for input, and may have a wake-up time.
+    SLEEPING: at its wake-up time. DONE: never.
+    """
 
     READY = "R"
     LEASED = "L"
@@ -60,9 +64,9 @@ class WorkState(StrEnum):
 
 
 def partition_key(dialect: str, principal: str | None, task_id: str) -> str | None:
-    """Where a task of this id and this principal (canonical JSON) lies; None for what is no task id.
+    """Return the partition key of a principal's task, or None for a malformed task id.
 
-    A task belongs to the dialect it was created in: the others tell of other statuses.
+    `principal` is canonical JSON, None for anonymous callers. A task belongs to the dialect that created it.
     """
     if not _TASK_ID.fullmatch(task_id):
         return None
@@ -71,9 +75,10 @@ def partition_key(dialect: str, principal: str | None, task_id: str) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class OutstandingRequest:
-    """An outstanding request: `key` and `fingerprint` are the engine's, `request` goes over the wire.
+    """A request that waits for the client's response.
 
-    `order` is its answer's place in the journal.
+    `key` and `fingerprint` are the engine's, `request` is sent to the client, `order` is the position of the
+    response in the journal.
     """
 
     key: str
@@ -92,10 +97,11 @@ class OutstandingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The item M.
+    """A task, as in its item M.
 
-    `requests` are outstanding, by the key they have on the wire; `accepted` are the wire keys of answers that
-    a finished pass has taken; `issued` counts the wire keys there have been for each of the engine's keys.
+    `requests` has the outstanding requests by wire key, `accepted` the wire keys of responses that a pass has
+    accepted, `issued` the number of wire keys for each key of the engine. `attempts` counts the workers since
+    the last progress, `seen` is the length of the journal at that time.
     """
 
     pk: str
@@ -131,12 +137,12 @@ class Task:
 
     @property
     def deadline_ms(self) -> int:
-        """When its time to live ends."""
+        """The end of its time to live."""
         return self.created_at_ms + self.ttl_ms
 
     @property
     def expires_s(self) -> int:
-        """When the store forgets it and what belongs to it: epoch seconds."""
+        """When DynamoDB may delete its items, in epoch seconds."""
         return (self.deadline_ms + RETENTION_MS) // 1000
 
     @property
@@ -144,7 +150,7 @@ class Task:
         return self.status in TERMINAL
 
     def to_item(self) -> dict[str, Value]:
-        """The item of a new task."""
+        """Return the item of a new task."""
         return {
             "pk": self.pk,
             "sk": TASK,
@@ -210,5 +216,5 @@ def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
 
 
 def json_value(text: Value) -> Any:
-    """What an attribute holds as JSON text: a value, and the levels around it that are ours."""
+    """Parse the JSON text of an attribute, which may be deeper than a request: it adds levels."""
     return canonical.parse(str(text), max_depth=2 * canonical.MAX_DEPTH)

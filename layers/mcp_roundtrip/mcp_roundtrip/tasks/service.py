@@ -1,7 +1,6 @@
-"""What a client can do with tasks: they are created for it, it reads, answers and cancels them.
+"""Create, get, update and cancel tasks for clients.
 
-The client that polls is the watchdog: a task whose worker was lost, or whose sleep is over, is worked on
-again when somebody asks for it.
+A poll is also the watchdog: `get` dispatches a worker for a task whose worker was lost or whose sleep ended.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from mcp_roundtrip.tasks.store import TaskStore
 
 REDISPATCH_MS: Final = 15_000
 MAX_REDISPATCH_MS: Final = 300_000
-"""A worker is sent for again after this time, which doubles up to that one."""
+"""The pause before a worker is dispatched again. It doubles from the first up to the second value."""
 
 UPDATE_ATTEMPTS: Final = 8
-"""How often an update that others overtook is tried."""
+"""How often an update is tried that concurrent updates prevent."""
 
 MAX_ATTEMPTS: Final = 10
-"""How many workers in a row may be lost over one task without getting anything done."""
+"""The workers in a row without progress after which a task is abandoned."""
 
-EXPIRED: Final = "The task was not finished in its time to live."
-EXHAUSTED: Final = "The task was given up: its workers failed again and again."
+EXPIRED: Final = "The task did not finish within its time to live."
+ABANDONED: Final = "The task was abandoned because its workers failed repeatedly."
 
 
 class Dispatcher(Protocol):
@@ -55,12 +54,12 @@ class Dispatcher(Protocol):
 
 
 class UnknownTask(McpRoundtripError):
-    """There is no such task for this caller."""
+    """The caller has no task with this id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one dialect, as the protocol's descriptions of tasks are called here.
+    """The tasks of one dialect: the tasks extension, or that of SEP-2322.
 
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
     most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned`
@@ -93,10 +92,10 @@ class Tasks:
         capabilities: Mapping[str, Any],
         ttl_ms: int,
     ) -> Task:
-        """Write a task and send for its worker.
+        """Write a task and dispatch its worker.
 
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
-        The item M is written last: until then there is no task, and what was written expires unseen.
+        The item M is written last. Until then there is no task, and the items already written expire by TTL.
         """
         task = replace(
             self._new(principal, ttl_ms, worker, journal.flow_id),
@@ -114,16 +113,16 @@ class Tasks:
         return task
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
-        """Write a task that has ended with this result. Raises StoreError."""
+        """Write a task that is already completed. Raises StoreError."""
         task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
-        told, chunks = result_items(task, "", result)
+        attributes, chunks = result_items(task, "", result)
         for chunk in chunks:
             self.store.put_new(chunk)
-        self.store.put_new({**task.to_item(), **told})
+        self.store.put_new({**task.to_item(), **attributes})
         return replace(task, result=result)
 
     def get(self, principal: str | None, task_id: str) -> Task:
-        """The task as it is now, its result included. Raises UnknownTask and StoreError."""
+        """Return the current task with its result. Raises UnknownTask and StoreError."""
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
@@ -138,31 +137,31 @@ class Tasks:
         return self._with_result(task)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Take the answers to outstanding requests; the first to each counts, everything else is ignored.
+        """Store the responses to outstanding requests. The first response to each counts; others are ignored.
 
-        When the last one has come, a worker goes on. Raises UnknownTask, StoreError, and ItemTooLarge for an
-        answer that no item holds.
+        After the last one, a worker is dispatched. Raises UnknownTask, StoreError, and ItemTooLarge for a
+        response over the limit of an item.
         """
         for _ in range(UPDATE_ATTEMPTS):
             task = self._find(principal, task_id)
-            taken = responses.keys() & task.requests.keys()
-            if task.status is not Status.INPUT_REQUIRED or not taken:
+            answered = responses.keys() & task.requests.keys()
+            if task.status is not Status.INPUT_REQUIRED or not answered:
                 return
-            for key in sorted(taken):
+            for key in sorted(answered):
                 self.store.put_new(answer_to_item(task, key, task.requests[key], responses[key]))
-            left = {key: asked for key, asked in task.requests.items() if key not in taken}
+            left = {key: asked for key, asked in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
-            change = transitions.answered(
+            change = transitions.accept_responses(
                 version=task.version, requests=left, is_leased=is_leased, now_ms=self.clock_ms()
             )
             if self.store.update(task.pk, TASK, change) is not None:
                 if not left and not is_leased:
                     self._dispatch(task)
                 return
-        raise StoreError("overtaken_again_and_again")
+        raise StoreError("too_many_concurrent_updates")
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
-        """End the task; None if it has ended before. Raises UnknownTask and StoreError."""
+        """End the task; return None if it had ended. Raises UnknownTask and StoreError."""
         task = self._find(principal, task_id)
         item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
         return None if item is None else Task.from_item(item)
@@ -188,13 +187,13 @@ class Tasks:
     def _find(self, principal: str | None, task_id: str) -> Task:
         pk = partition_key(self.dialect, principal, task_id)
         item = None if pk is None else self.store.get(pk, TASK)
-        # The store forgets late, and not at a time anybody could rely on.
+        # DynamoDB deletes expired items late.
         if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
             raise UnknownTask(task_id)
         return Task.from_item(item)
 
     def _redispatch_if_stale(self, task: Task, now_ms: int) -> None:
-        """Send for a worker if the task waits for one and none has come."""
+        """Dispatch a worker again if the task waits for one and the last dispatch is old."""
         if task.work_state is WorkState.DONE:
             return
         pause_ms = min(REDISPATCH_MS * 2 ** min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
@@ -203,7 +202,7 @@ class Tasks:
             return
         try:
             healed = self.store.update(task.pk, TASK, change)
-        except StoreError as error:  # what was read is still good
+        except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
             return
         if healed is not None:
@@ -213,7 +212,7 @@ class Tasks:
         try:
             self.dispatcher.dispatch(task.worker, task.pk)
         except StoreError as error:
-            self.on_dispatch_failed(task.task_id, error)  # the next poll does it
+            self.on_dispatch_failed(task.task_id, error)  # the next poll dispatches again
 
     def _with_result(self, task: Task) -> Task:
         if not task.result_chunks:
@@ -224,7 +223,7 @@ class Tasks:
 
 
 def _dispatch_attributes(task: Task) -> dict[str, Any]:
-    """The attributes that the condition of a kick looks at: most polls find that it does not hold."""
+    """The attributes in the condition of `record_dispatch`. It rarely holds, so most polls write nothing."""
     item = {
         "st": task.status.value,
         "rn": task.work_state.value,
@@ -236,7 +235,7 @@ def _dispatch_attributes(task: Task) -> dict[str, Any]:
 
 
 def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task whose time to live is over; None if it is not, or if it has ended. Raises StoreError."""
+    """End a task after its time to live. None: it is not over, or the task ended. Raises StoreError."""
     if now_ms < task.deadline_ms:
         return None
     error = {"code": INTERNAL_ERROR, "message": EXPIRED}
@@ -245,10 +244,10 @@ def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
 
 
 def abandon_if_exhausted(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task whose workers were lost too often; None if it has not come to that. Raises StoreError."""
+    """End a task with too many lost workers; return None for any other task. Raises StoreError."""
     if task.attempts < MAX_ATTEMPTS or task.is_terminal:
         return None
-    error = {"code": INTERNAL_ERROR, "message": EXHAUSTED}
-    change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=EXHAUSTED)
+    error = {"code": INTERNAL_ERROR, "message": ABANDONED}
+    change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED)
     item = store.update(task.pk, TASK, change)
     return None if item is None else Task.from_item(item)

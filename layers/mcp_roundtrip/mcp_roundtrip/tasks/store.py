@@ -1,4 +1,4 @@
-"""Where tasks lie: items in one table, found by a partition key and a sort key."""
+"""The interface to the table of tasks, and a store in memory."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from mcp_roundtrip.errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item
 
 MAX_ITEM = 400_000
-"""The most bytes of an item; DynamoDB's limit is 400 KiB, names of attributes included."""
+"""The limit of an item in bytes. DynamoDB's own is 400 KiB with the names of attributes."""
 
 
 class TaskStore(Protocol):
-    """Every operation is atomic and strongly consistent. All raise StoreError when the store does not do it.
+    """A table of items with the keys `pk` and `sk`, which are attributes of each item.
 
-    `pk` and `sk` are the attributes an item is found by, and part of it.
+    Each operation is atomic and strongly consistent, and raises StoreError if it fails.
     """
 
     def put_new(self, item: Item) -> Item | None:
-        """Write an item unless there is one already, and return that one then. Raises ItemTooLarge."""
+        """Write an item if its key is unused; otherwise return the existing item. Raises ItemTooLarge."""
         ...
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """The item, or None."""
+        """Return the item, or None."""
         ...
 
     def query(self, pk: str) -> Sequence[Item]:
-        """All items of a partition in the order of their sort keys."""
+        """Return all items of a partition in the order of their sort keys."""
         ...
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
-        """The item after the change, or None if its condition did not hold. Raises ItemTooLarge."""
+        """Change an item and return it, or None if the condition does not hold. Raises ItemTooLarge."""
         ...
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        """Write `item` and change another item, both or neither; False if the condition did not hold.
+        """Write `item` and change another item, both or neither; return whether the condition held.
 
-        The key of `item` must be unused: a random one. Raises ItemTooLarge.
+        The key of `item` must be unused. Raises ItemTooLarge.
         """
         ...
 
 
 class MemoryStore:
-    """A store for tests and for one process. Safe to share between threads."""
+    """A store in memory, for tests. Thread-safe."""
 
     def __init__(self) -> None:
         self._items: dict[tuple[str, str], Item] = {}
@@ -99,12 +99,12 @@ def _key(item: Item) -> tuple[str, str]:
 
 
 def size_of(item: Item) -> int:
-    """Bytes of an item as DynamoDB counts them, at most (Developer Guide, "Item sizes and formats")."""
+    """Return an upper bound of an item's size in bytes (Developer Guide, "Item sizes and formats")."""
     return sum(len(name.encode()) + _size(value) for name, value in item.items())
 
 
 def check_size(item: Item) -> None:
-    """Raise ItemTooLarge for an item that no store takes."""
+    """Raise ItemTooLarge if an item is over the limit."""
     size = size_of(item)
     if size > MAX_ITEM:
         raise ItemTooLarge(size, MAX_ITEM)

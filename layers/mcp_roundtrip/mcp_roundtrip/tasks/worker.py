@@ -1,8 +1,8 @@
-"""Works on a task: takes its lease, replays the tool against what is stored, and leaves it where it stands.
+"""Run the tool of a task: take the lease, replay the journal, and store the outcome.
 
-Nothing is lost with a worker. What it journaled stays, the lease runs out, and the next poll sends for
-another one. Two of them at once, which late deliveries and slow clocks can bring about, agree on one value
-for each entry, and one of them ends the task.
+If a worker is lost, its journal entries remain, its lease expires, and the next poll dispatches another
+worker. Late deliveries and slow clocks can make two workers run at once: they agree on one value for each
+entry, and only one of them ends the task.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, Dispatcher, abandon_if_exh
 from mcp_roundtrip.tasks.store import TaskStore
 
 MIN_STATUS_INTERVAL_MS: Final = 1_000
-"""`statusMessage` is written at most this often between two steps."""
+"""The least time between two writes of `statusMessage` within a step."""
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
-"""What a later worker may be spared."""
+"""Errors that another worker may not meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class TaskError:
-    """The JSON-RPC error the request would have ended in."""
+    """The JSON-RPC error that ends the task."""
 
     error: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over the tool of a task; without a run if there is no such tool.
+    """The result of one pass over the tool of a task; `run` is None if the tool does not exist.
 
-    `conclude` says what the request came to, if it ended.
+    `conclude` returns the result or the error of a pass that ended the task.
     """
 
     run: Run | None
@@ -56,24 +56,27 @@ class Pass:
     conclude: Callable[[], Completed | TaskError]
 
 
-Body = Callable[[Task, TaskHistory, "TaskRecorder"], Pass]
+RunPass = Callable[[Task, TaskHistory, "TaskRecorder"], Pass]
 
 
 @dataclass(slots=True)
 class TaskRecorder:
-    """Writes the entries of one worker's pass (see `engine.run.Recorder`), and how far it says it is."""
+    """Writes the journal entries and the status messages of one worker's pass (see `engine.host.Recorder`).
+
+    `on_error` is called with a log event and an error that does not end the pass.
+    """
 
     store: TaskStore
     task: Task
     owner: str
     next_order: int
     clock_ms: Callable[[], int]
-    failed: Callable[[str, Exception], None] = lambda event, error: None
+    on_error: Callable[[str, Exception], None] = lambda event, error: None
     _message: str | None = None
-    _told_at_ms: int = 0
+    _reported_at_ms: int = 0
 
     def record(self, entry: Entry) -> Entry:
-        if entry.kind is Kind.ANSWER:  # lies there since the client gave it
+        if entry.kind is Kind.ANSWER:  # stored when the client sent the response
             return entry
         item = entry_to_item(self.task, entry, self.next_order)
         self.next_order += 1
@@ -85,44 +88,47 @@ class TaskRecorder:
         item = self.store.get(self.task.pk, TASK)
         return item is not None and item.get("lo") == self.owner
 
-    def tell(self, message: str) -> None:
-        """Have the client read this: at once, or with the next step if it has just had something to read."""
+    def report_status(self, message: str) -> None:
+        """Set the status message: at once, or with the next step if the last one was just written."""
         self._message = message
-        if self.clock_ms() >= self._told_at_ms + MIN_STATUS_INTERVAL_MS:
+        if self.clock_ms() >= self._reported_at_ms + MIN_STATUS_INTERVAL_MS:
             self.flush_status()
 
     def flush_status(self) -> None:
-        """Write what is still to be told, if anything is. The work goes on if that fails."""
+        """Write the pending status message, if there is one. The pass continues if that fails."""
         if self._message is None:
             return
-        self._told_at_ms = self.clock_ms()
-        told = transitions.progress(owner=self.owner, message=self._message, now_ms=self._told_at_ms)
+        self._reported_at_ms = self.clock_ms()
+        change = transitions.progress(owner=self.owner, message=self._message, now_ms=self._reported_at_ms)
         self._message = None
         try:
-            self.store.update(self.task.pk, TASK, told)
+            self.store.update(self.task.pk, TASK, change)
         except StoreError as error:
-            self.failed("progress_write_failed", error)
+            self.on_error("progress_write_failed", error)
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """`clock_ms` returns epoch milliseconds, `owner` names this worker as no other is named. `failed` is told
-    what went wrong that nobody else hears of, `on_abandoned` the id of a task that was given up.
+    """Runs tasks.
+
+    `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `owner` returns a unique id for
+    each lease. `on_error` is called with a log event and an error that does not end the worker,
+    `on_abandoned` with the id of an abandoned task.
     """
 
     store: TaskStore
     dispatcher: Dispatcher
-    body: Body
+    run_pass: RunPass
     clock_ms: Callable[[], int]
     owner: Callable[[], str]
-    failed: Callable[[str, Exception], None] = lambda event, error: None
+    on_error: Callable[[str, Exception], None] = lambda event, error: None
     on_abandoned: Callable[[str], None] = lambda task_id: None
 
     def work(self, pk: str, lease_ms: int) -> bool:
-        """Work on a task for as long as its lease; False if it was not to be had.
+        """Run a task within a lease; return False if the task could not be claimed.
 
-        Whatever is raised (StoreError), the lease is given back if that is possible: whoever delivered the
-        kick may try again.
+        Raises StoreError. After any exception the lease is given back if possible, so that a retry of the
+        dispatch can claim the task.
         """
         owner, now_ms = self.owner(), self.clock_ms()
         claim = transitions.claim(
@@ -133,30 +139,30 @@ class Worker:
             self._on_unclaimable(pk)
             return False
         try:
-            self._pass(Task.from_item(item), owner)
+            self._run(Task.from_item(item), owner)
         except Exception:
             self._release(pk, owner)
             raise
         return True
 
-    def _pass(self, task: Task, owner: str) -> None:
+    def _run(self, task: Task, owner: str) -> None:
         try:
             past = TaskHistory.read(task, self.store.query(task.pk))
             if task.attempts > 1 and past.next_order > task.seen:
-                ahead = transitions.reset_attempts(owner=owner, seen=past.next_order)
-                self.store.update(task.pk, TASK, ahead)
-            recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.failed)
-            over = self.body(task, past, recorder)
-            if over.run is not None and isinstance(over.run.fault, RETRYABLE):
-                raise over.run.fault
+                change = transitions.reset_attempts(owner=owner, seen=past.next_order)
+                self.store.update(task.pk, TASK, change)
+            recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.on_error)
+            result = self.run_pass(task, past, recorder)
+            if result.run is not None and isinstance(result.run.fault, RETRYABLE):
+                raise result.run.fault
             recorder.flush_status()
-            self._leave(task, past, recorder, over)
+            self._store_outcome(task, past, recorder, result)
         except ItemTooLarge as error:
-            self.failed("task_too_large", error)
-            self.store.update(task.pk, TASK, _failed(owner, self.clock_ms(), too_large_error(error)))
+            self.on_error("task_too_large", error)
+            self.store.update(task.pk, TASK, _fail(owner, self.clock_ms(), too_large_error(error)))
 
     def _on_unclaimable(self, pk: str) -> None:
-        """What can be done about a task that was not to be had: often nothing, for it has ended."""
+        """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended."""
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
         if task is None or task.is_terminal:
@@ -166,16 +172,16 @@ class Worker:
         if abandon_if_exhausted(self.store, task, now_ms) is not None:
             self.on_abandoned(task.task_id)
         else:
-            self._go_on(task)
+            self._dispatch_next(task)
 
-    def _leave(self, task: Task, past: TaskHistory, recorder: TaskRecorder, over: Pass) -> None:
-        owner, now_ms, run = recorder.owner, self.clock_ms(), over.run
+    def _store_outcome(self, task: Task, past: TaskHistory, recorder: TaskRecorder, result: Pass) -> None:
+        owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
         item = None
-        match over.outcome:
+        match result.outcome:
             case OwnershipLost():
                 return
             case NeedsInput() if run is not None:
-                item = self.store.update(task.pk, TASK, _parked(task, past, recorder, run, now_ms))
+                item = self.store.update(task.pk, TASK, _park(task, past, recorder, run, now_ms))
             case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
@@ -186,19 +192,20 @@ class Worker:
                 )
                 item = self.store.update(task.pk, TASK, change)
             case Done() | Failed():
-                self.store.update(task.pk, TASK, self._ended(task, owner, over.conclude()))
+                self.store.update(task.pk, TASK, self._end(task, owner, result.conclude()))
                 return
-        if item is None and run is not None:  # time is up; or an answer came that this pass did not know
+        if item is None and run is not None:  # out of time, or a response arrived during the pass
             change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
-            self._go_on(Task.from_item(item))
+            self._dispatch_next(Task.from_item(item))
 
-    def _go_on(self, task: Task) -> None:
-        """Send for the next worker, for when the task can have one; what waits for answers alone needs none.
+    def _dispatch_next(self, task: Task) -> None:
+        """Dispatch the next worker for the time when it can claim the task.
 
-        A dispatcher that can wait does so for less time than a task may sleep, and a message that comes while
-        another worker has the lease may be the last one there is: so both are sent on.
+        A task that only waits for responses needs none. A queue delays a message for less time than a task
+        may sleep, and a message that arrives during another worker's lease may be the last one, so both
+        cases dispatch again.
         """
         delay_ms = 0
         if task.work_state is WorkState.LEASED and task.lease_until_ms is not None:
@@ -209,32 +216,32 @@ class Worker:
             return
         self.dispatcher.dispatch(task.worker, task.pk, delay_ms=max(delay_ms, 0))
 
-    def _ended(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
+    def _end(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
-            return _failed(owner, self.clock_ms(), conclusion)
-        told, chunks = result_items(task, owner, conclusion.result)
+            return _fail(owner, self.clock_ms(), conclusion)
+        attributes, chunks = result_items(task, owner, conclusion.result)
         for chunk in chunks:
             self.store.put_new(chunk)
-        return transitions.complete(owner=owner, now_ms=self.clock_ms(), told=told)
+        return transitions.complete(owner=owner, now_ms=self.clock_ms(), attributes=attributes)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
             self.store.update(pk, TASK, transitions.release(owner=owner))
         except StoreError:
-            return  # the lease runs out
+            return  # the lease expires
 
 
 def too_large_error(error: ItemTooLarge) -> TaskError:
-    """What a task ends in that has more to remember than an item holds: the author can mend that."""
+    """Return the error of a task that stores more than an item can hold; its text is for the author."""
     return TaskError({"code": INTERNAL_ERROR, "message": str(error)})
 
 
-def _failed(owner: str, now_ms: int, broken: TaskError) -> Change:
-    message = str(broken.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
-    return transitions.fail(owner=owner, now_ms=now_ms, error=broken.error, message=message)
+def _fail(owner: str, now_ms: int, error: TaskError) -> Change:
+    message = str(error.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
+    return transitions.fail(owner=owner, now_ms=now_ms, error=error.error, message=message)
 
 
-def _parked(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
+def _park(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
     issued, requests = dict(task.issued), {}
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, pending) in enumerate(run.pending.items(), recorder.next_order):
@@ -243,7 +250,7 @@ def _parked(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now
             requests[present] = task.requests[present]
             continue
         issued[key] = issued.get(key, 0) + 1
-        # A key on the wire means one request for the task's whole life; "~" is in no key of an author's.
+        # A wire key is used for one request in the task's lifetime. Keys of authors do not contain "~".
         wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
         requests[wire_key] = OutstandingRequest(key, pending.fingerprint, pending.to_wire(), order)
     return transitions.park(
@@ -258,7 +265,7 @@ def _parked(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now
 
 
 def _accepted(task: Task, past: TaskHistory, run: Run) -> set[str]:
-    """The wire keys of the answers that the journal rests on."""
+    """The wire keys of the responses that the journal contains."""
     taken = {
         wire_key
         for key, wire_key in past.answers.items()
