@@ -57,7 +57,14 @@ def test_every_environment_variable_has_its_row_and_no_other() -> None:
     told = [TEMPLATE["Globals"]["Function"], *(each["Properties"] for each in functions)]
     variables = {name for each in told for name in each["Environment"]["Variables"]}
     settings = {f"{PREFIX}{setting.name.upper()}" for setting in fields(Settings)}
-    of_an_example = {"APPROVALS_URL", "GEOCODING_API_URL", "WEATHER_API_URL"}
+    of_an_example = {
+        "APPROVALS_URL",
+        "APPROVAL_SENDER",
+        "APPROVAL_TABLE",
+        "APPROVERS",
+        "GEOCODING_API_URL",
+        "WEATHER_API_URL",
+    }
     assert names(SETTINGS) == (variables | settings) - of_an_example
 
 

@@ -1,46 +1,53 @@
-"""Have an expense approved on a web page, by a link that is good for the caller alone.
+"""Have an expense approved by somebody else, on a web page that this function serves.
 
-The decision is the approval system's. A client can neither make nor change it, whatever it declares.
+The approver gets the link to the page by e-mail; the caller's link only shows the status of the request. No
+client can make or change the decision, whatever it declares or answers.
 """
 
-import os
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from approvals import Approvals
+import approvals
+import page
+from approvals import Expense
 from mcp_roundtrip import Context, Server, ToolError
 
 server = Server("approval")
 
+Purpose = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Decision(BaseModel):
     approved: bool
-    reference: str = Field(description="What the request is known by")
+    reference: str = Field(description="Identifies the request for approval")
 
 
-@server.tool
-def approve_expense(ctx: Context, purpose: str, amount_eur: Amount) -> Decision:
-    """Have an expense approved by the person in charge.
+@server.tool(requires=["elicitation.url"])
+def approve_expense(ctx: Context, purpose: Purpose, amount_eur: Amount) -> Decision:
+    """Request approval of an expense from another person, and wait for the decision.
 
     Args:
         purpose: What the money is for.
-        amount_eur: How much it is, in whole euros.
+        amount_eur: The amount in whole euros.
     """
-    if not purpose.strip():
-        raise ToolError("Say what the money is for: an expense without a purpose is not approved.")
-    if ctx.principal is None:
-        raise ToolError("Only a caller who has signed in can have an expense approved: sign in first.")
-    approvals = Approvals.configured(os.environ)
-    # A decision that is made after the client gave up belongs to the next equal call, and to one call only.
+    # Equal calls of a caller have the same reference, so a decision made after a call has ended is not lost.
+    # The idempotency key identifies this call: each decision counts for one call.
     reference, call = ctx.reference("approval"), ctx.idempotency_key("decision")
-    link = ctx.signed_link("link", approvals.page(reference))
-    message = f"Approve €{amount_eur:,} for {purpose}"
-    ctx.elicit_url("page", message, link, done=lambda: approvals.is_decided(reference, call))
-    approved = ctx.step("decision", approvals.take, reference, call)
-    return Decision(approved=approved, reference=reference)
+    requester = "" if ctx.principal is None else ctx.principal.subject
+    expense = Expense(purpose, amount_eur, requester)
+    # Not a step: the request is created once for each reference, also by clients that keep no state.
+    if not approvals.submit(reference, call, expense):
+        raise ToolError("There is no approver for you: the operator of this server has to set Approvers.")
+    message = f"{expense.summary} is waiting for approval. The page shows its status."
+    url = approvals.page_url(reference)
+    ctx.elicit_url("page", message, url, done=lambda: approvals.is_decided(reference, call))
+    return Decision(approved=ctx.step("decision", approvals.use, reference, call), reference=reference)
 
 
-handler = server.lambda_handler
+def handler(event: Any, context: Any) -> Any:
+    """Serve the approval page; all other requests are MCP."""
+    if isinstance(event, dict) and str(event.get("routeKey", "")).endswith("/approvals/{reference}"):
+        return page.respond(event)
+    return server.lambda_handler(event, context)

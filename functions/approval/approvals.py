@@ -1,75 +1,177 @@
-"""The approval system: a web service that asks people and keeps what they decided.
+"""Requests for approval in a DynamoDB table.
 
-It has a page for each request, at `<url>/<reference>`. The page signs its visitor in, and opens the link's
-token as that visitor (`Server.open_link`) before it takes a decision. At `<url>/<reference>/decision`,
-
-- GET says what was decided: `{"approved": true}` or `{"approved": false}`, and 404 where nothing is;
-- POST says the same and consumes the decision, atomically, for the call that its `Idempotency-Key` names.
-
-A consumed decision exists for that call only: both give it the same answer again, and all others 404.
+Each request is decided once, by the person whose e-mail has the link's token, and its decision is used by one
+call. The table keeps a digest of the token, so that reading the table does not allow a decision.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
+import mail
 from mcp_roundtrip import ToolError
 
-VARIABLE = "APPROVALS_URL"
-TIMEOUT_S = 5
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+TTL_S = 86_400
+
+USED = "Another call has used this decision. Call the tool again to request a new one."
+
+UNSENT, PENDING, APPROVED, REJECTED = "unsent", "pending", "approved", "rejected"
 
 
 @dataclass(frozen=True, slots=True)
-class Approvals:
-    """The requests below `url`, which is that of a service on https (or on this computer)."""
+class Expense:
+    """`requester` is the caller's subject, empty for an anonymous caller."""
 
-    url: str
+    purpose: str
+    amount_eur: int
+    requester: str
 
-    @classmethod
-    def configured(cls, environment: Mapping[str, str]) -> "Approvals":
-        """The service that the environment names. Raises ToolError where there is none."""
-        url = environment.get(VARIABLE, "").rstrip("/")
-        parts = urlsplit(url)
-        if parts.scheme != "https" and (parts.scheme, parts.hostname) != ("http", "127.0.0.1"):
-            raise ToolError(f"There is no approval page: this server's operator has to set {VARIABLE}.")
-        return cls(url)
+    @property
+    def summary(self) -> str:
+        return f"€{self.amount_eur:,} for {' '.join(self.purpose.split())}"
 
-    def page(self, reference: str) -> str:
-        """The address of the page for a request."""
-        return f"{self.url}/{reference}"
 
-    def is_decided(self, reference: str, call: str) -> bool:
-        """Whether there is a decision that this call may take, or has taken. Raises ToolError."""
-        return self._decision("GET", reference, call) is not None
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An item of the table. `used_by` is the call that has used the decision, empty if none has."""
 
-    def take(self, reference: str, call: str) -> bool:
-        """Consume the decision; whether the request was approved. Raises ToolError where there is none."""
-        approved = self._decision("POST", reference, call)
-        if approved is None:
-            raise ToolError("Another call has used this decision. Call the tool again to ask for a new one.")
-        return approved
+    expense: Expense
+    approver: str
+    status: str
+    token_digest: str
+    used_by: str
+    expires_at: int
 
-    def _decision(self, method: str, reference: str, call: str) -> bool | None:
-        from urllib.error import HTTPError
-        from urllib.request import Request, urlopen  # HTTP and TLS cost 40 ms, and the first round needs none
+    def is_open_to(self, call: str) -> bool:
+        """Whether this call may wait for the decision, or has used it."""
+        return self.status != UNSENT and self.used_by in ("", call) and not self.is_expired
 
-        # `configured` lets no other scheme through.
-        request = Request(  # noqa: S310
-            f"{self.page(reference)}/decision", method=method, headers={"Idempotency-Key": call}
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at <= time.time()  # DynamoDB deletes expired items days later
+
+
+def page_url(reference: str) -> str:
+    """Return the address of the page that shows a request."""
+    return f"{os.environ['APPROVALS_URL']}/{reference}"
+
+
+def submit(reference: str, call: str, expense: Expense) -> bool:
+    """Send the expense to an approver, unless that was done before. Return False if there is no approver."""
+    approver = approver_for(expense.requester)
+    present = find(reference)
+    if approver is None or (present is not None and present.is_open_to(call)):
+        return approver is not None
+    token = secrets.token_urlsafe(32)
+    request = Request(expense, approver, UNSENT, digest(token), "", int(time.time()) + TTL_S)
+    if write(reference, request, replacing=present):
+        mail.send(approver, f"Approve {expense.summary}?", f"{page_url(reference)}?token={token}\n")
+        # If the e-mail cannot be sent, the request stays unsent, and the next call sends it.
+        update(reference, {"status": PENDING}, only_if={"token_digest": request.token_digest})
+    return True
+
+
+def approver_for(requester: str) -> str | None:
+    """Return the e-mail address of the first approver who is not the requester.
+
+    APPROVERS is a list such as `ada=ada@example.com,grace=grace@example.com`, of subjects and addresses.
+    """
+    pairs = (entry.strip().partition("=") for entry in os.environ.get("APPROVERS", "").split(","))
+    return next((address for subject, _, address in pairs if address and subject != requester), None)
+
+
+def is_decided(reference: str, call: str) -> bool:
+    """Return whether there is a decision that this call may use, or has used."""
+    request = find(reference)
+    return request is not None and request.is_open_to(call) and request.status in (APPROVED, REJECTED)
+
+
+def use(reference: str, call: str) -> bool:
+    """Reserve the decision for this call and return it. Idempotent. Raises ToolError if it is used."""
+    request = find(reference)
+    if request is None or not request.is_open_to(call):
+        raise ToolError(USED)
+    condition = {"used_by": request.used_by, "token_digest": request.token_digest}
+    if not update(reference, {"used_by": call}, only_if=condition):
+        raise ToolError(USED)
+    return request.status == APPROVED
+
+
+def decide(reference: str, token: str, *, approved: bool) -> bool:
+    """Record the approver's decision. Return False for a wrong token and a request that is decided."""
+    request = find(reference)
+    if request is None or request.is_expired:
+        return False
+    condition = {"status": PENDING, "token_digest": digest(token)}
+    return update(reference, {"status": APPROVED if approved else REJECTED}, only_if=condition)
+
+
+def digest(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def find(reference: str) -> Request | None:
+    """Read a request."""
+    item: Any = table().get_item(Key=key(reference), ConsistentRead=True).get("Item")
+    if item is None:
+        return None
+    return Request(
+        Expense(item["purpose"], int(item["amount_eur"]), item["requester"]),
+        item["approver"],
+        item["status"],
+        item["token_digest"],
+        item["used_by"],
+        int(item["expires_at"]),
+    )
+
+
+def write(reference: str, request: Request, *, replacing: Request | None) -> bool:
+    """Create the request, or replace an old one. Return False if another call did so first."""
+    item = asdict(request)
+    item |= item.pop("expense")
+    if replacing is not None:
+        return update(reference, item, only_if={"token_digest": replacing.token_digest})
+    try:
+        table().put_item(Item={**key(reference), **item}, ConditionExpression="attribute_not_exists(pk)")
+    except table().meta.client.exceptions.ConditionalCheckFailedException:
+        return False
+    return True
+
+
+def update(reference: str, values: dict[str, Any], *, only_if: dict[str, str]) -> bool:
+    """Set attributes on condition that others have these values. Return whether they had."""
+    try:
+        table().update_item(
+            Key=key(reference),
+            UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
+            ConditionExpression=" AND ".join(f"#{name} = :if_{name}" for name in only_if),
+            ExpressionAttributeNames={f"#{name}": name for name in (*values, *only_if)},
+            ExpressionAttributeValues={
+                **{f":{name}": value for name, value in values.items()},
+                **{f":if_{name}": value for name, value in only_if.items()},
+            },
         )
-        try:
-            with urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310
-                approved = json.load(response)["approved"]
-        except HTTPError as error:
-            error.close()
-            if error.code == 404:
-                return None
-            raise ToolError(
-                f"The approval system answered with status {error.code}. Try again later."
-            ) from None
-        except (OSError, ValueError, LookupError, TypeError):
-            raise ToolError(
-                "The approval system gives no answer that can be used. Try again later."
-            ) from None
-        return approved is True
+    except table().meta.client.exceptions.ConditionalCheckFailedException:
+        return False
+    return True
+
+
+def key(reference: str) -> dict[str, str]:
+    return {"pk": reference, "sk": "request"}
+
+
+@cache
+def table() -> "Table":
+    """Return the table that APPROVAL_TABLE names."""
+    import boto3
+    from botocore.config import Config  # lists need neither
+
+    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+    return boto3.resource("dynamodb", config=config).Table(os.environ["APPROVAL_TABLE"])

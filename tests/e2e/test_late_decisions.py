@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -17,10 +16,8 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from mcp_roundtrip_local.http.messages import Request
-from mcp_roundtrip_local.http.server import HttpServer
-from support.approval_system import ApprovalSystem
 from support.interpreters import TIMES_FASTER, python_with
+from support.mailbox import Mailbox, decide
 from support.served_application import Served, for_alice
 
 if TYPE_CHECKING:
@@ -34,18 +31,16 @@ Call = Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]
 """Calls the tool with each of these arguments, side by side; the structured contents."""
 
 
-class Approver(ApprovalSystem):
-    """Approves each request some time after it was asked about first: the next of these times (seconds)."""
+class Approver(Mailbox):
+    """Approves each request some time after its e-mail arrives: the next of these times (seconds)."""
 
     def __init__(self, delays_s: tuple[float, ...]) -> None:
         super().__init__()
         self._delays = iter(delays_s)
-        self.answered = self._begin
+        self.received = self._begin
 
-    def _begin(self, request: Request) -> None:
-        reference = request.target.split("/")[-2]
-        if request.method == "GET" and self.looks[reference] == 1:
-            Timer(next(self._delays) / TIMES_FASTER, self.decisions.__setitem__, (reference, True)).start()
+    def _begin(self, link: str) -> None:
+        Timer(next(self._delays) / TIMES_FASTER, lambda: decide(link, approved=True)).start()
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +55,7 @@ def approver() -> Approver:
 
 @pytest.fixture
 def served(approver: Approver, folder: Any) -> Iterator[Served]:
-    with (
-        closing(HttpServer(approver, max_body=0).start()) as approvals,
-        for_alice(f"{approvals.url}/requests", python=python_with("fast_clock", folder)) as served,
-    ):
+    with for_alice(approver, python=python_with("fast_clock", folder)) as served:
         yield served
 
 
@@ -126,8 +118,6 @@ def test_a_late_decision_ends_the_call_that_waits_for_it(
     expenses = [{"purpose": f"Trip {number}", "amount_eur": 100} for number in range(len(DELAYS_S))]
     contents = call(urljoin(served.url, "/tools/approval"), expenses)
     assert [content["approved"] for content in contents] == [True] * len(DELAYS_S)
-    assert {content["reference"] for content in contents} == approver.looks.keys()
-    assert len(approver.taken) == len(DELAYS_S)
+    assert len({content["reference"] for content in contents}) == len(approver.emails) == len(DELAYS_S)
     rounds = sum("tools/call" in line and line.startswith("POST") for line in served.lines)
     assert 2 * len(DELAYS_S) < rounds <= 11 * len(DELAYS_S), "each needs at least two"
-    assert max(approver.looks.values()) < max(DELAYS_S)

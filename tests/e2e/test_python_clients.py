@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip_local.catalog import contents, servers
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
     EXPENSE,
@@ -24,9 +21,9 @@ from mcp_roundtrip_local.sample_events.stable import (
     RESOLVE,
     TOKYO_FORECAST,
 )
-from support.approval_system import ApprovalSystem
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
 from support.project import FUNCTIONS
+from support.mailbox import Mailbox, decide
 from support.served_application import Served, for_alice, for_anybody
 
 pytestmark = pytest.mark.anyio
@@ -74,8 +71,8 @@ CALLS = {
         {"place": "Hyderabad, Sindh, Pakistan", "temperature_c": 22.3},
     ),
     "compare_weather": Call(
-        {"locations": ["Hyderabad", "Paris"]},
-        ({"value": "Hyderabad, Sindh, Pakistan"}, {"value": "Paris, Texas, United States"}),
+        {"locations": ["Hyderabad", "Tokyo"]},
+        ({"value": "Hyderabad, Sindh, Pakistan"},),
         {},
     ),
     "update_work_item": Call(
@@ -129,16 +126,14 @@ async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Se
 
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bool) -> None:
-    system = ApprovalSystem()
+    mailbox = Mailbox()
 
-    def decide(url: str) -> None:
-        system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
+    def open_page(url: str) -> None:
+        assert mailbox.link().startswith(url)
+        decide(mailbox.link(), approved=approved)
 
-    with (
-        closing(HttpServer(system, max_body=0).start()) as approvals,
-        for_alice(f"{approvals.url}/requests") as served,
-    ):
-        async with connect(served.url, Person([decide])) as client:
+    with for_alice(mailbox) as served:
+        async with connect(served.url, Person([open_page])) as client:
             decision = await client.call("approve_expense", EXPENSE)
     assert decision["approved"] is approved
 

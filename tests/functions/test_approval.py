@@ -1,178 +1,268 @@
-from collections.abc import Iterator
+import json
+import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip_local.http.messages import Reply
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
-from mcp_roundtrip_testing.ports import make_ports
-from support.approval_system import ApprovalSystem
-from support.project import FUNCTIONS
+from support.approval import APP, PAGES, Approval
+from support.mailbox import token_in
 
-APP = FUNCTIONS / "approval/app.py"
+pytest_plugins = ["support.approval"]
 
 EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
-ALICE, BOB = ({"jwt": {"claims": {"iss": "https://id", "sub": user}}} for user in ("alice", "bob"))
-
-
-class Browser:
-    """A client that opens pages, and what the page does for its visitor."""
-
-    def __init__(self, system: ApprovalSystem) -> None:
-        self.system = system
-        jwt = EventAuthenticator(AuthMode.JWT)
-        self.play = Player(APP, {"elicitation": {"url": {}}}, ALICE, ports={"auth": jwt}, always_replay=True)
-
-    def decide(self, url: str, visitor: Any, *, approved: bool) -> None:
-        ports = make_ports(key=self.play.key, clock=self.play.clock)
-        [token] = parse_qs(urlsplit(url).query)["mcp_link"]
-        principal = EventAuthenticator(AuthMode.JWT).caller({}, visitor).principal
-        ports.links().open(principal.canonical() if principal else None, token)
-        self.system.decisions[urlsplit(url).path.rpartition("/")[2]] = approved
+ALICE, BOB, GRACE = (
+    {"jwt": {"claims": {"iss": "https://id", "sub": user}}} for user in ("alice", "bob", "grace")
+)
 
 
 @pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    system = ApprovalSystem()
-    server = HttpServer(system, max_body=0).start()
-    monkeypatch.setenv("APPROVALS_URL", f"{server.url}/requests/")
-    yield Browser(system)
-    server.close()
+def alice(approval: Approval) -> Player:
+    capabilities = {"elicitation": {"form": {}, "url": {}}}
+    authenticator = EventAuthenticator(AuthMode.JWT)
+    return Player(APP, capabilities, ALICE, ports={"auth": authenticator}, always_replay=True)
+
+
+def page(asked: Any) -> str:
+    """The URL that the client shows to the caller."""
+    return str(asked.asked["page"]["params"]["url"])
+
+
+# The call
+
+
+@pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
+def test_the_call_waits_until_the_approver_decides(
+    approval: Approval, alice: Player, decision: str, approved: bool
+) -> None:
+    asked = alice.call("approve_expense", EXPENSE)
+    assert asked.asked["page"]["params"]["mode"] == "url"
+    assert "€1,250 for A week in the library" in asked.asked["page"]["params"]["message"]
+    again = asked.answer(page={})
+    assert page(again) == page(asked), "consent to open the page is not a decision"
+    approval.decide(approval.mailbox.link(), decision)
+    done = again.answer(page={}).structured
+    assert done["approved"] is approved
+    assert page(asked).endswith(done["reference"])
+
+
+def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval: Approval, alice: Player) -> None:
+    sent = {}
+    for name, user in {"alice": ALICE, "bob": BOB, "grace": GRACE}.items():
+        replace(alice, authorizer=user).call("approve_expense", EXPENSE)
+        [sent[name], subject, _] = approval.mailbox.emails[-1]
+        assert subject == "Approve €1,250 for A week in the library?"
+    assert sent == {
+        "alice": "grace@example.com",
+        "bob": "grace@example.com",
+        "grace": "alice@example.com",
+    }
+
+
+@pytest.mark.parametrize("approvers", ["", "alice=alice@example.com"])
+def test_nobody_approves_their_own_expense(
+    approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch, approvers: str
+) -> None:
+    monkeypatch.setenv("APPROVERS", approvers)
+    assert "Approvers" in alice.call("approve_expense", EXPENSE).text
+    assert approval.mailbox.emails == []
+
+
+def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alice: Player) -> None:
+    asked = alice.call("approve_expense", EXPENSE)
+    token = token_in(approval.mailbox.link())
+    assert token not in json.dumps(asked.message)
+    assert token not in json.dumps(asked.journal, default=str)
 
 
 @pytest.mark.parametrize(
     "capabilities", [{}, {"extensions": {"com.example/approval": {}}}, {"elicitation": {"form": {}}}], ids=str
 )
-def test_no_client_decides_by_what_it_declares_or_answers(browser: Browser, capabilities: Any) -> None:
-    client = replace(browser.play, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
+def test_no_client_decides_by_what_it_declares_or_answers(
+    approval: Approval, alice: Player, capabilities: Any
+) -> None:
+    client = replace(alice, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
     answers = {"approval": {"approved": True}, "page": {"action": "accept", "content": {"approved": True}}}
     for asked in (
         client.call("approve_expense", EXPENSE),
         client.send("approve_expense", EXPENSE, answers, None),
     ):
         assert asked.asked.keys() == {"page"}
-    refused = replace(browser.play, capabilities=capabilities).call("approve_expense", EXPENSE)
+    refused = replace(alice, capabilities=capabilities).call("approve_expense", EXPENSE)
     assert refused.error["code"] == -32021
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
+    assert len(approval.mailbox.emails) == 1, "a call that is refused sends no e-mail"
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_the_user_is_sent_to_the_page_until_there_is_a_decision(browser: Browser, approved: bool) -> None:
-    asked = browser.play.call("approve_expense", EXPENSE)
-    page = asked.asked["page"]["params"]
-    assert page["mode"] == "url"
-    assert "1,250" in page["message"]
-    again = asked.answer(page={})
-    assert again.asked["page"]["params"]["url"] == page["url"], "consent is no decision"
-    browser.decide(page["url"], ALICE, approved=approved)
-    decision = again.answer(page={}).structured
-    assert decision["approved"] is approved
-    assert decision["reference"] in page["url"]
+def test_an_anonymous_caller_can_ask(approval: Approval, alice: Player) -> None:
+    play = Player(APP)
+    asked = play.call("approve_expense", EXPENSE)
+    approval.decide(approval.mailbox.link())
+    assert asked.answer(page={}).structured["approved"]
 
 
-def test_the_link_opens_only_for_the_caller(browser: Browser) -> None:
-    url = browser.play.call("approve_expense", EXPENSE).asked["page"]["params"]["url"]
-    with pytest.raises(StateRejected):
-        browser.decide(url, BOB, approved=True)
-    assert browser.system.decisions == {}
-
-
-def reference(asked: Any) -> str:
-    return urlsplit(asked.asked["page"]["params"]["url"]).path.rpartition("/")[2]
-
-
-def test_equal_requests_of_one_caller_have_one_reference_and_no_others_do(browser: Browser) -> None:
-    equal = {reference(browser.play.call("approve_expense", EXPENSE)) for _ in range(2)}
-    assert len(equal) == 1
+def test_equal_calls_of_one_caller_share_a_request(approval: Approval, alice: Player) -> None:
+    equal = {page(alice.call("approve_expense", EXPENSE)) for _ in range(2)}
+    assert len(equal) == len(approval.mailbox.emails) == 1
     others = [
-        (browser.play, {**EXPENSE, "amount_eur": 1251}),
-        (browser.play, {**EXPENSE, "purpose": "A week in the pub"}),
-        (replace(browser.play, authorizer=BOB), EXPENSE),
+        (alice, {**EXPENSE, "amount_eur": 1251}),
+        (alice, {**EXPENSE, "purpose": "A week in the pub"}),
+        (replace(alice, authorizer=BOB), EXPENSE),
     ]
-    assert len(equal | {reference(play.call("approve_expense", expense)) for play, expense in others}) == 4
+    assert len(equal | {page(play.call("approve_expense", expense)) for play, expense in others}) == 4
 
 
-def test_a_decision_after_the_call_was_given_up_is_found_by_the_next_one(browser: Browser) -> None:
-    client = replace(browser.play, always_replay=False)
+def test_a_decision_after_the_call_has_ended_is_found_by_the_next_one(
+    approval: Approval, alice: Player
+) -> None:
+    client = replace(alice, always_replay=False)
     asked = client.call("approve_expense", EXPENSE)
-    url = asked.asked["page"]["params"]["url"]
-    began = client.clock()
+    url, began = page(asked), client.clock()
     while not asked.failed:
         asked = asked.answer(page={})
     assert 240 <= client.clock() - began <= 300
-    assert sum(browser.system.looks.values()) <= client.clock() - began
     assert urlsplit(url).path in asked.text
     assert "call the tool again with the same arguments" in asked.text
-    browser.decide(url, ALICE, approved=True)
+    approval.decide(approval.mailbox.link())
     assert client.call("approve_expense", EXPENSE, page={}).structured["approved"]
 
 
-def test_a_decision_counts_for_one_call(browser: Browser) -> None:
-    first, second = (browser.play.call("approve_expense", EXPENSE) for _ in range(2))
-    browser.decide(first.asked["page"]["params"]["url"], ALICE, approved=True)
-    for _ in range(2):  # the response got lost, and the client sends the round again
+def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> None:
+    first, second = (alice.call("approve_expense", EXPENSE) for _ in range(2))
+    approval.decide(approval.mailbox.link())
+    for _ in range(2):  # the response was lost, and the client repeats the round
         assert first.answer(page={}).structured["approved"]
     assert second.answer(page={}).asked.keys() == {"page"}
-    assert browser.play.call("approve_expense", EXPENSE, page={}).asked.keys() == {"page"}
-
-
-def test_a_decision_that_another_call_takes_at_the_same_time_is_a_tool_error(browser: Browser) -> None:
-    asked = browser.play.call("approve_expense", EXPENSE)
-    browser.decide(asked.asked["page"]["params"]["url"], ALICE, approved=True)
-    browser.system.answered = lambda request: browser.system.decisions.clear()
-    refused = asked.answer(page={})
-    assert refused.failed
-    assert "Another call" in refused.text
+    assert len(approval.mailbox.emails) == 2, "the second call needs a decision of its own"
+    approval.decide(approval.mailbox.link(), "reject")
+    assert second.answer(page={}).structured["approved"] is False
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_does_not_go_to_the_page_ends_the_call_in_a_tool_error(
-    browser: Browser, refusal: Any
+def test_a_user_who_does_not_open_the_page_ends_the_call_in_a_tool_error(
+    approval: Approval, alice: Player, refusal: Any
 ) -> None:
-    assert browser.play.call("approve_expense", EXPENSE).answer(page=refusal).failed
+    assert alice.call("approve_expense", EXPENSE).answer(page=refusal).failed
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [Reply(500), Reply(200, body=b"{}"), Reply(200, body=b"[]"), Reply(200, body=b"<html>")],
-    ids=str,
-)
-def test_an_approval_system_that_is_broken_ends_the_call_in_a_tool_error(
-    browser: Browser, broken: Reply
-) -> None:
-    asked = browser.play.call("approve_expense", EXPENSE)
-    browser.system.broken = broken
-    assert asked.answer(page={}).failed
-
-
-@pytest.mark.parametrize("url", ["", "http://approvals.example", "file:///etc/passwd"])
-def test_without_an_approval_system_no_link_is_sent(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
-    monkeypatch.setenv("APPROVALS_URL", url)
-    refused = browser.play.call("approve_expense", EXPENSE)
-    assert refused.failed
-    assert "APPROVALS_URL" in refused.text
-
-
-def test_no_caller_gets_the_page_without_having_signed_in() -> None:
-    assert Player(APP).call("approve_expense", EXPENSE).failed
+def test_an_email_that_could_not_be_sent_is_sent_by_the_next_call(approval: Approval, alice: Player) -> None:
+    play = replace(alice, always_replay=False)
+    approval.mailbox.broken = True
+    assert play.call("approve_expense", EXPENSE).failed
+    approval.mailbox.broken = False
+    asked = play.call("approve_expense", EXPENSE)
+    assert len(approval.mailbox.emails) == 1
+    approval.decide(approval.mailbox.link())
+    assert asked.answer(page={}).structured["approved"]
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         {"purpose": " ", "amount_eur": 1},
+        {"purpose": "x" * 501, "amount_eur": 1},
         {"purpose": "Books", "amount_eur": 0},
         {"purpose": "Books", "amount_eur": 1_000_001},
         {"purpose": "Books", "amount_eur": 1.5},
     ],
 )
-def test_an_expense_that_is_none_is_a_tool_error(browser: Browser, arguments: Any) -> None:
-    assert browser.play.call("approve_expense", arguments).failed
+def test_an_expense_without_purpose_or_amount_is_a_tool_error(
+    approval: Approval, alice: Player, arguments: Any
+) -> None:
+    assert alice.call("approve_expense", arguments).failed
+    assert approval.mailbox.emails == []
+
+
+# The page
+
+
+def test_the_page_shows_what_is_approved_and_escapes_it(approval: Approval, alice: Player) -> None:
+    purpose = '<script>alert(1)</script> & "quotes"'
+    alice.call("approve_expense", {"purpose": purpose, "amount_eur": 1250})
+    body = approval.visit(approval.mailbox.link())["body"]
+    assert "<script" not in body
+    for text in ("&lt;script&gt;", "&amp; &quot;quotes&quot;", "€1,250", "alice", "Waiting for the approver"):
+        assert text in body
+
+
+def test_only_the_link_in_the_email_has_the_form(approval: Approval, alice: Player) -> None:
+    url = page(alice.call("approve_expense", EXPENSE))
+    assert "<form" in approval.visit(approval.mailbox.link())["body"]
+    for link in (url, f"{url}?token=guessed", f"{url}?token="):
+        assert "<form" not in approval.visit(link)["body"]
+        assert approval.decide(f"{url}?token=guessed")["statusCode"] == 403
+    assert "Waiting" in approval.visit(url)["body"]
+
+
+def test_opening_the_link_decides_nothing(approval: Approval, alice: Player) -> None:
+    asked = alice.call("approve_expense", EXPENSE)
+    for _ in range(2):
+        approval.visit(approval.mailbox.link())
+    assert asked.answer(page={}).asked.keys() == {"page"}
+
+
+def test_a_decision_is_final_and_redirects_to_the_status(approval: Approval, alice: Player) -> None:
+    url = page(alice.call("approve_expense", EXPENSE))
+    link = approval.mailbox.link()
+    decided = approval.decide(link, "reject")
+    assert (decided["statusCode"], decided["headers"]["location"]) == (303, url)
+    assert approval.decide(link, "approve")["statusCode"] == 403
+    body = approval.visit(link)["body"]
+    assert "Rejected" in body
+    assert "<form" not in body
+
+
+def test_the_token_of_one_request_does_not_decide_another(approval: Approval, alice: Player) -> None:
+    alice.call("approve_expense", EXPENSE)
+    other = page(alice.call("approve_expense", {**EXPENSE, "amount_eur": 9}))
+    token = token_in(approval.mailbox.link(0))
+    assert approval.decide(f"{other}?token={token}")["statusCode"] == 403
+
+
+def test_a_link_is_valid_for_a_day(
+    approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.call("approve_expense", EXPENSE)
+    link = approval.mailbox.link()
+    monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
+    assert approval.visit(link)["statusCode"] == 404
+    assert approval.decide(link)["statusCode"] == 403
+
+
+@pytest.mark.parametrize("reference", ["0" * 32, "nothing", "..%2F"])
+def test_an_unknown_request_is_not_found(approval: Approval, alice: Player, reference: str) -> None:
+    assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
+
+
+def test_a_form_that_is_not_the_pages_is_refused(approval: Approval, alice: Player) -> None:
+    alice.call("approve_expense", EXPENSE)
+    link = approval.mailbox.link()
+    assert approval.decide(link, "perhaps")["statusCode"] == 400
+    assert approval.decide(link, more="fields", than="two")["statusCode"] == 400
+    refused = approval.request("DELETE", link)
+    assert (refused["statusCode"], refused["headers"]["allow"]) == (405, "GET, POST")
+
+
+def test_no_response_of_the_page_is_cached_framed_or_runs_scripts(approval: Approval, alice: Player) -> None:
+    url = page(alice.call("approve_expense", EXPENSE))
+    link = approval.mailbox.link()
+    responses = [
+        approval.visit(link),
+        approval.visit(f"{PAGES}/nothing"),
+        approval.decide(f"{url}?token=guessed"),
+        approval.decide(link),
+    ]
+    assert [each["statusCode"] for each in responses] == [200, 404, 403, 303]
+    for response in responses:
+        headers = response["headers"]
+        assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
+        policy = headers["content-security-policy"]
+        assert re.fullmatch(
+            r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; "
+            r"frame-ancestors 'none'",
+            policy,
+        )

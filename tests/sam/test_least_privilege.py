@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.recorded_calls import record
 from support.role_permissions import Call, Grant, findings, grants
+from support.recorded_calls import IDENTITY, record
 from support.transformed_template import (
     FOLDERS,
     FRONT_DOOR,
@@ -54,7 +54,7 @@ def for_services(function: str) -> dict[tuple[str, str], str]:
 WILDCARDS = {
     f"{arn(worker)}:*": "a task names the version that created it, of which each deployment makes another"
     for worker in WORKER_OF.values()
-}
+} | {f"{IDENTITY}*": "SES checks the identity of the sender, and in its sandbox that of the recipient"}
 
 every_way = pytest.mark.parametrize("way", WAYS)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))

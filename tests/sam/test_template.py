@@ -41,6 +41,7 @@ VERSION = re.compile(r"\$\{ProvisionWorkerFunctionVersion[0-9a-f]+\}")
 ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
 METADATA = "/.well-known/oauth-protected-resource"
 ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", *(f"ANY {ROUTE_OF[tool]}" for tool in TOOLS)}
+PAGE_ROUTE = "ANY /approvals/{reference}"
 METADATA_ROUTES = {f"GET {METADATA}", f"GET {METADATA}/mcp"}
 
 
@@ -116,10 +117,25 @@ def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
 @every_auth_mode
 def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
     routes = routes_of(auth_mode)
-    assert routes.keys() - METADATA_ROUTES == ROUTES
+    assert routes.keys() - METADATA_ROUTES == ROUTES | {PAGE_ROUTE}
     assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
         AUTHORIZATION[auth_mode]
     }
+
+
+@every_auth_mode
+def test_the_approval_page_needs_no_access_token_because_its_links_have_a_token(auth_mode: str) -> None:
+    route = routes_of(auth_mode)[PAGE_ROUTE]
+    assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+    assert route["Target"] == "integrations/${ApprovalIntegration}"
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [({}, "${Api.ApiEndpoint}/approvals"), (DOMAIN, "https://tools.example/approvals")],
+)
+def test_the_approval_page_is_on_the_address_of_the_api(given: dict[str, str], url: str) -> None:
+    assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == url
 
 
 @every_auth_mode
@@ -134,7 +150,7 @@ def test_the_token_metadata_is_public_in_every_mode_with_tokens(auth_mode: str) 
 
 def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
     issuer = {"TokenIssuer": "https://issuer.example"}
-    assert routes_of("lambda", **issuer).keys() == ROUTES | METADATA_ROUTES
+    assert routes_of("lambda", **issuer).keys() == ROUTES | METADATA_ROUTES | {PAGE_ROUTE}
     assert variables(FRONT_DOOR, AuthMode="lambda", **AUTH_MODES["lambda"], **issuer)["MCP_TOKEN_ISSUER"]
 
 
@@ -217,9 +233,10 @@ def test_nothing_else_may_invoke_a_function() -> None:
         f"{FRONT_DOOR}{event}Permission": f":${{Api}}/*/GET{path}"
         for event, path in (("ResourceMetadata", METADATA), ("ResourceMetadataOfMcp", f"{METADATA}/mcp"))
     }
-    by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | metadata.keys()
+    others = {**metadata, "ApprovalFunctionPagePermission": ":${Api}/*/*/approvals/*"}
+    by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | others.keys()
     assert set(of_type("AWS::Lambda::Permission")) == by_the_api
-    for permission, source in metadata.items():
+    for permission, source in others.items():
         assert properties(permission)["SourceArn"].endswith(source)
     with_authorizer = of_type("AWS::Lambda::Permission", AuthMode="lambda", **AUTH_MODES["lambda"])
     assert set(with_authorizer) == by_the_api | {"LambdaAuthorizerPermission"}
@@ -296,7 +313,7 @@ SHARED = {
 
 
 OWN = {
-    "ApprovalFunction": {"APPROVALS_URL"},
+    "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL"},
 }
 

@@ -6,20 +6,18 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import anyio
 import mcp_types as types
 
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
-from support.approval_system import ApprovalSystem
 from support.clients import Answer, Connect, Person, fast_mcp, official
-from support.interpreters import python_with
 from support.project import FUNCTIONS
+from support.interpreters import python_with
+from support.mailbox import Mailbox, decide
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, for_alice
@@ -35,6 +33,9 @@ WITH_FLOWS = {"approval", "provision", "summarize", "weather", "work_items"}
 
 NEEDS_A_FLOW = "a tool that asks for more than a choice needs its call in every_flow, its owner in WITH_FLOWS"
 
+SENDER = "${ApprovalSender}"
+IDENTITY = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/"
+
 SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
 KEYS = {"Sign": SIGNING, "GetPublicKey": SIGNING, "GenerateMac": MAC}
 """A key can do nothing else."""
@@ -47,14 +48,11 @@ def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
     """What each function asked of AWS, by its logical id. `folder` takes what this needs."""
     lines: list[str] = []
     given = {**parameters, "python": python_with("aws_call_log", folder)}
-    system = ApprovalSystem()
-    with (
-        closing(HttpServer(system, max_body=0).start()) as approvals,
-        for_alice(f"{approvals.url}/requests", **given) as served,
-    ):
-        anyio.run(every_flow, served, system)
+    mailbox = Mailbox()
+    with for_alice(mailbox, **given) as served:
+        anyio.run(every_flow, served, mailbox)
         lines += served.lines
-    with for_alice("https://approvals.example", template=after_a_deployment(folder), **given) as served:
+    with for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
         anyio.run(a_task, served, "/mcp")
         lines += served.lines
     return calls_in(lines)
@@ -76,7 +74,7 @@ def after_a_deployment(folder: Path) -> Path:
     return template
 
 
-async def every_flow(served: Served, system: ApprovalSystem) -> None:
+async def every_flow(served: Served, mailbox: Mailbox) -> None:
     """Tools, a prompt and a resource: by the front door, and at its own address where that differs."""
     for path in ("/mcp", "/tools/weather"):
         await call(official, served, path, "get_weather", HYDERABAD, PLACE)
@@ -86,10 +84,10 @@ async def every_flow(served: Served, system: ApprovalSystem) -> None:
         await call(official, served, path, "provision_database", ORDERS, *DATABASE)
         await a_task(served, path)
 
-    def decide(url: str) -> None:
-        system.decisions[urlsplit(url).path.rpartition("/")[2]] = True
+    def open_page(url: str) -> None:
+        decide(mailbox.link(), approved=True)
 
-    await call(official, served, "/mcp", "approve_expense", EXPENSE, decide)
+    await call(official, served, "/mcp", "approve_expense", EXPENSE, open_page)
     for params in first_calls():
         async with official(served.url, Agreeable([])) as client:
             await client.call(params["name"], params["arguments"])
@@ -143,6 +141,8 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
             return Call(f"kms:{operation}", KEYS[operation], context)
         case "dynamodb", {"TableName": table}:
             return Call(f"dynamodb:{operation}", f"${{{table}.Arn}}")
+        case "sesv2", {"FromEmailAddress": sender}:
+            return Call(f"ses:{operation}", IDENTITY + sender, frozenset({("ses:FromAddress", sender)}))
         case "sqs", {"QueueUrl": url}:
             return Call(f"sqs:{operation}", f"${{{url.rpartition('/')[2]}.Arn}}")
         case "lambda", {"FunctionName": arn}:

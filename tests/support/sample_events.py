@@ -43,8 +43,9 @@ STABLE: Mapping[str, Outcome] = {
     "alb/weather/call.json": Outcome(200, ASKS),
     "alb/weather/health_check.json": Outcome(405, -32600),
     "alb_multi_value/weather/call.json": Outcome(200, ASKS),
-    "approval/call.json": Outcome(200, TOOL_ERROR),
-    "approval/direct_call.json": Outcome(None, TOOL_ERROR),
+    "approval/call.json": Outcome(200, ASKS),
+    "approval/direct_call.json": Outcome(None, ASKS),
+    "approval/page.json": Outcome(404, None),
     "front_door/direct_list.json": Outcome(None, DONE),
     "front_door/discover.json": Outcome(200, DONE),
     "front_door/get.json": Outcome(405, -32600),
@@ -133,8 +134,8 @@ def outcome(response: Any) -> Outcome:
         return Outcome(None, _what(response))
     if "batchItemFailures" in response:
         return Outcome(None, len(response["batchItemFailures"]))
-    body = response["body"]
-    return Outcome(response["statusCode"], _what(json.loads(body) if body else None))
+    body, kind = response["body"], response.get("headers", {}).get("content-type", "")
+    return Outcome(response["statusCode"], _what(json.loads(body) if body and "html" not in kind else None))
 
 
 def _what(answer: Any) -> int | str | None:
@@ -163,6 +164,9 @@ def environment() -> Iterator[dict[str, str]]:
     ):
         yield {
             **services,
+            "APPROVALS_URL": "http://127.0.0.1:3000/approvals",
+            "APPROVAL_SENDER": "approvals@example.com",
+            "APPROVAL_TABLE": "approvals",
             **DEVELOPMENT_ENVIRONMENT,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
             "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,

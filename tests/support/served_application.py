@@ -14,6 +14,7 @@ from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.http.server import HttpServer
 from support.project import FUNCTIONS
+from support.mailbox import APPROVERS, Mailbox
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
@@ -43,18 +44,20 @@ def for_anybody() -> Iterator[Served]:
 
 @contextmanager
 def for_alice(
-    approvals_url: str, *, template: Path = TEMPLATE, python: str = sys.executable, **parameters: str
+    mailbox: Mailbox, *, template: Path = TEMPLATE, python: str = sys.executable, **parameters: str
 ) -> Iterator[Served]:
-    """As behind a JWT authorizer that knows every caller for Alice."""
+    """As behind a JWT authorizer that identifies every caller as Alice; approvers read `mailbox`."""
     lines: list[str] = []
-    parameters |= {
-        "AuthMode": "jwt",
-        "JwtIssuer": ISSUER,
-        "JwtAudience": "the-example",
-        "ApprovalsUrl": approvals_url,
-    }
+    parameters |= {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
     with (
-        serve(template, parameters=parameters, python=python, log=lines.append) as app,
+        closing(HttpServer(mailbox, max_body=MAX_BODY).start()) as ses,
+        serve(
+            template,
+            parameters=parameters,
+            python=python,
+            log=lines.append,
+            variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS},
+        ) as app,
         closing(Gateway(app.routes, _signed_in(app), lines.append)) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip.protocol.methods import (
@@ -76,8 +77,16 @@ def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> 
     return event("POST", path, headers, body)
 
 
-def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Event:
-    """The payload 2.0 event of any request."""
+def event(
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: Any = None,
+    *,
+    route: str | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Event:
+    """The payload 2.0 event of any request; `variables` are those of the route's path."""
     common = {
         "host": "abcdefghij.execute-api.eu-west-1.amazonaws.com",
         "accept": "application/json, text/event-stream",
@@ -88,4 +97,5 @@ def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) 
     }
     content = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
     request = Request(method, path, tuple({**common, **headers}.items()), content, source_ip="203.0.113.7")
-    return to_event(request, Route("ANY", path, ""), {}, request_id="sample-event", now=RECEIVED_AT)
+    matched = Route("ANY", route or path, "")
+    return to_event(request, matched, variables, request_id="sample-event", now=RECEIVED_AT)

@@ -189,7 +189,19 @@ def _provision() -> dict[str, Event]:
 
 def _approval() -> dict[str, Event]:
     anonymous = call("approve_expense", EXPENSE)
-    return {"approval/call.json": post(APPROVAL, anonymous), "approval/direct_call.json": anonymous}
+    reference = "0" * 32
+    page = event(
+        "GET",
+        f"/approvals/{reference}",
+        {"accept": "text/html"},
+        route="/approvals/{reference}",
+        variables={"reference": reference},
+    )
+    return {
+        "approval/call.json": post(APPROVAL, anonymous),
+        "approval/direct_call.json": anonymous,
+        "approval/page.json": page,
+    }
 
 
 def _other_sources() -> dict[str, Event]:

@@ -7,7 +7,16 @@ import boto3
 
 from mcp_roundtrip.engine.budget import Budget
 
-TOLD = ("KeyId", "MessageType", "SigningAlgorithm", "MacAlgorithm", "TableName", "FunctionName", "QueueUrl")
+TOLD = (
+    "KeyId",
+    "MessageType",
+    "SigningAlgorithm",
+    "MacAlgorithm",
+    "TableName",
+    "FunctionName",
+    "QueueUrl",
+    "FromEmailAddress",
+)
 """What a call is about, and what IAM's conditions see; nothing of what it carries."""
 
 

@@ -1,0 +1,73 @@
+"""functions/approval in the test's process: its table, its page and the approvers' mailbox.
+
+A pytest plugin: the fixture `approval` configures the function through the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
+from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_testing import load_module
+from support.functions import FUNCTIONS
+from support.mailbox import APPROVERS, Mailbox, token_in
+
+APP = FUNCTIONS / "approval/app.py"
+PAGES = "https://api.example/approvals"
+
+
+class Approval:
+    """What approvers see and do; `mailbox` has their e-mails."""
+
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+
+    def visit(self, url: str) -> Any:
+        """The response to a GET of the page."""
+        return self.request("GET", url)
+
+    def decide(self, url: str, decision: str = "approve", **more: str) -> Any:
+        """The response to the form of the page behind a link."""
+        return self.request("POST", url, {"token": token_in(url), "decision": decision, **more})
+
+    def request(self, method: str, url: str, fields: dict[str, str] | None = None) -> Any:
+        """The response to any request of the page."""
+        assert url.startswith(PAGES)
+        parts = urlsplit(url)
+        event = {
+            "version": "2.0",
+            "routeKey": "ANY /approvals/{reference}",
+            "pathParameters": {"reference": parts.path.rpartition("/")[2]},
+            "queryStringParameters": {"token": token_in(url)} if parts.query else None,
+            "requestContext": {"http": {"method": method}},
+            "body": None if fields is None else urlencode(fields),
+            "isBase64Encoded": False,
+        }
+        return load_module(APP).handler(event, None)
+
+
+@pytest.fixture
+def approval(monkeypatch: pytest.MonkeyPatch) -> Iterator[Approval]:
+    found = Approval()
+    ses = HttpServer(found.mailbox, max_body=10_000).start()
+    with closing(ses), serve_dynamodb(FakeDynamoDb()) as dynamodb_url:
+        for name, value in {
+            "APPROVALS_URL": PAGES,
+            "APPROVAL_SENDER": "approvals@example.com",
+            "APPROVAL_TABLE": "approvals",
+            "APPROVERS": APPROVERS,
+            "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
+            "AWS_ENDPOINT_URL_SESV2": ses.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield found

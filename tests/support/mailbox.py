@@ -1,0 +1,48 @@
+"""The mailbox of the approvers of functions/approval, and what they do on the page behind the link."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit
+from urllib.request import urlopen
+
+from mcp_roundtrip_local.http.messages import Reply, Request
+
+APPROVERS = "grace=grace@example.com,alice=alice@example.com"
+
+
+class Mailbox:
+    """A stand-in for Amazon SES that keeps the e-mails; `received` is called with the link of each."""
+
+    def __init__(self) -> None:
+        self.emails: list[tuple[str, str, str]] = []
+        self.broken = False
+        self.received: Callable[[str], None] = lambda link: None
+
+    def __call__(self, request: Request) -> Reply:
+        if self.broken:
+            return Reply(400, (("x-amzn-errortype", "MessageRejected"),), b"{}")
+        email = json.loads(request.body)
+        content = email["Content"]["Simple"]
+        [recipient] = email["Destination"]["ToAddresses"]
+        self.emails.append((recipient, content["Subject"]["Data"], content["Body"]["Text"]["Data"]))
+        self.received(self.link())
+        return Reply(200, (("content-type", "application/json"),), b'{"MessageId": "1"}')
+
+    def link(self, number: int = -1) -> str:
+        """Return the link in an e-mail, the last one if no number is given."""
+        [found] = re.findall(r"https?://\S+", self.emails[number][2])
+        return str(found)
+
+
+def token_in(link: str) -> str:
+    return urlsplit(link).query.removeprefix("token=")
+
+
+def decide(link: str, *, approved: bool) -> None:
+    """Send the form of the page behind the link."""
+    fields = {"token": token_in(link), "decision": "approve" if approved else "reject"}
+    with urlopen(link.partition("?")[0], urlencode(fields).encode()) as response:
+        assert response.status == 200
