@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.role_permissions import Call, Grant, findings, grants
 from support.recorded_calls import IDENTITY, record
+from support.role_permissions import Call, Grant, findings, grants
 from support.transformed_template import (
     FOLDERS,
     FRONT_DOOR,
