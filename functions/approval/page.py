@@ -30,7 +30,7 @@ HEADERS = {
         f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with no-referrer, browsers post the form with `Origin: null`
     "x-content-type-options": "nosniff",
 }
 

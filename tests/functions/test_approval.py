@@ -259,7 +259,7 @@ def test_no_response_of_the_page_is_cached_framed_or_runs_scripts(approval: Appr
     assert [each["statusCode"] for each in responses] == [200, 404, 403, 303]
     for response in responses:
         headers = response["headers"]
-        assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
+        assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "same-origin")
         policy = headers["content-security-policy"]
         assert re.fullmatch(
             r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; "

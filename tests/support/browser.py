@@ -41,8 +41,12 @@ Visit = Callable[[str, str, Mapping[str, Any]], list[tuple[str, str, int]]]
 lead to 127.0.0.1."""
 
 
+RunProgram = Callable[[Path, Mapping[str, Any]], Any]
+"""Runs a Node.js program that drives the browser; passes it JSON and returns the JSON that it prints."""
+
+
 @pytest.fixture
-def visit() -> Visit:
+def run_in_browser() -> RunProgram:
     node = shutil.which("node")
     if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
         skips.skip(skips.NODE, "Chromium")
@@ -56,18 +60,26 @@ def visit() -> Visit:
         "FONTCONFIG_FILE": str(fonts),
     }
 
-    def run(url: str, html: str, given: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-        command = [node, "--input-type=module", "--eval", PROGRAM.read_text()]
+    def run(program: Path, given: Mapping[str, Any]) -> Any:
         done = subprocess.run(
-            command,
+            [node, "--input-type=module", "--eval", program.read_text()],
             cwd=FOLDER,
             env=variables,
-            input=json.dumps({"url": url, "html": html, "given": given}),
+            input=json.dumps(given),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
         )
         assert done.returncode == 0, done.stderr
-        return [(method, to, status) for method, to, status in json.loads(done.stdout)]
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def visit(run_in_browser: RunProgram) -> Visit:
+    def run(url: str, html: str, given: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+        answers = run_in_browser(PROGRAM, {"url": url, "html": html, "given": given})
+        return [(method, to, status) for method, to, status in answers]
 
     return run
