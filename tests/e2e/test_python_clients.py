@@ -22,8 +22,8 @@ from mcp_roundtrip_local.sample_events.stable import (
     TOKYO_FORECAST,
 )
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
-from support.project import FUNCTIONS
 from support.mailbox import Mailbox, decide
+from support.project import FUNCTIONS
 from support.served_application import Served, for_alice, for_anybody
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,6 @@ import pytest
 from mcp_roundtrip_testing import load_module
 from support.approval import APP, Approval
 from support.legacy_client import LegacyClient
-from support.project import FUNCTIONS
 
 pytest_plugins = ["support.approval"]
 

@@ -16,8 +16,8 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
 from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
 from mcp_roundtrip_testing import load_module
-from support.functions import FUNCTIONS
 from support.mailbox import APPROVERS, Mailbox, token_in
+from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "approval/app.py"
 PAGES = "https://api.example/approvals"

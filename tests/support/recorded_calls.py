@@ -15,9 +15,9 @@ import mcp_types as types
 
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
 from support.clients import Answer, Connect, Person, fast_mcp, official
-from support.project import FUNCTIONS
 from support.interpreters import python_with
 from support.mailbox import Mailbox, decide
+from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, for_alice

@@ -13,8 +13,8 @@ from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.http.server import HttpServer
-from support.project import FUNCTIONS
 from support.mailbox import APPROVERS, Mailbox
+from support.project import FUNCTIONS
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
