@@ -20,13 +20,15 @@ from pydantic import BaseModel
 
 import payloads
 from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.host import HostServices
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.run import Environment, Run
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
@@ -87,18 +89,18 @@ def engine(tool: Callable[..., int], steps: int) -> Callable[[], None]:
 
 
 def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bool) -> object:
-    environment = Environment(
-        budget=Budget(sys.maxsize, lambda: 0),
+    services = HostServices(
+        deadline=Deadline(sys.maxsize, lambda: 0),
         clock=time.time,
         random_bytes=secrets.token_bytes,
         sign_link=lambda *link: "unused",
         pause_ms=lambda duration_ms: None,
-        step_failed=lambda step, error, runs_again: None,
+        on_step_failed=lambda step, error, runs_again: None,
         pause_ms_async=wiring.pause_ms_async,
-        identity=lambda: None,
+        call_identity=lambda: None,
     )
-    offered = ANSWER if resumed else {}
-    run = Run(journal, offered, resumed, {"elicitation": {}}, environment, NotificationBuffer())
+    inputs = ClientInputs(ANSWER if resumed else {}, resumed, {"elicitation": {}})
+    run = Run(journal, inputs, services, NotificationBuffer())
     return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.canonical import MAX_DEPTH, TooManyValues, canonical, compact, digest, parse
+from mcp_roundtrip.canonical import MAX_DEPTH, TooManyValues, canonical_json, compact_json, digest, parse_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -30,18 +30,18 @@ def as_javascript_writes_it(value: object) -> object:
 
 @given(JSON)
 def test_reading_what_was_written_gives_the_same_value(value: object) -> None:
-    assert parse(canonical(value)) == value
-    assert parse(compact(value)) == value
+    assert parse_json(canonical_json(value)) == value
+    assert parse_json(compact_json(value)) == value
 
 
 @given(JSON)
 def test_the_canonical_form_of_a_canonical_form_is_itself(value: object) -> None:
-    assert canonical(parse(canonical(value))) == canonical(value)
+    assert canonical_json(parse_json(canonical_json(value))) == canonical_json(value)
 
 
 @given(JSON)
 def test_the_canonical_form_survives_a_javascript_runtime(value: object) -> None:
-    assert canonical(as_javascript_writes_it(value)) == canonical(value)
+    assert canonical_json(as_javascript_writes_it(value)) == canonical_json(value)
 
 
 NODE = {
@@ -64,15 +64,15 @@ NODE = {
 
 @pytest.mark.parametrize(("text", "written"), NODE.items())
 def test_a_number_that_node_has_rewritten_is_the_same(text: str, written: str) -> None:
-    assert canonical(parse(written)) == canonical(parse(text))
+    assert canonical_json(parse_json(written)) == canonical_json(parse_json(text))
 
 
 @given(JSON, JSON)
 def test_different_values_have_different_canonical_forms(one: object, other: object) -> None:
-    same_json = parse(canonical(one)) == parse(canonical(other)) and json.dumps(
-        parse(canonical(one)), sort_keys=True
-    ) == json.dumps(parse(canonical(other)), sort_keys=True)
-    assert (canonical(one) == canonical(other)) == same_json
+    same_json = parse_json(canonical_json(one)) == parse_json(canonical_json(other)) and json.dumps(
+        parse_json(canonical_json(one)), sort_keys=True
+    ) == json.dumps(parse_json(canonical_json(other)), sort_keys=True)
+    assert (canonical_json(one) == canonical_json(other)) == same_json
 
 
 @pytest.mark.parametrize(
@@ -89,20 +89,20 @@ def test_different_values_have_different_canonical_forms(one: object, other: obj
     ],
 )
 def test_values_that_look_alike_stay_apart(one: object, other: object) -> None:
-    assert canonical(one) != canonical(other)
+    assert canonical_json(one) != canonical_json(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [(1.0, 1), (-0.0, 0), (1e20, 10**20), ({"a": 1, "b": 2}, {"b": 2, "a": 1})]
 )
 def test_spellings_of_one_value_agree(one: object, other: object) -> None:
-    assert canonical(one) == canonical(other)
+    assert canonical_json(one) == canonical_json(other)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), {1: "a"}, {"a": object()}])
 def test_what_json_cannot_hold_has_no_canonical_form(value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
-        canonical(value)
+        canonical_json(value)
 
 
 def test_a_lone_surrogate_can_be_digested() -> None:
@@ -139,21 +139,21 @@ def too_deep(levels: int) -> str:
 )
 def test_the_reader_refuses(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parse(text)
+        parse_json(text)
 
 
 def test_the_reader_accepts_the_deepest_document_it_promises() -> None:
-    assert parse(too_deep(MAX_DEPTH)) is not None
-    assert parse("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH) is not None
+    assert parse_json(too_deep(MAX_DEPTH)) is not None
+    assert parse_json("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH) is not None
 
 
 def test_many_shallow_objects_are_no_deep_document() -> None:
-    assert len(parse(json.dumps([{} for _ in range(1000)]))) == 1000
+    assert len(parse_json(json.dumps([{} for _ in range(1000)]))) == 1000
 
 
 def test_a_refusal_quotes_nothing_of_the_document() -> None:
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 - the text is the point, not its wording
-        parse('{"password": "hunter2", "password": "hunter3"}')
+        parse_json('{"password": "hunter2", "password": "hunter3"}')
     assert "hunter" not in str(refusal.value)
     assert "password" not in str(refusal.value)
 
@@ -171,14 +171,14 @@ def test_a_limit_on_values_counts_every_value_and_nothing_in_strings(
     value: object, indent: int | None, ascii_only: bool
 ) -> None:
     text, values = json.dumps(value, indent=indent, ensure_ascii=ascii_only), count_values(value)
-    assert parse(text, max_values=values) == value
+    assert parse_json(text, max_values=values) == value
     if values > 1:
         with pytest.raises(TooManyValues, match=f"more than {values - 1} values"):
-            parse(text, max_values=values - 1)
+            parse_json(text, max_values=values - 1)
 
 
 @pytest.mark.parametrize("text", ["[", '["', '[1,"\\', "[,,,,", '{"a":1,}', "[}", '["a"x,1]', '[\\",1,1,1]'])
 def test_a_malformed_document_is_refused_at_any_limit_on_values(text: str) -> None:
     for limit in range(1, 8):
         with pytest.raises(ValueError, match=r"not JSON|more than"):
-            parse(text, max_values=limit)
+            parse_json(text, max_values=limit)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from mcp_roundtrip import Context, Server, ToolError
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.http import HttpResponse, accepts, build_response
 from mcp_roundtrip_testing import Player
 
@@ -52,25 +52,25 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES | st.text()).map("".join))
 def test_half_of_a_surrogate_pair_leaves_as_a_replacement_character_and_all_else_as_it_is(text: str) -> None:
-    body = HttpResponse(200, compact({text: [text]})).body
+    body = HttpResponse(200, compact_json({text: [text]})).body
     assert from_json(body) == {repaired(text): [repaired(text)]}
 
 
 @given(st.lists(st.lists(PIECES).map("".join), min_size=1))
 def test_every_event_of_a_stream_can_be_read(texts: list[str]) -> None:
-    *events, response = map(compact, texts)
+    *events, response = map(compact_json, texts)
     body = build_response(response, events, {"accept": "text/event-stream"}).body
     read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]
     assert read == [repaired(text) for text in texts]
 
 
 def test_what_needs_no_repair_is_the_same_text() -> None:
-    body = compact(["\U0001f600", "\\ud83d", "é"])
+    body = compact_json(["\U0001f600", "\\ud83d", "é"])
     assert HttpResponse(200, body).body == body
 
 
 def test_a_response_as_large_as_can_be_is_read_through_in_a_moment() -> None:
-    body = compact(["\U0001f600\n" * 428_000])
+    body = compact_json(["\U0001f600\n" * 428_000])
     begun = time.perf_counter()
     HttpResponse(200, body)
     assert time.perf_counter() - begun < 1

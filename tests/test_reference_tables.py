@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.settings import PREFIX, Settings
 from mcp_roundtrip.telemetry import FINAL_EVENTS, NAMESPACE, WARNING_EVENTS, LogObserver
 from mcp_roundtrip_local.template.yaml_reader import load

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import StateSigning, TokenType
 
 ONE, TWO = "01" * 16, "ef" * 16

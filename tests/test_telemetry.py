@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.telemetry import LogObserver
 
 

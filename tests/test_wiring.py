@@ -12,7 +12,8 @@ import pytest
 
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.errors import SettingsError, StateRejected
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event

@@ -10,7 +10,7 @@ from mcp_roundtrip.aws.dynamodb import (
     FIRST_CONFLICT_PAUSE_S,
     DynamoStore,
 )
-from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.transitions import claim
 from support.dynamodb_clients import REGION, Wire, behind, client, new_table

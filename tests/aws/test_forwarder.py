@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.aws.forwarder import MAX_IDLE_S, LambdaForwarder
-from mcp_roundtrip.errors import ForwardingFailed
+from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
 

@@ -21,7 +21,7 @@ from mcp_roundtrip.aws.kms import (
     PinnedKey,
     PublicHalf,
 )
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.keys import is_valid, kid_of
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms

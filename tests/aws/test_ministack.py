@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from mcp_roundtrip.aws.clients import kms_client
 from mcp_roundtrip.aws.kms import MAX_RAW, KmsKey, KmsSigner
-from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip_testing import FakeClock

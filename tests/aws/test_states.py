@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.kms import MAX_AGE_S, MAX_UNCONFIRMED_S
-from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S

@@ -115,7 +115,7 @@ def test_a_finished_journal_runs_no_step_and_asks_nothing(program: Program) -> N
     call = Passes(body)
     end, _ = play(call)
     assert call.run is not None
-    finished = call.run.journal_now()
+    finished = call.run.to_journal()
     ran.clear()
     assert Passes(body, journal=finished)() == Done(end)
     assert not ran

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, UsageError
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.outcome import Done
@@ -16,7 +16,7 @@ from support.passes import Passes, accept
 
 def reported(call: Passes) -> list[Any]:
     assert call.run is not None
-    return [notification["params"] for notification in call.run.reports.notifications]
+    return [notification["params"] for notification in call.run.notifications.messages]
 
 
 def test_progress_that_does_not_increase_is_dropped() -> None:
@@ -58,9 +58,9 @@ def test_log_messages_below_the_clients_level_are_not_sent() -> None:
 
     call = Passes(body)
     run = call.make_run()
-    run.reports.log_level = "warning"
+    run.notifications.log_level = "warning"
     body(Context(run, CallInfo()))
-    assert [notification["params"] for notification in run.reports.notifications] == [
+    assert [notification["params"] for notification in run.notifications.messages] == [
         {"level": "warning", "data": 2},
         {"level": "error", "data": {"x": 3}, "logger": "db"},
     ]
@@ -69,23 +69,23 @@ def test_log_messages_below_the_clients_level_are_not_sent() -> None:
 def test_without_a_token_and_a_level_nothing_is_sent() -> None:
     call = Passes(lambda ctx: None)
     run = call.make_run()
-    run.reports.log_level = run.reports.progress_token = None
+    run.notifications.log_level = run.notifications.progress_token = None
     Context(run, CallInfo()).progress(1)
     Context(run, CallInfo()).log("emergency", "x")
-    assert run.reports.notifications == []
+    assert run.notifications.messages == []
 
 
 def test_notifications_that_have_no_room_are_counted_and_not_kept() -> None:
     run = Passes(lambda ctx: None).make_run()
-    ctx, size = Context(run, CallInfo()), len(compact(note := {"text": "x" * 100}))
-    run.reports.room = 10 * (size + 100)
+    ctx, size = Context(run, CallInfo()), len(compact_json(note := {"text": "x" * 100}))
+    run.notifications.bytes_left = 10 * (size + 100)
     for number in range(1_000):
         ctx.log("info", note)
         ctx.progress(number + 1)
-    kept = run.reports.notifications
-    assert len(kept) + run.reports.dropped == 2_000
-    assert sum(len(compact(each)) for each in kept) <= 10 * (size + 100)
-    assert run.reports.log_fields() == {"notifications_dropped": run.reports.dropped}
+    kept = run.notifications.messages
+    assert len(kept) + run.notifications.dropped == 2_000
+    assert sum(len(compact_json(each)) for each in kept) <= 10 * (size + 100)
+    assert run.notifications.log_fields() == {"notifications_dropped": run.notifications.dropped}
 
 
 def test_an_unknown_log_level_is_the_authors_mistake() -> None:
@@ -110,7 +110,7 @@ def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_i
     for wanted in (True, False):
         run = Passes(lambda ctx: None).make_run()
         if not wanted:
-            run.reports.progress_token = run.reports.log_level = None
+            run.notifications.progress_token = run.notifications.log_level = None
         with pytest.raises(UsageError):
             report(Context(run, CallInfo()))
 

@@ -239,7 +239,7 @@ def test_the_engines_retry_reason_is_no_part_of_the_question() -> None:
     call()
     call(n=accept("many"))
     assert call.journal is not None
-    assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).fingerprint()
+    assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).request().fingerprint
 
 
 @pytest.mark.parametrize("url", ["", "not a url", "/relative", "https://", "https://x.test/a b"])

@@ -14,7 +14,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock

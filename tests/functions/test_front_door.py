@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.errors import ForwardingFailed
+from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
 from mcp_roundtrip_local.catalog import servers

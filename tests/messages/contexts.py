@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -428,27 +428,6 @@ def a_step_that_returns_something_without_end() -> None:
         return found
 
     run(lambda ctx: ctx.step("nest", nested))
-
-
-@says(
-    "step 'count' returned a value that its return type int does not read back (result: read "
-    "before); return what the annotation says",
-    UsageError,
-)
-def a_step_that_returns_what_its_type_reads_once() -> None:
-    left = [True]
-
-    def once(value: int) -> int:
-        if not left:
-            raise ValueError("read before")
-        left.pop()
-        return value
-
-    def count() -> int:
-        return 2
-
-    count.__annotations__["return"] = Annotated[int, AfterValidator(once)]
-    run(lambda ctx: ctx.step("count", count))
 
 
 @says(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.wiring import _function, _pinned
 from messages.cases import says
 

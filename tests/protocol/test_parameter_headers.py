@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from mcp.shared.inbound import mcp_param_headers
 
-from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
@@ -56,8 +56,8 @@ def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
 @example(" a", "a")
 def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) -> None:
     sent = parameter_headers(MIRRORED, {"a": other})
-    same_text = (value if isinstance(value, str) else compact(value)) == (
-        other if isinstance(other, str) else compact(other)
+    same_text = (value if isinstance(value, str) else compact_json(value)) == (
+        other if isinstance(other, str) else compact_json(other)
     )
     assume(not same_text)  # a header has no types: 1 and "1" look the same
     assert not accepts(value, sent[HEADER])
@@ -173,7 +173,7 @@ def test_strings_are_compared_as_they_are(value: str, header: str | None, accept
     ],
 )
 def test_integers_are_compared_as_numbers_and_exactly(body: str, header: str | None, accepted: bool) -> None:
-    assert accepts(parse(body), header) is accepted
+    assert accepts(parse_json(body), header) is accepted
 
 
 @pytest.mark.parametrize("value", [2**53, -(2**53), 2**53 + 1, 10**4000, 1e16])
@@ -218,7 +218,7 @@ def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value:
     check_parameter_headers(MIRRORED, {"a": value}, {})
     assert parameter_headers(MIRRORED, {"a": value}) == {}
     assert not accepts(value, "us")
-    assert not accepts(value, compact(value))
+    assert not accepts(value, compact_json(value))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from mcp_types import Tool
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ImportString, TypeAdapter, Va
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
-from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, text_copies
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_roundtrip import one_of
-from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.forms import Form
 
 

@@ -27,7 +27,8 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from mcp_roundtrip import Context
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError, InvalidAnswer
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.json_schema_check import SchemaCheck

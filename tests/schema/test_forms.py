@@ -21,7 +21,8 @@ from mcp_types import ElicitRequestFormParams
 from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.forms import Form
 
 SECRET = "hunter2-hunter2"

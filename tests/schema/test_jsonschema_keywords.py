@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema import jsonschema_budget
 from mcp_roundtrip.schema.jsonschema_budget import Work, counted, quiet
 from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect

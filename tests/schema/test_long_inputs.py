@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from pydantic import Json
 
-from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.long_inputs import MAX_COLLISIONS, MAX_VALUES
 

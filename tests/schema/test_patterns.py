@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from mcp_roundtrip import DefinitionError
-from mcp_roundtrip.errors import ArgumentsError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.patterns import (
     LONGEST_UNLIMITED,

@@ -5,7 +5,8 @@ import sys
 import pytest
 from mcp_types import Tool
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.raw_arguments import RawArguments
 from mcp_roundtrip.schema.subschemas import MAX_DEPTH, MAX_SUBSCHEMAS
 

@@ -15,8 +15,8 @@ from mcp_types import _v2025_11_25 as legacy
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
-from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
     META_CLIENT_CAPABILITIES,

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from mcp_roundtrip import DefinitionError, Server
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.entry.server import server_info
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
 from mcp_roundtrip_testing.observers import RecordingObserver
@@ -67,8 +67,8 @@ def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) ->
     info = server_info("door", "1", letter * length)
     custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, hides=True).custom()
     # Lambda's Invoke, X-Amz-Client-Context: up to 3,583 bytes of Base64.
-    assert len(b64encode(compact({"custom": custom}).encode())) <= 3_583
-    assert len(compact(info)) > 1_900
+    assert len(b64encode(compact_json({"custom": custom}).encode())) <= 3_583
+    assert len(compact_json(info)) > 1_900
 
 
 def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.errors import KeyServiceError, SettingsError, StateTooLarge
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.round import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
@@ -69,7 +69,7 @@ PAGES: set[Any] = set()
 @server.tool
 def page_and_a_step(ctx: Context) -> str:
     ctx.elicit_url(
-        "page", "Pay", "https://x.test", done=lambda: any(ctx._run.environment.clock() >= at for at in PAGES)
+        "page", "Pay", "https://x.test", done=lambda: any(ctx._run.services.clock() >= at for at in PAGES)
     )
     return ctx.step("receipt", lambda: "done")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.errors import StoreError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import TASK

@@ -12,7 +12,8 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.errors import StepInterrupted, StoreError
+from mcp_roundtrip.errors import StepInterrupted
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.errors import KeyServiceError, StoreError
+from mcp_roundtrip.internal_errors import KeyServiceError, StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Elicit, ProtocolError, Server, ToolError
-from mcp_roundtrip.engine.namespaced import NamespacedRequest
+from mcp_roundtrip.engine.client_requests import NamespacedRequest
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META

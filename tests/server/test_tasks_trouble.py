@@ -12,7 +12,8 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.errors import Drift, ItemTooLarge, StoreError, UsageError
+from mcp_roundtrip.errors import Drift, UsageError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -392,7 +393,7 @@ def test_a_task_whose_code_changed_fails_with_the_reason_and_keeps_its_journal()
     assert event == "drift"
     assert isinstance(failure, Drift)
     assert {entry.key: entry.value for entry in past.journal.entries} == {"create": "s3cret-step"}
-    assert past.offered == {"keep": accepted("s3cret-answer")}
+    assert past.responses == {"keep": accepted("s3cret-answer")}
     assert past.call.arguments == {"name": "s3cret-argument"}
 
 

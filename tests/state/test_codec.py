@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state.claims import Limits, OpenState
 from support.tokens import (
     BINDING,

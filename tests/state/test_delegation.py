@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S, Trust
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation

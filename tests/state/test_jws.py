@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import ECKey
 
-from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import StateRejected, StateTooLarge
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.keys import P256_ORDER, raw_signature
 from support.tokens import (
@@ -99,7 +100,7 @@ def test_what_pyjwt_lets_pass_is_refused_here():
     raw = unb64(good.rpartition(".")[2])
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
     twin = with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
-    duplicate = minted_raw(compact(claims_of(good))[:-1] + ',"rnd":9}')
+    duplicate = minted_raw(compact_json(claims_of(good))[:-1] + ',"rnd":9}')
     for spelling in (good + "==", twin, duplicate):
         assert jwt.decode(spelling, PRIVATE.public_key(), ["ES256"], audience=BINDING.audience)
         with pytest.raises(StateRejected):
@@ -107,5 +108,5 @@ def test_what_pyjwt_lets_pass_is_refused_here():
 
 
 def minted_raw(payload):
-    signing_input = f"{b64(compact(HEADER).encode())}.{b64(payload.encode())}"
+    signing_input = f"{b64(compact_json(HEADER).encode())}.{b64(payload.encode())}"
     return f"{signing_input}.{b64(KEY.sign(signing_input.encode()))}"

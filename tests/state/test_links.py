@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.kms import MAX_RAW
-from mcp_roundtrip.errors import KeyServiceError, StateRejected, UsageError
+from mcp_roundtrip.errors import StateRejected, UsageError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import MAX_LENGTH, Link
 from support.tokens import (

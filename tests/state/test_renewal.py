@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, Renewals, early
 from mcp_roundtrip_testing import FakeClock
 

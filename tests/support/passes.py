@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
-from mcp_roundtrip.engine.budget import Budget
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.run import Environment, Recorder, Run, TaskOptions
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip_testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -43,14 +45,12 @@ class Passes:
 
     def make_run(self, inputs: Mapping[str, Any] | None = None) -> Run:
         journal = self.journal
-        offered = dict(inputs or {})
+        responses = dict(inputs or {})
         if journal is not None:
             journal = Journal.from_json(json.loads(json.dumps(journal.to_json())))
-            offered = {key: raw for key, raw in offered.items() if key in journal.outstanding} | dict(
-                journal.unused_responses
-            )
-        environment = Environment(
-            Budget(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
+            responses = journal.responses_for(responses)
+        services = HostServices(
+            Deadline(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
             self.clock,
             lambda size: next(self._random).to_bytes(size, "big"),
             lambda key, flow_id, expires_at: f"{key}.{flow_id}.{expires_at}",
@@ -61,12 +61,10 @@ class Passes:
         )
         self.run = Run(
             journal or Journal("run-1"),
-            offered,
-            resumed=journal is not None,
-            capabilities=self.capabilities,
-            environment=environment,
-            reports=NotificationBuffer("token", "debug"),
-            tasks=TaskOptions(self.recorder, self.may_start_task),
+            ClientInputs(responses, journal is not None, self.capabilities),
+            services,
+            NotificationBuffer("token", "debug"),
+            TaskOptions(self.recorder, self.may_start_task),
         )
         return self.run
 

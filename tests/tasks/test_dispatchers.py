@@ -19,7 +19,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task

@@ -6,7 +6,7 @@ import pytest
 from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
 from support.dynamodb_clients import client, new_table

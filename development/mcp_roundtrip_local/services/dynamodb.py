@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from mcp_roundtrip.aws.expressions import from_attributes, to_attributes
-from mcp_roundtrip.errors import ItemTooLarge
+from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.tasks.changes import (
     Above,
     Absent,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import PREFIX
 from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, is_true
 from mcp_roundtrip_local.template.model import Function, TemplateError

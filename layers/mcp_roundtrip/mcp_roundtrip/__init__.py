@@ -5,15 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
-from mcp_roundtrip.engine.namespaced import NamespacedRequest
-from mcp_roundtrip.engine.questions import (
-    Elicit,
-    ElicitUrl,
-    ListRoots,
-    Root,
-    Sample,
-    Sampled,
-)
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import (
     DefinitionError,
@@ -39,6 +30,8 @@ from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, 
 from mcp_roundtrip.schema.mcp_header import McpHeader
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
+    from mcp_roundtrip.engine.elicitation import Elicit, ElicitUrl
     from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.protocol.trace import TraceContext
@@ -89,9 +82,16 @@ __all__ = [
     "one_of",
 ]
 
-# Imported at first use: servers with tools alone do without these modules.
+# Imported at first use, because most calls need none of these modules.
 _LATER = {
     "Completion": "mcp_roundtrip.server.completions",
+    "Elicit": "mcp_roundtrip.engine.elicitation",
+    "ElicitUrl": "mcp_roundtrip.engine.elicitation",
+    "ListRoots": "mcp_roundtrip.engine.client_requests",
+    "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
+    "Root": "mcp_roundtrip.engine.client_requests",
+    "Sample": "mcp_roundtrip.engine.client_requests",
+    "Sampled": "mcp_roundtrip.engine.client_requests",
     "FrontDoor": "mcp_roundtrip.entry.front_door",
     "PromptMessage": "mcp_roundtrip.schema.prompt_messages",
     "ResourceContents": "mcp_roundtrip.schema.resource_contents",

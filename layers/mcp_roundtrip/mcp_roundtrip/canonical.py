@@ -1,11 +1,13 @@
-"""JSON in, JSON out: the strict reader for whatever a client sends, and the one form that is digested.
+"""Strict JSON parsing, compact JSON, and the canonical form of JSON that is digested.
 
-Two values have the same canonical form exactly when they are the same JSON value, however a runtime
-spells them: JavaScript writes ``2.0`` as ``2`` and ``1e20`` as ``100000000000000000000``, so integral
-floats become exact integers. Above 2^53 it also writes numbers that a reader with integers takes for others
-(``65982389175107968.0`` as ``65982389175107970``): other values here, too, since a tool would see others.
-Members are ordered by code point, and everything outside ASCII is escaped, which keeps the form total for
-lone surrogates. There is no Unicode normalisation: different code points are different values.
+Two values have the same canonical form exactly if they are the same JSON value, whatever runtime wrote them:
+
+- Integral floats become exact integers, because JavaScript writes ``2.0`` as ``2`` and ``1e20`` as
+  ``100000000000000000000``. Above 2^53 JavaScript also writes other digits than Python
+  (``65982389175107968.0`` as ``65982389175107970``). These are different values here, as they are for a tool.
+- Members are ordered by code point.
+- Everything outside of ASCII is escaped, so that lone surrogates have a form, too.
+- There is no Unicode normalization: different code points are different values.
 """
 
 from __future__ import annotations
@@ -17,23 +19,25 @@ from base64 import urlsafe_b64encode
 from typing import Any, Final
 
 MAX_DEPTH = 64
-"""How many levels of arrays and objects a document may have."""
+"""The most levels of arrays and objects that a document may have."""
 
 
 class TooManyValues(ValueError):
-    """A document has more values than its reader allows."""
+    """A document has more than `limit` values."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"more than {limit} values")
         self.limit = limit
 
 
-def parse(text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> Any:
-    """Read one JSON document as I-JSON (RFC 7493) asks: UTF-8, no duplicate members, no NaN or Infinity.
+def parse_json(
+    text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH, max_values: int | None = None
+) -> Any:
+    """Read one I-JSON document (RFC 7493): UTF-8, no duplicate members, no NaN or Infinity.
 
-    Values are arrays, objects, strings, numbers, booleans and nulls; names of members do not count. With
-    `max_values`, a document that has more is refused before anything is built of it. Raises ValueError
-    (TooManyValues is one) with a reason that quotes none of the document.
+    `max_values` limits the arrays, objects, strings, numbers, booleans and nulls; member names do not count.
+    It is checked before anything is built. Raises ValueError, of which TooManyValues is one, with a reason
+    that does not quote the document.
     """
     if not isinstance(text, str):
         try:
@@ -48,44 +52,44 @@ def parse(text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH, max_valu
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
         raise ValueError(f"nested deeper than {max_depth} levels") from None
-    # A document without that many brackets cannot be too deep: the common case costs two counts, no walk.
-    if text.count("[") + text.count("{") > max_depth and deeper_than(value, max_depth):
+    # A document with fewer brackets cannot be too deep: the common case costs two counts and no walk.
+    if text.count("[") + text.count("{") > max_depth and exceeds_depth(value, max_depth):
         raise ValueError(f"nested deeper than {max_depth} levels")
     return value
 
 
 def _has_more_values(text: str, limit: int) -> bool:
-    # Each value but the first follows one of these characters: three counts settle most documents.
+    # Each value except the first follows one of these characters: three counts decide for most documents.
     if len(text) <= limit or sum(map(text.count, ",[{")) < limit:
         return False
-    return count_values(text, limit) > limit
+    return count_json_values(text, limit) > limit
 
 
-def count_values(text: str, limit: int) -> int:
-    """How many values the document has, or `limit` + 1 if there are more; in time that its length bounds."""
+def count_json_values(text: str, limit: int) -> int:
+    """Return the number of values, or `limit` + 1 if there are more, in time linear in the length."""
     end = 0
     for count in range(1, limit + 1):
         found = _UP_TO_A_VALUE.match(text, end)
-        if found is None:  # or the rest is malformed: the decoder finds no more values either
+        if found is None:  # the end, or malformed: the decoder finds no more values either
             return count
         end = found.end()
     return limit + 1
 
 
-# Possessive quantifiers, so that no text takes more than linear time. A container without members brings no
-# further value, and what stands in strings brings none at all.
+# Possessive quantifiers, so that no text takes more than linear time. An empty container holds no further
+# value, and the characters inside of strings do not count.
 _UP_TO_A_VALUE: Final = re.compile(
     r'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{][ \t\r\n]*+[\]}])*+[,\[{]', re.DOTALL
 )
 
 
-def compact(value: Any) -> str:
-    """Write JSON on one line, in ASCII, as lone surrogates need; raises ValueError for NaN and Infinity."""
+def compact_json(value: Any) -> str:
+    """Write JSON on one line in ASCII, because of lone surrogates. Raises ValueError for NaN and Infinity."""
     return _ENCODER.encode(value)
 
 
-def canonical(value: Any) -> bytes:
-    """The canonical form of a JSON value. Raises ValueError for what JSON cannot hold."""
+def canonical_json(value: Any) -> bytes:
+    """Return the canonical form of a JSON value. Raises ValueError for a value that JSON cannot hold."""
     try:
         return _CANONICAL.encode(_exact(value)).encode("ascii")
     except RecursionError:
@@ -95,11 +99,11 @@ def canonical(value: Any) -> bytes:
 
 
 def digest(label: str, value: Any, *, size: int = 32) -> str:
-    """URL-safe Base64 of the first `size` bytes of SHA-256 over `label` and the canonical form.
+    """Return the first `size` bytes of SHA-256 over `label` and the canonical form, in URL-safe Base64.
 
-    The label keeps digests made for different purposes apart.
+    The label separates digests that are made for different purposes.
     """
-    hashed = hashlib.sha256(label.encode() + b":" + canonical(value)).digest()
+    hashed = hashlib.sha256(label.encode() + b":" + canonical_json(value)).digest()
     return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
 
 
@@ -119,8 +123,8 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def deeper_than(value: Any, levels: int) -> bool:
-    """Whether arrays and objects nest in more than `levels` levels."""
+def exceeds_depth(value: Any, levels: int) -> bool:
+    """Return whether arrays and objects are nested in more than `levels` levels."""
     containers = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
         containers = [
@@ -144,7 +148,7 @@ def _no_constant(name: str) -> None:
 
 
 def _integer(digits: str) -> int:
-    # Python refuses to convert more than 4,300 digits, with a text that advises changing the interpreter.
+    # int() refuses more than 4,300 digits, with a message about an interpreter setting.
     if len(digits) > 4300:
         raise ValueError("a number has too many digits")
     return int(digits)

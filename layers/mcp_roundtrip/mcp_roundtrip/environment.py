@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.canonical import parse
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.http import MAX_EVENT_BYTES
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import (
     ISSUER,
     JWKS_URI,
@@ -164,7 +164,7 @@ def _owners(variables: _Variables) -> Mapping[str, str] | None:
     if text is None:
         return None
     try:
-        owners = parse(text)
+        owners = parse_json(text)
     except ValueError as error:
         problem = f"must be a JSON object from owners to functions ({error})"
         raise SettingsError("MCP_OWNERS", problem) from None

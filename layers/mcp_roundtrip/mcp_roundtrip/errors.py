@@ -1,37 +1,27 @@
-"""The package's exceptions. Those of requests that are not let in are beside what raises them.
+"""The exceptions that tools raise, catch or cause; `internal_errors` has those that only the server handles.
 
 ::
 
     BaseException
-    ├── Suspend                          a run stops here; `except Exception` must not swallow it
+    ├── Suspend                          ends a pass; `except Exception` must not catch it
     └── Exception
-        └── McpRoundtripError            catch this to catch all of the following
+        └── McpRoundtripError            base of all others
             ├── ToolError                the model reads the message (`isError: true`)
-            │   ├── ArgumentsError       the arguments do not fit the tool's inputSchema
-            │   ├── ElicitationDeclined  the user said no (.key)
+            │   ├── ElicitationDeclined  the user declined (.key)
             │   ├── ElicitationCancelled the user dismissed the question (.key)
-            │   ├── ResourceNotFound     there is no resource of the URI that is read: -32602
-        │   ├── CallAborted          the server ends a call that it cannot finish
-            │   ├── StepFailed           a step has used up the attempts of its Retry (.key)
-            │   └── StepInterrupted      a step that may run once did not come to its end (.key)
+            │   ├── ResourceNotFound     the URI that is read names no resource: -32602
+            │   ├── StepFailed           a step failed in all attempts of its Retry (.key)
+            │   └── StepInterrupted      an at-most-once step did not finish (.key)
             ├── ProtocolError            a JSON-RPC error (.code, .message, .data, .http_status)
             │   └── MissingClientCapability   -32021 (.required)
-            ├── DefinitionError          a tool, question or schema that cannot be offered: mend the code
-            ├── UsageError               a tool used its Context wrongly: mend the code
-            │   ├── InvalidKey           empty, not a string, too long or with a reserved character (.key)
-            │   ├── DuplicateKey         one key used twice in one run (.key)
+            ├── DefinitionError          a tool, question or schema cannot be offered: fix the code
+            ├── UsageError               a tool used its Context wrongly: fix the code
+            │   ├── InvalidKey           empty, not a string, too long, or with a reserved character (.key)
+            │   ├── DuplicateKey         one key was used twice in one pass (.key)
             │   └── NotAwaited           a call of an AsyncContext was used or left without `await`
-            ├── Drift                    the code changed under a call in flight (.key, .changed)
-            ├── InvalidAnswer            the client's answer does not fit its question (.reason)
-            ├── StateRejected            a requestState that is not accepted (.reason: for the log only)
-            ├── TooLarge                 base of three; a note for the log says what to do instead
-            │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
-            │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
-            │   └── ItemTooLarge         what a task has to remember does not fit into an item (.size, .limit)
-            ├── KeyServiceError          the key service did not sign or answer (.reason: for the log only)
-            ├── StoreError               the store of tasks did not do its part (.reason: as above)
-            ├── ForwardingFailed         a function behind the front door did not answer (.reason: as above)
-            └── SettingsError            a setting is missing or contradictory (.setting)
+            ├── Drift                    the code of a call in flight changed (.key, .changed)
+            └── ErrorWithReason          base of the errors with a reason (.reason)
+                └── StateRejected        a requestState, or a token of a link, is not accepted
 """
 
 from __future__ import annotations
@@ -44,34 +34,24 @@ MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
 
 
 class Suspend(BaseException):
-    """Ends a pass over a tool's body: something has to happen before the run can go on."""
+    """Ends a pass over a tool's function: the client, or time, has to act before it can resume."""
 
 
 class McpRoundtripError(Exception):
-    """Base of every exception this package raises, `Suspend` aside."""
+    """Base of every exception of this package except `Suspend`."""
 
 
 class ToolError(McpRoundtripError):
-    """Raise it in a tool to tell the model what went wrong; the message reaches the model as it is.
+    """Raise it in a tool to tell the model what went wrong. The model reads the message unchanged.
 
-    Raised in a prompt or a resource it becomes -32602 with the message, or -32603 where `is_internal`.
+    In a prompt or a resource it becomes -32602 with the message, or -32603 if `is_internal`.
     """
 
     is_internal: ClassVar[bool] = False
-    """Whether the request was right and the server could not carry it out."""
+    """Whether the request was valid and the server could not carry it out."""
 
 
-class CallAborted(ToolError):
-    """The server ends a call that it cannot finish; the message says why."""
-
-    is_internal = True
-
-
-class ArgumentsError(ToolError):
-    """The call's arguments do not fit the tool's schema; the message says which and why."""
-
-
-class _Answered(ToolError):
+class _Refused(ToolError):
     def __init__(self, key: str) -> None:
         super().__init__(f"The user {self.verb} {key!r}.")
         self.key = key
@@ -79,27 +59,27 @@ class _Answered(ToolError):
     verb = "refused"
 
 
-class ElicitationDeclined(_Answered):
+class ElicitationDeclined(_Refused):
     """The user declined the question `key`."""
 
     verb = "declined to answer"
 
 
-class ElicitationCancelled(_Answered):
-    """The user dismissed the question `key` without a choice."""
+class ElicitationCancelled(_Refused):
+    """The user dismissed the question `key` without an answer."""
 
     verb = "dismissed the question"
 
 
 class ResourceNotFound(ToolError):
-    """Raise it in a resource's function where there is no such resource; the client learns the URI."""
+    """Raise it in a resource's function if the resource does not exist. The client gets the URI."""
 
     def __init__(self, message: str = "Resource not found") -> None:
         super().__init__(message)
 
 
 class StepFailed(ToolError):
-    """The step `key` raised at each of its attempts; the errors are in the log, the last is the cause."""
+    """The step `key` raised in each of its attempts. The log has the errors; the last one is the cause."""
 
     is_internal = True
 
@@ -109,7 +89,7 @@ class StepFailed(ToolError):
 
 
 class StepInterrupted(ToolError):
-    """The step `key` may run at most once, and it raised or its worker was lost: its effect may be there."""
+    """The at-most-once step `key` raised, or its worker was lost. It may have taken effect."""
 
     is_internal = True
 
@@ -124,10 +104,11 @@ class StepInterrupted(ToolError):
 class ProtocolError(McpRoundtripError):
     """Becomes a JSON-RPC error response.
 
-    `code` is the JSON-RPC code, for features -32602, -32603 or one outside -32768 to -32000 (basic/index
-    "Error Codes"). `data` is its optional member, `http_status` (200 to 499) overrides the status that
-    `protocol.jsonrpc` gives for the code. The server adds the `notifications` that precede the error, and
-    `fields` for the log.
+    - `code` is the JSON-RPC code. Tools may use -32602, -32603 and codes outside -32768 to -32000 (MCP,
+      basic/index "Error Codes").
+    - `data` is the error's optional member.
+    - `http_status` (200 to 499) overrides the status that `protocol.jsonrpc` has for the code.
+    - The server adds the `notifications` that precede the error, and `fields` for the log.
     """
 
     def __init__(
@@ -148,11 +129,11 @@ class ProtocolError(McpRoundtripError):
 
 
 class MissingClientCapability(ProtocolError):
-    """-32021 with exactly the capabilities (`required`, in ClientCapabilities form) that are missing.
+    """Becomes -32021 with the missing capabilities (`required`, in the form of ClientCapabilities).
 
-    `questions` are those that could not be asked, by key; they stay here. `needed_by` says what needs the
-    capabilities if no question does, such as "The tool 'pay'". `lost` are the keys of steps whose results end
-    with the call.
+    - `questions` are the questions that could not be asked, by key. They are not sent.
+    - `needed_by` names what needs the capabilities if no question does, such as "The tool 'pay'".
+    - `lost` are the keys of the steps whose results are lost with the call.
     """
 
     def __init__(
@@ -166,7 +147,7 @@ class MissingClientCapability(ProtocolError):
         self.required = required
         self.questions = questions or {}
         self.lost = tuple(lost)
-        names, keys = list(dotted(required)), list(self.questions)
+        names, keys = list(dotted_capabilities(required)), list(self.questions)
         needs = f"{needed_by} needs"
         if keys:
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
@@ -181,25 +162,25 @@ class MissingClientCapability(ProtocolError):
         )
 
 
-def dotted(capabilities: Mapping[str, Any]) -> Iterator[str]:
-    """Capabilities as `requires=` takes them: `sampling.tools`."""
+def dotted_capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
+    """Yield capabilities in the form that `requires=` takes, such as `sampling.tools`."""
     for name, members in capabilities.items():
         if isinstance(members, Mapping) and members:
-            yield from (f"{name}.{member}" for member in dotted(members))
+            yield from (f"{name}.{member}" for member in dotted_capabilities(members))
         else:
             yield name
 
 
 class DefinitionError(McpRoundtripError):
-    """A tool, question or schema is declared in a way the protocol cannot carry."""
+    """A tool, question or schema is declared in a way that MCP cannot express."""
 
 
 class UsageError(McpRoundtripError):
-    """A tool used its Context in a way the engine does not allow."""
+    """A tool used its context in a way that is not allowed."""
 
 
 class InvalidKey(UsageError):
-    """A key is not a non-empty string free of the reserved characters `~` and `/`, or too long."""
+    """A key is empty, not a string, too long, or has one of the reserved characters `~` and `/`."""
 
     def __init__(self, key: object) -> None:
         super().__init__(
@@ -210,7 +191,7 @@ class InvalidKey(UsageError):
 
 
 class DuplicateKey(UsageError):
-    """`key` was used twice in one run. In a loop, put the item into the key."""
+    """`key` was used twice in one pass. In a loop, put the item into the key."""
 
     def __init__(self, key: str) -> None:
         super().__init__(
@@ -223,7 +204,7 @@ class DuplicateKey(UsageError):
 class NotAwaited(UsageError):
     """A call of an AsyncContext was used as a value, or left behind, without `await`.
 
-    The message names the call by its key, the file and the line.
+    The message has the key, the file and the line of the call.
     """
 
 
@@ -241,76 +222,12 @@ class Drift(McpRoundtripError):
 
 
 class ErrorWithReason(McpRoundtripError):
-    """Base of those that have a `reason`."""
+    """Base of the errors with a `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class InvalidAnswer(ErrorWithReason):
-    """An answer does not fit its question; `reason` is shown to whoever is asked again."""
-
-
 class StateRejected(ErrorWithReason):
-    """A `requestState` is not accepted. `reason` goes to the log; the wire has one fixed text."""
-
-
-class TooLarge(McpRoundtripError):
-    """Something has to be kept elsewhere. The message may reach the client; the note is for the author."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.add_note("Keep what is large elsewhere, and return a link or a key: see mcp_roundtrip.s3")
-
-
-class StateTooLarge(TooLarge):
-    """The journal does not fit into a `requestState`: `size` characters, at most `limit`."""
-
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(
-            f"requestState would be {size} characters, the limit is {limit}; "
-            "return references from steps instead of large values"
-        )
-        self.size = size
-        self.limit = limit
-
-
-class ResultTooLarge(TooLarge):
-    """The response is over `limit` bytes."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"The result is too large to be sent: ask for less, {limit} bytes at most.")
-        self.limit = limit
-
-
-class KeyServiceError(ErrorWithReason):
-    """The key service did not sign, or did not say which keys it has. `reason` is for the log."""
-
-
-class StoreError(ErrorWithReason):
-    """The store of tasks did not read or write. `reason` is for the log."""
-
-
-class ItemTooLarge(TooLarge):
-    """An item of a task would be `size` bytes, at most `limit`."""
-
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(
-            f"an item of the task would be {size} bytes, the limit is {limit}; "
-            "return references from steps instead of large values"
-        )
-        self.size = size
-        self.limit = limit
-
-
-class ForwardingFailed(ErrorWithReason):
-    """The function that owns a tool did not answer a forwarded call. `reason` is for the log."""
-
-
-class SettingsError(ErrorWithReason):
-    """The setting named `setting` (an environment variable) is missing or contradicts another."""
-
-    def __init__(self, setting: str, problem: str) -> None:
-        super().__init__(f"{setting}: {problem}")
-        self.reason = self.setting = setting
+    """A `requestState`, or the token of a link, is not accepted. Clients get one text for every reason."""

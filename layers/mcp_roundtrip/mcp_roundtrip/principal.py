@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mcp_roundtrip.canonical import canonical
+from mcp_roundtrip.canonical import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Principal:
 
     def canonical(self) -> str:
         """Return the text that states and tasks are bound to: canonical JSON."""
-        return canonical([self.kind, self.issuer, self.subject, self.client_id]).decode()
+        return canonical_json([self.kind, self.issuer, self.subject, self.client_id]).decode()
 
 
 def caller_binding(principal: Principal | None) -> str | None:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.errors import SettingsError
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
+from mcp_roundtrip.internal_errors import SettingsError
 
 PREFIX: Final = "MCP_"
 

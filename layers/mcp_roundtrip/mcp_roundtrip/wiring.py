@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
 from mcp_roundtrip.telemetry import LogObserver

@@ -9,7 +9,7 @@ import json
 from typing import Any, Final
 
 from mcp_roundtrip.adapters.event import Adapter, Event, members
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.methods import (
     HEADER_METHOD,
@@ -27,7 +27,7 @@ def _parse_request(event: Event) -> HttpRequest:
     The body is None for an event with NaN or with a lone surrogate, which JSON or a header cannot contain.
     """
     try:
-        return HttpRequest("POST", _mirrored_headers(event), compact(event), is_direct=True)
+        return HttpRequest("POST", _mirrored_headers(event), compact_json(event), is_direct=True)
     except (ValueError, RecursionError):
         return HttpRequest("POST", {}, None, is_direct=True)
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.auth.token_claims import (
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import parse_json
 
 if TYPE_CHECKING:
     from jwt import PyJWS
@@ -162,7 +162,7 @@ def canonical_uri(uri: str) -> str:
 
 def _parse_object(document: bytes, what: str) -> dict[str, Any]:
     try:
-        value = parse(document)
+        value = parse_json(document)
     except ValueError:
         raise _invalid(what) from None
     if not isinstance(value, dict):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import parse_json
 
 
 def is_loopback(url: str) -> bool:
@@ -41,7 +41,7 @@ def discover_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
 
 def _jwks_uri(issuer: str, document: bytes) -> str:
     try:
-        metadata = parse(document)
+        metadata = parse_json(document)
     except ValueError:
         raise IssuerUnavailable("issuer_metadata", is_answer=True) from None
     # The issuer must be identical, so that no other issuer's metadata is used (RFC 8414 §3.3).

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import parse_json
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingProxyType(
@@ -42,7 +42,7 @@ def parse_key_set(document: bytes) -> KeySet:
     Ignored are private and symmetric keys, which are compromised once published, keys for encryption, keys of
     unknown types or sizes, and different keys with the same `kid` and algorithm.
     """
-    content = parse(document)
+    content = parse_json(document)
     keys = content.get("keys") if isinstance(content, dict) else None
     if not isinstance(keys, list):
         raise ValueError("not a JWK Set")

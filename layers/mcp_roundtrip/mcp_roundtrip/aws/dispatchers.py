@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason, lambda_client, sqs_client
-from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import StoreError
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.internal_errors import StoreError
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -78,7 +78,7 @@ class AwsDispatcher:
 
 def _message(pk: str) -> str:
     """The event that `entry.worker` reads."""
-    return compact({"task": pk})
+    return compact_json({"task": pk})
 
 
 def _unqualified(arn: str) -> str:

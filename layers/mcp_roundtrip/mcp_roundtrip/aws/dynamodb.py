@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip.aws.clients import error_reason
 from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
-from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
 from mcp_roundtrip.tasks.store import MAX_ITEM, check_size
 

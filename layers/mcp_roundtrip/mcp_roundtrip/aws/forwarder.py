@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.canonical import compact, parse
-from mcp_roundtrip.errors import ForwardingFailed
+from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.internal_errors import ForwardingFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -60,7 +60,7 @@ class LambdaForwarder:
                 timeout_s,
                 FunctionName=function,
                 Payload=_payload(event),
-                ClientContext=b64encode(compact({"custom": custom}).encode()).decode(),
+                ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
             )
             payload = response["Payload"].read()
         except AWS_ERRORS as error:
@@ -82,7 +82,7 @@ class LambdaForwarder:
 
 def _answer(payload: bytes, *, is_failure: bool) -> dict[str, Any]:
     try:
-        answer = parse(payload)
+        answer = parse_json(payload)
     except ValueError:
         raise ForwardingFailed("malformed_answer") from None
     if is_failure:  # only the type: the runtime's message may quote the event
@@ -105,4 +105,4 @@ def _payload(event: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # a lone surrogate
-        return compact(event).encode()
+        return compact_json(event).encode()

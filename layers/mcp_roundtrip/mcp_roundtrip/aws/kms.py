@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s

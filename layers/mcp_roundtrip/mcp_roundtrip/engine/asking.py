@@ -1,188 +1,227 @@
-"""Questions and their answers.
+"""Resolves the questions of one `ask` to answers, or adds them to the pass's input requests.
 
-- A journaled answer counts while the question's fingerprint is the one it was given to, and while it still
-  validates. Otherwise the question is asked again if nothing later is journaled; if something is, the run
-  ends in `Drift`, because what came later may rest on that answer. Questions of one `ask` do not rest on
-  each other.
-- An answer that arrives with a state must belong to a question that state lists, unchanged.
-- An answer that arrives without any state is taken for questions reached before the first journaled effect
-  and before the first question that is `user_only`. It is never an answer to that question, nor to those of
-  the same `ask`, nor to a later one. URLs are the exception: `done` decides about them, not the answer.
-- An answer that does not fit is asked again, with the reason in the message.
-- A question the client cannot be asked falls back to its default, and that choice is journaled.
-- Consent to a URL is an answer once `done` says that the page is complete: `waiting` has the rules.
+- A journaled answer counts while the fingerprint of its question is unchanged and the answer still validates.
+  Otherwise the question is asked again if no later entry exists. If one does, the run fails with `Drift`,
+  because that entry may depend on the answer. Questions of one `ask` do not depend on each other.
+- A response that arrives with a state must belong to a request that the state lists, unchanged.
+- A response that arrives without a state counts for questions before the first effect and before the first
+  `user_only` question. It does not count for that question, for the others of the same `ask`, or for later
+  ones. URL elicitations are the exception: `done` decides about them, not the response.
+- A response that does not validate is rejected: the question is asked again with the reason in its message.
+- A question that the client cannot be asked falls back to its default, and the journal records that.
+- Consent to a URL becomes an answer once `done` returns True. `url_polling` has the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
+from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.questions import ElicitUrl, Question, Unset
-from mcp_roundtrip.engine.run import Pending, Run
-from mcp_roundtrip.errors import (
-    ElicitationCancelled,
-    ElicitationDeclined,
-    InvalidAnswer,
-    MissingClientCapability,
-)
+from mcp_roundtrip.engine.questions import Question, Unset
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
+from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing
-
-Look = tuple[ElicitUrl | None, float]
-"""Asks to wait for that time (milliseconds), and then for what `done` of the question, if any, returns."""
-
-Opened = dict[str, tuple[ElicitUrl, Entry]]
-"""URLs that the user has agreed to open, by key, and the entry that says so once the page is complete."""
 
 
 def ask(
     run: Run, questions: Sequence[Question[Any]], prefix: str = ""
-) -> Generator[Look, bool | None, list[Any] | None]:
-    """The answers, in order; None when at least one is pending and the caller has to suspend.
+) -> Generator[Poll, bool | None, list[Any] | None]:
+    """Return the answers in order; None if a request is outstanding and the caller has to suspend.
 
-    The caller sends the answer to each `Look`. Raises MissingClientCapability (naming all that is missing),
+    The caller sends the result of each `Poll`. Raises MissingClientCapability with all that is missing,
     ElicitationDeclined and ElicitationCancelled.
     """
-    keyed = {run.claim(question.key, prefix): question for question in questions}
-    if not run.resumed and any(question.is_user_only() for question in questions):
-        run.user_only_reached = True
-    answers: dict[str, _Answer] = {}
-    reasons: dict[str, str] = {}
-    opened: Opened = {}
-    for key, question in keyed.items():
+    resolver = _Resolver(run, {run.claim_key(question.key, prefix): question for question in questions})
+    resolver.look_up_answers()
+    yield from resolver.check_urls()
+    resolver.request_unanswered()
+    yield from resolver.poll_urls()
+    return resolver.answers()
+
+
+class _Resolver:
+    """The questions of one `ask`, by key."""
+
+    __slots__ = ("_answers", "_check_ms", "_questions", "_rejections", "_requests", "_run", "_urls")
+
+    def __init__(self, run: Run, questions: Mapping[str, Question[Any]]) -> None:
+        self._run = run
+        self._questions = questions
+        self._requests = {key: question.request() for key, question in questions.items()}
+        self._answers: dict[str, _Answer] = {}
+        self._rejections: dict[str, str] = {}
+        self._urls: dict[str, ConsentedUrl] = {}
+        self._check_ms: float = 0
+        if not run.inputs.is_resumed and any(question.is_user_only() for question in questions.values()):
+            run.requests.reach_user_only()
+
+    def look_up_answers(self) -> None:
+        """Take the answers that are journaled, or that came with the request."""
+        for key, question in self._questions.items():
+            try:
+                answer = self._replay(key, question) or self._read_response(key, question)
+            except InvalidAnswer as invalid:
+                self._rejections[key] = invalid.reason
+            else:
+                if answer is not None:
+                    self._answers[key] = answer
+
+    def check_urls(self) -> Generator[Poll, bool | None, None]:
+        """Call `done` once for each URL that the user agreed to open."""
+        if not self._urls:
+            return
+        clock_ms = self._run.services.deadline.clock_ms
+        began_ms = clock_ms()
+        for key, url in list(self._urls.items()):
+            if (yield url.elicitation, 0):
+                self._complete(key, url)
+                del self._urls[key]
+        self._check_ms = clock_ms() - began_ms
+
+    def request_unanswered(self) -> None:
+        """Add the requests of unanswered questions, or take their defaults.
+
+        Raises MissingClientCapability.
+        """
+        unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
+        self._check_capabilities(unanswered)
+        for key, question in unanswered.items():
+            if self._is_unaskable(question):  # so it has a default that may be taken
+                self._run.record(Entry(key, Kind.DEFAULT))
+                self._answers[key] = _Answer(question.default)
+            elif key not in self._urls:
+                self._request(key)
+
+    def poll_urls(self) -> Generator[Poll, bool | None, None]:
+        """Wait for the URLs that are not complete, as long as this pass can."""
+        if self._urls:
+            from mcp_roundtrip.engine.url_polling import poll  # most calls have no URL to wait for
+
+            for key in (yield from poll(self._run, self._urls, self._check_ms)):
+                self._complete(key, self._urls[key])
+
+    def answers(self) -> list[Any] | None:
+        """Return the answers in the order of the questions, or None if one is missing."""
+        if len(self._answers) < len(self._questions):
+            return None
+        return [self._answers[key].get() for key in self._questions]
+
+    # -- journaled answers --------------------------------------------------------------------------
+
+    def _replay(self, key: str, question: Question[Any]) -> _Answer | None:
+        """Return the journaled answer; None if there is none or its question changed.
+
+        Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
+        """
+        entry = self._run.history.entry(key)
+        if entry is None:
+            return None
+        if entry.kind is Kind.DEFAULT:
+            if not isinstance(question.default, Unset):
+                return _Answer(question.default)
+            self._discard(key, "default")
+            return None
+        if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
+            was = entry.kind.name.lower()
+            raise self._run.drift(key, f"is recorded as {was}, and the code uses it as question")
+        changed = entry.fingerprint.changes(self._requests[key].fingerprint)
+        if changed:
+            self._discard(key, changed)
+            return None
         try:
-            answer = _replayed(run, key, question, keyed) or _fresh(run, key, question, opened)
-        except InvalidAnswer as invalid:
-            reasons[key] = invalid.reason
-        else:
-            if answer is not None:
-                answers[key] = answer
-    clock_ms = run.environment.budget.clock_ms
-    began_ms = clock_ms() if opened else 0
-    for key, (page, entry) in list(opened.items()):
-        if (yield page, 0):
-            answers[key] = _complete(run, entry)
-            del opened[key]
-    unanswered = {key: question for key, question in keyed.items() if key not in answers}
-    _gate(run, unanswered)
-    for key, question in unanswered.items():
-        if _is_unaskable(run, question):  # so it has a default: `_gate` let it pass
-            run.record(Entry(key, Kind.DEFAULT))
-            answers[key] = _Answer(question.default)
-        elif key not in opened:
-            run.pending[key] = _pending(question, reasons.get(key))
-    if opened:
-        from mcp_roundtrip.engine.url_polling import wait  # most calls have no page to wait for
+            return _Answer.read(key, question, entry.value)
+        except InvalidAnswer:
+            self._discard(key, "model (which the recorded answer does not fit)")
+            raise
 
-        for key in (yield from wait(run, opened, clock_ms() - began_ms)):
-            answers[key] = _complete(run, opened[key][1])
-    return None if len(answers) < len(keyed) else [answers[key].get() for key in keyed]
+    def _discard(self, key: str, changed: str) -> None:
+        """Remove an answer so that its question is asked again. Raises Drift if an entry may depend on it."""
+        if not self._run.history.is_last(key, self._questions):
+            raise self._run.drift(key, f"its {changed} changed after something later was recorded")
+        self._run.history.remove(key)
 
+    # -- responses of this request ------------------------------------------------------------------
 
-def _replayed(run: Run, key: str, question: Question[Any], siblings: Collection[str]) -> _Answer | None:
-    """The journaled answer; None, or InvalidAnswer, when it does not count any more and the entry is gone."""
-    entry = run.entry(key)
-    if entry is None:
-        return None
-    if entry.kind is Kind.DEFAULT:
-        if not isinstance(question.default, Unset):
-            return _Answer(question.default)
-        _take_back(run, key, siblings, "default")
-        return None
-    if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
-        raise run.drift(key, f"is recorded as {entry.kind.name.lower()}, and the code uses it as question")
-    changed = entry.fingerprint.changes(question.fingerprint())
-    if changed:
-        _take_back(run, key, siblings, changed)
-        return None
-    try:
-        return _Answer.read(key, question, entry.value)
-    except InvalidAnswer:
-        _take_back(run, key, siblings, "model (which the recorded answer does not fit)")
-        raise
+    def _read_response(self, key: str, question: Question[Any]) -> _Answer | None:
+        """Return the answer in this request's response, journaled; None if no response counts.
 
+        Consent to a URL is no answer yet: it is kept in `_urls`. Raises InvalidAnswer.
+        """
+        inputs = self._run.inputs
+        if key not in inputs.responses or not self._response_counts(key, question):
+            return None
+        raw, request = inputs.responses[key], self._requests[key]
+        answer = _Answer.read(key, question, raw)
+        entry = Entry(key, Kind.ANSWER, question.journaled(raw), request.fingerprint)
+        if isinstance(question, ElicitUrl) and answer.refusal is None:
+            self._urls[key] = ConsentedUrl(question, request, entry)
+            return None
+        self._run.record(entry)
+        return answer
 
-def _take_back(run: Run, key: str, siblings: Collection[str], changed: str) -> None:
-    """Forget an answer so that its question is asked again. Raises Drift if something may rest on it."""
-    if not run.is_last(key, siblings):
-        raise run.drift(key, f"its {changed} changed after something later was recorded")
-    run.forget(key)
+    def _response_counts(self, key: str, question: Question[Any]) -> bool:
+        history = self._run.history
+        if self._run.inputs.is_resumed:
+            return history.journal.outstanding.get(key) == self._requests[key].fingerprint
+        was_guessed = self._run.requests.user_only_reached and question.trusts_answer
+        return not history.has_effects and not was_guessed
 
+    def _complete(self, key: str, url: ConsentedUrl) -> None:
+        self._run.record(url.entry)
+        self._answers[key] = _Answer(None)
 
-def _complete(run: Run, entry: Entry) -> _Answer:
-    """The answer that consent to a URL is now."""
-    run.record(entry)
-    return _Answer(None)
+    # -- requests -----------------------------------------------------------------------------------
 
+    def _check_capabilities(self, questions: Mapping[str, Question[Any]]) -> None:
+        """Raise MissingClientCapability for questions that cannot be asked and have no default to take."""
+        inputs = self._run.inputs
+        unaskable = {
+            key: question
+            for key, question in questions.items()
+            if (isinstance(question.default, Unset) or not inputs.takes_defaults)
+            and self._is_unaskable(question)
+        }
+        if unaskable:
+            needed: list[CapabilityPath] = [path for each in unaskable.values() for path in each.needs()]
+            required = missing(inputs.capabilities, needed) or missing({}, needed)
+            raise MissingClientCapability(required, unaskable, lost=self._run.lost_effects())
 
-def _fresh(run: Run, key: str, question: Question[Any], opened: Opened) -> _Answer | None:
-    """The answer that came with this request, journaled; None when there is none to this question.
+    def _is_unaskable(self, question: Question[Any]) -> bool:
+        """Return whether the client cannot show the question to the one who has to answer it."""
+        inputs = self._run.inputs
+        needs_user = self._run.requests.user_only_reached and question.trusts_answer
+        return (inputs.relayed_by_model and needs_user) or bool(
+            missing(inputs.capabilities, question.needs())
+        )
 
-    None, too, for consent to a URL, which is put into `opened`: it is no answer before the page is complete.
-    """
-    if key not in run.offered:
-        return None
-    fingerprint = question.fingerprint()
-    if run.resumed:
-        counts = run.journal.outstanding.get(key) == fingerprint
-    else:
-        counts = not run.has_effects and not (run.user_only_reached and question.rests_on_answer)
-    if not counts:
-        return None
-    raw = run.offered[key]
-    answer = _Answer.read(key, question, raw)
-    entry = Entry(key, Kind.ANSWER, question.kept(raw), fingerprint)
-    if isinstance(question, ElicitUrl) and answer.refusal is None:
-        opened[key] = question, entry
-        return None
-    run.record(entry)
-    return answer
+    def _request(self, key: str) -> None:
+        request, reason = self._requests[key], self._rejections.get(key)
+        self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
 
 
-def _gate(run: Run, questions: Mapping[str, Question[Any]]) -> None:
-    """Refuse to ask what the client did not declare, unless the question has a default that may be taken."""
-    unaskable = {
-        key: question
-        for key, question in questions.items()
-        if (isinstance(question.default, Unset) or not run.takes_defaults) and _is_unaskable(run, question)
-    }
-    if unaskable:
-        needed: list[CapabilityPath] = [path for question in unaskable.values() for path in question.needs()]
-        required = missing(run.capabilities, needed) or missing({}, needed)
-        raise MissingClientCapability(required, unaskable, lost=run.lost_with_the_call())
-
-
-def _is_unaskable(run: Run, question: Question[Any]) -> bool:
-    """Whether the client cannot put the question to its user, or to whom else it is for."""
-    only_by_model = run.answers_from_model and run.user_only_reached and question.rests_on_answer
-    return only_by_model or bool(missing(run.capabilities, question.needs()))
-
-
-def _pending(question: Question[Any], reason: str | None) -> Pending:
-    params = question.params()
-    if reason is not None and "message" in params:
-        params["message"] += f"\n\nThe previous answer was not accepted. {reason}"
-    return Pending(question.fingerprint(), question.method, params)
-
-
-@dataclass(frozen=True, slots=True)
 class _Answer:
     """A typed answer, or the user's refusal to give one."""
 
-    value: Any
-    refusal: ElicitationDeclined | ElicitationCancelled | None = None
+    __slots__ = ("refusal", "value")
+
+    def __init__(self, value: Any, refusal: ElicitationDeclined | ElicitationCancelled | None = None) -> None:
+        self.value = value
+        self.refusal = refusal
 
     @classmethod
     def read(cls, key: str, question: Question[Any], raw: Any) -> _Answer:
+        """Read an input response. Raises InvalidAnswer."""
         try:
-            return cls(question.read(deepcopy(raw)))  # the tool may change what it gets, the journal stays
+            return cls(question.read(deepcopy(raw)))  # the tool may change its answer, but not the journal
         except (ElicitationDeclined, ElicitationCancelled) as refusal:
-            return cls(None, type(refusal)(key))  # with the branch's prefix, which the question does not know
+            return cls(None, type(refusal)(key))  # the question does not know its branch's prefix
 
     def get(self) -> Any:
+        """Return the value, or raise the refusal."""
         if self.refusal is not None:
             raise self.refusal
         return self.value

@@ -1,37 +1,26 @@
-"""What an asynchronous tool sees: the names of `Context`, awaited where they journal or report."""
+"""The context of an asynchronous tool: the methods of `Context`, awaited where they journal or report."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
-from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
-from mcp_roundtrip.engine.context_call import awaited
-from mcp_roundtrip.engine.effects import Step
-from mcp_roundtrip.engine.namespaced import NamespacedRequest
-from mcp_roundtrip.engine.questions import (
-    POLL_INTERVAL_MS,
-    UNSET,
-    Elicit,
-    ElicitUrl,
-    ListRoots,
-    Message,
-    Question,
-    Root,
-    Sample,
-    Sampled,
-    Unset,
-)
-from mcp_roundtrip.engine.run import Run, inside_function
+from mcp_roundtrip.engine.context_call import returns_context_call
+from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.run import Run, running_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_replay import Branches
+    from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
+    from mcp_roundtrip.engine.elicitation import ElicitUrl
     from mcp_roundtrip.engine.retry import Retry
+    from mcp_roundtrip.engine.steps import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,9 +31,9 @@ T4 = TypeVar("T4")
 
 
 class AsyncContext(ContextBase):
-    """Handed to an `async def` tool's parameter that is annotated with it.
+    """Asks, runs steps and reports for an `async def` tool: the value of the parameter annotated with it.
 
-    A question that has no answer yet parks its coroutine; other branches go on. The round ends when every
+    A question without an answer parks its coroutine, and other branches continue. The round ends when every
     branch is parked and every step in flight is journaled.
     """
 
@@ -55,12 +44,12 @@ class AsyncContext(ContextBase):
     # -- branches -----------------------------------------------------------------------------------
 
     def branch(self, name: str) -> AsyncContext:
-        """A context whose keys begin with `name` and a slash: one for each task of a TaskGroup."""
+        """Return a context whose keys begin with `name` and a slash, for one task of a TaskGroup."""
         return AsyncContext(self._run, self._info, self._branches, f"{self._claim(name)}/")
 
-    @awaited()
+    @returns_context_call()
     async def gather(self, branches: Mapping[str, Callable[[AsyncContext], Awaitable[T]]]) -> dict[str, T]:
-        """Run functions of a context side by side, each in a branch of its own name; results by name."""
+        """Run functions concurrently, each with a branch of that name; return their results by name."""
         return await self._branches.gather({name: work(self.branch(name)) for name, work in branches.items()})
 
     # -- questions ----------------------------------------------------------------------------------
@@ -79,22 +68,26 @@ class AsyncContext(ContextBase):
     async def elicit(
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any: ...
-    @awaited("question")
+    @returns_context_call("question")
     async def elicit(
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any:
         """See `Context.elicit`."""
+        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
+
         return await self._answer(Elicit(key, message, model, default, user_only))
 
-    @awaited("question")
+    @returns_context_call("question")
     async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
         """See `Context.confirm`."""
+        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
+
         try:
             return await self._answer(Elicit(key, message, bool, default, user_only=True))
         except ElicitationDeclined:
             return False
 
-    @awaited("question")
+    @returns_context_call("question")
     async def elicit_url(
         self,
         key: str,
@@ -106,9 +99,11 @@ class AsyncContext(ContextBase):
         poll_interval_ms: int | None = POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
+        from mcp_roundtrip.engine.elicitation import ElicitUrl  # calls that ask nothing do not load it
+
         await self._answer(ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
-    @awaited("question")
+    @returns_context_call("question")
     async def sample(
         self,
         key: str,
@@ -119,20 +114,26 @@ class AsyncContext(ContextBase):
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
+        from mcp_roundtrip.engine.client_requests import Sample  # few tools sample
+
         return await self._answer(Sample(key, messages, max_tokens, options, default))
 
-    @awaited("question")
+    @returns_context_call("question")
     async def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
+        from mcp_roundtrip.engine.client_requests import ListRoots  # few tools need roots
+
         return await self._answer(ListRoots(key, default))
 
-    @awaited("question")
+    @returns_context_call("question")
     async def request(
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
+        from mcp_roundtrip.engine.client_requests import NamespacedRequest  # experimental
+
         return await self._answer(NamespacedRequest(key, method, params or {}))
 
     @overload
@@ -149,7 +150,7 @@ class AsyncContext(ContextBase):
     ) -> tuple[T1, T2, T3, T4]: ...
     @overload
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
-    @awaited("question")
+    @returns_context_call("question")
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
         return await self._ask(*questions)
@@ -159,11 +160,13 @@ class AsyncContext(ContextBase):
         return answer
 
     async def _ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
-        asking, look = ask(self._run, self._allowed(questions), self._prefix), None
+        from mcp_roundtrip.engine.asking import ask  # calls that ask nothing do not load it
+
+        asking, poll = ask(self._run, self._check_questions(questions), self._prefix), None
         while True:
-            is_done = look and await self._is_done(*look)
+            is_done = poll and await self._is_done(*poll)
             try:
-                look = asking.send(is_done)
+                poll = asking.send(is_done)
             except StopIteration as end:
                 answers = end.value
                 break
@@ -175,13 +178,13 @@ class AsyncContext(ContextBase):
         await self._branches.pause(after_ms, ends_pass=False)
         if question is None:
             return False
-        token = inside_function.set(("question", self._prefix + question.key))
+        token = running_function.set(("question", self._prefix + question.key))
         try:
             with self._branches.step_in_flight():
                 done = question.done()
                 return bool(await done if isinstance(done, Awaitable) else done)
         finally:
-            inside_function.reset(token)
+            running_function.reset(token)
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -199,51 +202,54 @@ class AsyncContext(ContextBase):
     ) -> T: ...
     @overload
     async def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
-    @awaited("step")
+    @returns_context_call("step")
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
+        from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
+
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._claim(name)
-        replayed = effects.replayed(self._run, key, function)
-        if replayed is not None:
-            return replayed[0]
-        step = Step(key, function, at_most_once, retry)
-        step.check(self._run)
-        if self._run.unawaited:
+        recorded = recorded_result(self._run, key, function)
+        if recorded is not None:
+            return recorded[0]
+        step = Step(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step.check()
+        if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
         await self._checkpoint()
-        step.begin(self._run)
-        while True:
-            await self._branches.pause(*step.pause_ms(self._run))
-            with self._branches.step_in_flight():
-                try:
-                    value = await self._work(step, args, kwargs)
-                except Exception as error:
-                    step.failed(self._run, error)
-                else:
-                    return step.settle(self._run, value)
+        step.begin()
+        if retry is None:
+            return step.finish(await self._call(step, args, kwargs))
+        from mcp_roundtrip.engine.retry import run_attempts_async  # loaded by the tool that has a Retry
 
-    async def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = inside_function.set(("step", step.key))
+        attempt = partial(self._call, step, args, kwargs)
+        return step.finish(await run_attempts_async(step, retry, attempt, self._branches.pause))
+
+    async def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        token = running_function.set(("step", step.key))
         try:
-            value = step.function(*args, **kwargs)
-            return await value if isinstance(value, Awaitable) else value
+            with self._branches.step_in_flight():
+                value = step.function(*args, **kwargs)
+                return await value if isinstance(value, Awaitable) else value
+        except Exception as error:
+            step.interrupt(error)
+            raise
         finally:
-            inside_function.reset(token)
+            running_function.reset(token)
 
-    @awaited()
+    @returns_context_call()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""
         if effects.request_task(self._run, self._prefix, ttl_ms):
             await self._branches.park()
 
-    @awaited("sleep")
+    @returns_context_call("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
         if effects.begin_sleep(self._run, self._claim(key), duration_ms):
             await self._branches.park()
 
-    @awaited()
+    @returns_context_call()
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""
         await self._checkpoint(needs_ms)
@@ -252,32 +258,32 @@ class AsyncContext(ContextBase):
         if self._run.request_checkpoint(needs_ms):
             await self._branches.park()
 
-    @awaited("recorded value")
+    @returns_context_call("recorded value")
     async def now(self, key: str) -> datetime:
         """See `Context.now`."""
         return effects.now(self._run, self._claim(key))
 
-    @awaited("recorded value")
+    @returns_context_call("recorded value")
     async def uuid(self, key: str) -> UUID:
         """See `Context.uuid`."""
         return effects.uuid(self._run, self._claim(key))
 
-    @awaited("recorded value")
+    @returns_context_call("recorded value")
     async def random(self, key: str) -> float:
         """See `Context.random`."""
         return effects.random(self._run, self._claim(key))
 
-    @awaited("signed link")
+    @returns_context_call("signed link")
     async def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """See `Context.signed_link`."""
         return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
 
-    @awaited()
+    @returns_context_call()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """See `Context.progress`."""
-        self._run.reports.progress(done, total, message, news=self._run.should_report())
+        self._run.notifications.progress(done, total, message, is_new=self._run.history.should_notify())
 
-    @awaited()
+    @returns_context_call()
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """See `Context.log`."""
-        self._run.reports.log(level, data, logger, news=self._run.should_report())
+        self._run.notifications.log(level, data, logger, is_new=self._run.history.should_notify())

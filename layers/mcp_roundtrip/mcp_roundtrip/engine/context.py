@@ -1,35 +1,24 @@
-"""What a synchronous tool sees of the engine."""
+"""The context of a synchronous tool."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
-from mcp_roundtrip.engine.asking import ask
 from mcp_roundtrip.engine.context_base import ContextBase
-from mcp_roundtrip.engine.effects import Step
-from mcp_roundtrip.engine.namespaced import NamespacedRequest
-from mcp_roundtrip.engine.questions import (
-    POLL_INTERVAL_MS,
-    UNSET,
-    Elicit,
-    ElicitUrl,
-    ListRoots,
-    Message,
-    Question,
-    Root,
-    Sample,
-    Sampled,
-    Unset,
-)
-from mcp_roundtrip.engine.run import inside_function
+from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.run import running_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
+    from mcp_roundtrip.engine.elicitation import ElicitUrl
     from mcp_roundtrip.engine.retry import Retry
+    from mcp_roundtrip.engine.steps import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,7 +29,7 @@ T4 = TypeVar("T4")
 
 
 class Context(ContextBase):
-    """Handed to a tool's parameter that is annotated with it."""
+    """Asks, runs steps and reports for a `def` tool: the value of the parameter annotated with it."""
 
     @overload
     def elicit(
@@ -59,18 +48,20 @@ class Context(ContextBase):
     def elicit(
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any:
-        """Ask the user to fill in a form; returns the validated `model`.
+        """Ask the user to fill in a form, and return the validated `model`.
 
-        `model` is a flat pydantic model or dataclass, or the type of a single field. `user_only` is for
-        questions that the user has to have seen; None makes it True for confirmations. Raises
-        ElicitationDeclined or ElicitationCancelled when the user does not answer.
+        `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an
+        answer counts only after the user was shown the question; None means True for a confirmation. Raises
+        ElicitationDeclined or ElicitationCancelled if the user does not answer.
         """
+        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
+
         return self.ask(Elicit(key, message, model, default, user_only))[0]
 
     def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
-        """Ask the user yes or no; True only if the user was shown `message` and said yes.
+        """Ask the user yes or no, and return True only if the user was shown `message` and said yes.
 
-        False for a user who declines. Raises ElicitationCancelled for one who dismisses the question.
+        Returns False if the user declines. Raises ElicitationCancelled if the user dismisses the question.
         """
         try:
             return self.elicit(key, message, bool, default=default, user_only=True)
@@ -87,11 +78,13 @@ class Context(ContextBase):
         default: Unset | None = UNSET,
         poll_interval_ms: int | None = POLL_INTERVAL_MS,
     ) -> None:
-        """Send the user to a URL; returns once `done()` says that what happens there is complete.
+        """Send the user to a URL, and return once `done()` returns True.
 
-        Once the user has agreed, `done` is called every `poll_interval_ms` milliseconds, for as long as the
+        After the user has agreed, `done` is called every `poll_interval_ms` milliseconds for as long as the
         round lasts, or once in each round if that is None.
         """
+        from mcp_roundtrip.engine.elicitation import ElicitUrl  # calls that ask nothing do not load it
+
         self.ask(ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
     def sample(
@@ -103,17 +96,23 @@ class Context(ContextBase):
         default: Sampled | Unset = UNSET,
         **options: Any,
     ) -> Sampled:
-        """Ask the client's model. `options` are CreateMessageRequest params as the schema spells them."""
+        """Ask the client's model. `options` are further CreateMessageRequest params under their MCP names."""
+        from mcp_roundtrip.engine.client_requests import Sample  # few tools sample
+
         return self.ask(Sample(key, messages, max_tokens, options, default))[0]
 
     def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
-        """The roots the client exposes."""
+        """Return the roots that the client exposes."""
+        from mcp_roundtrip.engine.client_requests import ListRoots  # few tools need roots
+
         return self.ask(ListRoots(key, default))[0]
 
     def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """A reverse-DNS namespaced request, for a client that declared that extension. Experimental."""
+        """Send a reverse-DNS namespaced request to a client that declared that extension. Experimental."""
+        from mcp_roundtrip.engine.client_requests import NamespacedRequest  # experimental
+
         return self.ask(NamespacedRequest(key, method, params or {}))[0]
 
     @overload
@@ -129,12 +128,14 @@ class Context(ContextBase):
     @overload
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
-        """Put several questions in one round; the answers come back in their order."""
-        asking, look = ask(self._run, self._allowed(questions), self._prefix), None
+        """Ask several questions in one round, and return the answers in their order."""
+        from mcp_roundtrip.engine.asking import ask  # calls that ask nothing do not load it
+
+        asking, poll = ask(self._run, self._check_questions(questions), self._prefix), None
         while True:
-            is_done = look and self._is_done(*look)  # may raise StopIteration, which ends nothing here
+            is_done = poll and self._is_done(*poll)  # outside of `try`: it may raise StopIteration, too
             try:
-                look = asking.send(is_done)
+                poll = asking.send(is_done)
             except StopIteration as end:
                 answers = end.value
                 break
@@ -146,11 +147,11 @@ class Context(ContextBase):
         self._pause(after_ms, ends_pass=False)
         if question is None:
             return False
-        token = inside_function.set(("question", self._prefix + question.key))
+        token = running_function.set(("question", self._prefix + question.key))
         try:
             return question.is_done()
         finally:
-            inside_function.reset(token)
+            running_function.reset(token)
 
     @overload
     def step(
@@ -163,98 +164,100 @@ class Context(ContextBase):
     @overload
     def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Run a side effect once and remember its result, which must fit its return annotation.
+        """Run a side effect once and journal its result, which must fit the function's return annotation.
 
-        A worker that is lost while it runs leaves nothing behind, so the function runs again; with
-        `at_most_once`, in a task alone, it does not: StepInterrupted is raised instead, and also when the
-        function raises: let it return what the tool should know of a refusal. With `retry` a
-        function that raises runs again, and StepFailed is raised after its last attempt. A function with
-        parameters of these names gets them from a lambda.
+        - If a worker is lost while the function runs, nothing is journaled, and the function runs again.
+        - With `at_most_once`, in a task only, it does not run again: StepInterrupted is raised, also if the
+          function raises. Let the function return what the tool has to know about a refusal.
+        - With `retry`, a function that raises runs again. StepFailed is raised after its last attempt.
+        - To pass arguments with these two names to the function, wrap it in a lambda.
         """
+        from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
+
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._claim(name)
-        replayed = effects.replayed(self._run, key, function)
-        if replayed is not None:
-            return replayed[0]
-        step = Step(key, function, at_most_once, retry)
-        step.check(self._run)
+        recorded = recorded_result(self._run, key, function)
+        if recorded is not None:
+            return recorded[0]
+        step = Step(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step.check()
         self.checkpoint()
-        step.begin(self._run)
-        while True:
-            self._pause(*step.pause_ms(self._run))
-            try:
-                value = self._work(step, args, kwargs)
-            except Exception as error:
-                step.failed(self._run, error)
-            else:
-                return step.settle(self._run, value)
+        step.begin()
+        if retry is None:
+            return step.finish(self._call(step, args, kwargs))
+        from mcp_roundtrip.engine.retry import run_attempts  # loaded by the tool that has a Retry
+
+        return step.finish(run_attempts(step, retry, partial(self._call, step, args, kwargs), self._pause))
 
     def _pause(self, duration_ms: float, ends_pass: bool) -> None:
         if duration_ms:
-            self._run.environment.pause_ms(duration_ms)
+            self._run.services.pause_ms(duration_ms)
         if ends_pass:
             raise self._run.suspend()
 
-    def _work(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = inside_function.set(("step", step.key))
+    def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        token = running_function.set(("step", step.key))
         try:
             value = step.function(*args, **kwargs)
             step.refuse_awaitable(value)
             return value
+        except Exception as error:
+            step.interrupt(error)
+            raise
         finally:
-            inside_function.reset(token)
+            running_function.reset(token)
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
-        """Make the call a task, which continues without its client and lives for `ttl_ms` milliseconds.
+        """Make the call a task, which continues without the client and lives for `ttl_ms` milliseconds.
 
-        Does nothing if it is one already, or if the tool is registered with task="optional" and the client
-        did not declare the extension: the call then continues in rounds.
+        Does nothing if the call is a task already, or if the tool is registered with task="optional" and the
+        client did not declare the tasks extension: the call then continues in rounds.
         """
         if effects.request_task(self._run, self._prefix, ttl_ms):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
-        """In a task: resume after that time. No worker waits in between.
+        """Pause a task for that time. No worker runs meanwhile.
 
-        Unless a queue triggers the workers, the task resumes when its client polls.
+        If no queue triggers the workers, the task resumes when its client polls.
         """
         if effects.begin_sleep(self._run, self._claim(key), duration_ms):
             raise self._run.suspend()
 
     def checkpoint(self, *, needs_ms: float | None = None) -> None:
-        """Give the request back with its state if less than `needs_ms` is left; the client retries at once.
+        """Return the state to the client if less than `needs_ms` is left; the client retries at once.
 
-        Does so only after this round has journaled something, and not while replaying.
+        Does so only after this round has journaled an entry, and not while replaying.
         """
         if self._run.request_checkpoint(needs_ms):
             raise self._run.suspend()
 
     def now(self, key: str) -> datetime:
-        """The current time in UTC; a replay sees the same."""
+        """Return the current time in UTC; a replay returns the same."""
         return effects.now(self._run, self._claim(key))
 
     def uuid(self, key: str) -> UUID:
-        """A random UUID; a replay sees the same."""
+        """Return a random UUID; a replay returns the same."""
         return effects.uuid(self._run, self._claim(key))
 
     def random(self, key: str) -> float:
-        """A random float in [0, 1); a replay sees the same."""
+        """Return a random float in [0, 1); a replay returns the same."""
         return effects.random(self._run, self._claim(key))
 
     def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
-        """`url` with a token bound to this call and its principal, for `elicit_url`.
+        """Return `url` with a token that is bound to this call and its principal, for `elicit_url`.
 
-        The page behind it checks the token with `Server.open_link` against its own signed-in user.
+        The page at the URL checks the token with `Server.open_link` against its own signed-in user.
         """
         return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """`notifications/progress`, if the client asked for it; silent while replaying."""
-        self._run.reports.progress(done, total, message, news=self._run.should_report())
+        """Send `notifications/progress` if the client asked for it. A replay sends nothing."""
+        self._run.notifications.progress(done, total, message, is_new=self._run.history.should_notify())
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
-        """`notifications/message`, if the client asked for that level; silent while replaying.
+        """Send `notifications/message` if the client asked for that level. A replay sends nothing.
 
-        Raises UsageError for a level that is not one of RFC 5424's, and for data that is not JSON.
+        Raises UsageError for a level that is not one of RFC 5424, and for data that is not JSON.
         """
-        self._run.reports.log(level, data, logger, news=self._run.should_report())
+        self._run.notifications.log(level, data, logger, is_new=self._run.history.should_notify())

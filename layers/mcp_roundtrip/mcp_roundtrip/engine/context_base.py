@@ -1,4 +1,4 @@
-"""What the contexts of synchronous and asynchronous tools have in common: everything that only reads."""
+"""The part of a tool's context that synchronous and asynchronous tools share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine import effects
-from mcp_roundtrip.engine.namespaced import NamespacedRequest
 from mcp_roundtrip.engine.questions import Question
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """The read-only facts about a call that a context hands on."""
+    """The facts about a call that a tool may read."""
 
     principal: Principal | None = None
     client: Mapping[str, Any] | None = None
@@ -29,7 +28,7 @@ class CallInfo:
 
 
 class ContextBase:
-    """What `Context` and `AsyncContext` have in common: everything that only reads."""
+    """The properties and methods of `Context` and `AsyncContext` that neither suspend nor run anything."""
 
     def __init__(self, run: Run, info: CallInfo, prefix: str = "") -> None:
         self._run = run
@@ -38,18 +37,18 @@ class ContextBase:
 
     @property
     def principal(self) -> Principal | None:
-        """The caller; None where the deployment lets anonymous callers in."""
+        """The authenticated caller; None if the deployment allows anonymous callers."""
         return self._info.principal
 
     @property
     def client(self) -> Mapping[str, Any] | None:
-        """The client's name and version as it reports them itself: for display and logs, not decisions."""
+        """The client's name and version, self-reported: for display and logs only, not for decisions."""
         return self._info.client
 
     @property
     def trace(self) -> TraceContext:
-        """The trace this request belongs to, as its client says: to be sent on to the services you call."""
-        from mcp_roundtrip.protocol.trace import TraceContext  # few tools ask
+        """The trace context that the client sent, to be passed on to the services that the tool calls."""
+        from mcp_roundtrip.protocol.trace import TraceContext  # few tools read it
 
         return TraceContext.read(self._info.trace)
 
@@ -60,44 +59,44 @@ class ContextBase:
 
     @property
     def remaining_ms(self) -> int:
-        """Milliseconds until this round has to end."""
-        return self._run.environment.budget.remaining_ms()
+        """The milliseconds until this round has to end."""
+        return self._run.services.deadline.remaining_ms()
 
     def supports(self, capability: str) -> bool:
-        """Whether the client declared a capability on this request, such as "sampling.tools"."""
-        return capabilities.declares(self._run.capabilities, capabilities.capability_path(capability))
+        """Return whether the client declared a capability on this request, such as "sampling.tools"."""
+        return capabilities.declares(self._run.inputs.capabilities, capabilities.capability_path(capability))
 
     @property
     def in_task(self) -> bool:
         """Whether the call has become a task."""
-        return self._run.tasks.recorder is not None
+        return self._run.is_task
 
     def idempotency_key(self, name: str) -> str:
-        """32 hexadecimal characters for a downstream API's idempotency parameter.
+        """Return 32 hexadecimal characters for a downstream API's idempotency parameter.
 
-        The same over all rounds, retries and replays from the first state the client received.
+        They are the same in all rounds, retries and replays of this call, from its first state on.
         """
-        return effects.idempotency_key(self._run, self._prefix + self._run.valid(name))
+        return effects.idempotency_key(self._run, self._prefix + self._run.check_key(name))
 
     def reference(self, name: str) -> str:
-        """32 hexadecimal characters for what outlives this call, such as a request for approval.
+        """Return 32 hexadecimal characters that name something which outlives this call, such as an approval.
 
-        The same in every call of the same principal with the same tool and arguments, and with the same
-        answers before this line; an anonymous caller's belongs to this call.
+        They are the same in every call of the same principal with the same tool and arguments, and with the
+        same answers before this line. For an anonymous caller they are the same in this call only.
         """
-        return effects.reference(self._run, self._prefix, self._run.valid(name))
+        return effects.reference(self._run, self._prefix, self._run.check_key(name))
 
     def _claim(self, key: str) -> str:
-        return self._run.claim(key, self._prefix)
+        return self._run.claim_key(key, self._prefix)
 
-    def _allowed(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
-        """Raise UsageError for what is no question, and for namespaced requests where there can be none."""
+    def _check_questions(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
+        """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
         for question in questions:
             if not isinstance(question, Question):
-                raise self._run.fail(effects.usage_errors().no_question(question))
-        if asked := [question for question in questions if isinstance(question, NamespacedRequest)]:
+                raise self._run.fail(usage_errors().no_question(question))
+        if asked := [question for question in questions if question.is_namespaced]:
             if self.in_task:
-                raise self._run.fail(effects.usage_errors().request_in_task(asked[0].key))
+                raise self._run.fail(usage_errors().request_in_task(asked[0].key))
             if not self._info.namespaced_requests:
-                raise self._run.fail(effects.usage_errors().requests_off(asked[0].key))
+                raise self._run.fail(usage_errors().requests_off(asked[0].key))
         return questions

@@ -1,17 +1,18 @@
-"""What the calls of an `AsyncContext` return: coroutines that cannot be used before they are awaited.
+"""What the methods of an `AsyncContext` return: coroutines that cannot be used before they are awaited.
 
-A plain coroutine is true, so `if ctx.elicit("sure", ...)` without `await` would take a question that was
-never asked for a yes. A call here raises NotAwaited instead, and so does a pass that leaves one behind.
+A plain coroutine is truthy, so `if ctx.elicit("sure", ...)` without `await` would take a question that was
+never asked for a yes. A `ContextCall` raises NotAwaited instead, and so does a pass that leaves one behind.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from mcp_roundtrip.engine.call_site import CallSite
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -22,81 +23,122 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Coroutine[Any, Any, Any]])
 
-Origin = tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any], CodeType, int, "Task[Any] | None"]
-"""Kind, method, arguments (the context first) and keyword arguments of a call; the code that made it, the
-offset there, and its task. Only error messages read it, so nothing in it is worked out before."""
+
+class UnawaitedCalls:
+    """The calls of a pass that nothing has awaited yet."""
+
+    __slots__ = ("_sites", "run")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._sites: list[CallSite] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._sites)
+
+    def add(self, site: CallSite) -> None:
+        """Note a new call."""
+        self._sites.append(site)
+
+    def remove(self, site: CallSite) -> bool:
+        """Note that a call is awaited, or gone; return False if it was not there."""
+        sites = self._sites
+        if sites and sites[-1] is site:  # nearly always: a call is awaited where it is made
+            sites.pop()
+            return True
+        self._sites = [other for other in sites if other is not site]
+        return len(self._sites) < len(sites)
+
+    def take(self) -> list[CallSite]:
+        """Return all calls, and forget them."""
+        sites, self._sites = self._sites, []
+        return sites
+
+    def discard(self, site: CallSite) -> None:
+        """Fail the run because a call was garbage collected before anything awaited it."""
+        if self.remove(site) and not site.is_abandoned():
+            from mcp_roundtrip.engine.not_awaited import never_awaited
+
+            self.run.fail(never_awaited([site]))
+
+    def refuse_step(self, step: str, task: Task[Any] | None, arguments: Sequence[object]) -> None:
+        """Raise NotAwaited if `step` would run without an answer or value that the code before it asks for.
+
+        That is a question which the same task asked, or any call among the step's arguments.
+        """
+        passed = [value._site for value in arguments if isinstance(value, ContextCall)]
+        for site in self._sites:
+            is_question_of_task = site.kind == "question" and site.task is task
+            if is_question_of_task or any(each is site for each in passed):
+                from mcp_roundtrip.engine.not_awaited import unawaited_before_step
+
+                raise self.run.fail(unawaited_before_step(site, step))
 
 
 class ContextCall(Coroutine[Any, Any, T]):
-    """A call of an `AsyncContext`: to be awaited, or handed to asyncio, once.
+    """A call of an `AsyncContext`, to be awaited once or to be handed to asyncio.
 
-    It is hashed by identity, as asyncio needs it. Each misuse raises NotAwaited, which also decides the run.
-    The method's coroutine is made when it is awaited: one that never runs would make Python warn.
+    Every other use raises NotAwaited, which also decides the outcome of the run. It is hashed by identity, as
+    asyncio requires. The method's coroutine is created when the call is awaited, because Python warns about
+    a coroutine that never runs.
     """
 
-    __slots__ = ("_coroutine", "_origin", "_run")
+    __slots__ = ("_coroutine", "_site", "_unawaited")
 
-    def __init__(self, run: Run, origin: Origin) -> None:
-        self._run = run
-        self._origin = origin
+    def __init__(self, unawaited: UnawaitedCalls, site: CallSite) -> None:
+        self._unawaited = unawaited
+        self._site = site
         self._coroutine: Coroutine[Any, Any, T] | None = None
-        run.unawaited.append(origin)
+        unawaited.add(site)
 
     def __await__(self) -> Any:
-        return self.take().__await__()
+        return self._start().__await__()
 
-    def take(self) -> Coroutine[Any, Any, T]:
-        """The coroutine, for what awaits it, or for the task that is made of it."""
+    def _start(self) -> Coroutine[Any, Any, T]:
+        """Return the method's coroutine, for the code or the task that awaits the call."""
         if self._coroutine is not None:
-            from mcp_roundtrip.engine.not_awaited import twice  # correct code needs none of its messages
+            from mcp_roundtrip.engine.not_awaited import awaited_twice  # not loaded by correct code
 
-            raise self._run.fail(twice(self._origin))
-        origin, unawaited = self._origin, self._run.unawaited
-        if unawaited and unawaited[-1] is origin:  # nearly always: it is awaited where it is made
-            unawaited.pop()
-        else:
-            self._run.unawaited = [other for other in unawaited if other is not origin]
-        coroutine: Coroutine[Any, Any, T] = origin[1](*origin[2], **origin[3])
+            raise self._unawaited.run.fail(awaited_twice(self._site))
+        site = self._site
+        self._unawaited.remove(site)
+        coroutine: Coroutine[Any, Any, T] = site.method(site.context, *site.args, **site.kwargs)
         self._coroutine = coroutine
         return coroutine
 
     def send(self, value: Any) -> Any:
-        """Resume the call, as its task does."""
-        return (self._coroutine or self.take()).send(value)
+        """Resume the call, for its task."""
+        return (self._coroutine or self._start()).send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error in the call, as its task does that is cancelled."""
-        return (self._coroutine or self.take()).throw(*error)
+        """Raise an error in the call, for its task."""
+        return (self._coroutine or self._start()).throw(*error)
 
     def close(self) -> None:
-        """End the call. One that is closed need not be awaited."""
-        (self._coroutine or self.take()).close()
+        """End the call. A closed call need not be awaited."""
+        (self._coroutine or self._start()).close()
 
     def __del__(self) -> None:
-        if self._coroutine is None and self._run.unawaited:
-            from mcp_roundtrip.engine.not_awaited import discarded
-
-            discarded(self._run, self._origin)
+        if self._coroutine is None and self._unawaited:
+            self._unawaited.discard(self._site)
 
     def __repr__(self) -> str:
-        from mcp_roundtrip.engine.not_awaited import described
-
-        return f"<{described(self._origin)}>"
+        return f"<{self._site}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("_", "cr_")):  # asyncio and debuggers look at coroutines so
-            return getattr(self._origin[1] if name in _NAMES else self._coroutine, name)
+        if name.startswith(("_", "cr_")):  # asyncio and debuggers read these attributes of a coroutine
+            return getattr(self._site.method if name in _NAME_ATTRIBUTES else self._coroutine, name)
         raise self._misused(name)
 
     def _misused(self, name: str) -> NotAwaited:
-        from mcp_roundtrip.engine.not_awaited import misused
+        from mcp_roundtrip.engine.not_awaited import used_before_await  # not loaded by correct code
 
-        error = misused(self._origin, name)
-        self._run.fail(error)
+        error = used_before_await(self._site, name)
+        self._unawaited.run.fail(error)
         return error
 
 
-_NAMES: Final = ("__name__", "__qualname__")
+_NAME_ATTRIBUTES: Final = ("__name__", "__qualname__")
 
 _OPERATIONS: Final = """
 bool len iter aiter reversed contains getitem setitem delitem call str format bytes int float complex index
@@ -104,7 +146,7 @@ eq ne lt le gt ge neg pos abs invert round trunc enter aenter fspath reduce_ex
 add radd sub rsub mul rmul matmul rmatmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod
 pow rpow lshift rlshift rshift rrshift and rand or ror xor rxor
 """
-"""What Python does with values by their special methods. `__next__` is missing: asyncio would call it."""
+"""The special methods with which Python uses a value. `__next__` is missing: asyncio would call it."""
 
 
 def _refuse(name: str) -> Callable[..., Any]:
@@ -118,24 +160,27 @@ for _name in _OPERATIONS.split():
     setattr(ContextCall, f"__{_name}__", _refuse(f"__{_name}__"))
 
 
-# Of Python 3.12: `inspect.iscoroutinefunction` is true of the marked function.
-_mark: Callable[[Any], Any] = getattr(inspect, "markcoroutinefunction", lambda function: function)
+# New in Python 3.12: makes `inspect.iscoroutinefunction` return True for the function.
+_mark_coroutine_function: Callable[[Any], Any] = getattr(
+    inspect, "markcoroutinefunction", lambda function: function
+)
 
 
-def awaited(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
-    """Have a coroutine method of `AsyncContext` return ContextCalls.
+def returns_context_call(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
+    """Make a coroutine method of `AsyncContext` return ContextCalls.
 
-    `kind` is what error messages call one that has a key. To type checkers the method is what it was.
+    `kind` is what error messages call the thing that has the key. Type checkers see the method unchanged.
     """
 
-    def decorated(method: AnyMethod) -> AnyMethod:
+    def decorate(method: AnyMethod) -> AnyMethod:
         @wraps(method)
-        def call(*args: Any, **kwargs: Any) -> ContextCall[Any]:
-            context = args[0]
-            frame, task = sys._getframe(1), context._branches.current_task()
-            return ContextCall(context._run, (kind, method, args, kwargs, frame.f_code, frame.f_lasti, task))
+        def call(context: Any, *args: Any, **kwargs: Any) -> ContextCall[Any]:
+            frame, branches = sys._getframe(1), context._branches
+            task = branches.current_task()
+            site = CallSite(kind, method, context, args, kwargs, frame.f_code, frame.f_lasti, task)
+            return ContextCall(branches.unawaited, site)
 
-        _mark(call)
+        _mark_coroutine_function(call)
         return cast("AnyMethod", call)
 
-    return decorated
+    return decorate

@@ -1,4 +1,4 @@
-"""What has happened in a call so far, in the order it happened, as it travels inside `requestState`."""
+"""The journal of a flow: what has happened so far, in order, and its JSON form in `requestState`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Final
 from mcp_roundtrip.errors import StateRejected
 
 VERSION: Final = 1
-"""Of the JSON form below: a state of another version is refused, never guessed at."""
+"""The version of the JSON form. A state with another version is refused."""
 
 
 class Kind(StrEnum):
-    """What an entry remembers. The values are short because they travel."""
+    """What an entry records. The values are short because they are sent in every state."""
 
     ANSWER = "a"
     DEFAULT = "d"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
     @property
     def is_nonrepeatable(self) -> bool:
-        """Whether a run without the entry would not be the same; a link is just signed again."""
+        """Whether running the code again would not reproduce the entry. A link is signed again."""
         return self.is_effect and self is not Kind.LINK
 
 
@@ -48,7 +48,7 @@ class Fingerprint:
     form: str
 
     def changes(self, other: Fingerprint) -> str:
-        """Which of the two differ, in words."""
+        """Return which of the two differ, in words."""
         parts = [
             name
             for name, differs in (
@@ -62,7 +62,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened; `fingerprint` is the question an answer was given to."""
+    """One thing that happened. An answer has the fingerprint of its question."""
 
     key: str
     kind: Kind
@@ -72,12 +72,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A call's past.
+    """What has happened in a flow, which is one call over all of its rounds.
 
-    `flow_id` names the call from the first state its client received. `asked` are the questions of the last
-    round by key. `held` are answers to questions that the last pass did not reach: another build, in a
-    rolling upgrade, may reach them again. `reported` counts the reports made since the last entry,
-    `waits` the rounds that ended while the user was at a page, with nothing else to ask.
+    - `flow_id` names the flow from the first state that its client received.
+    - `outstanding` are the fingerprints of the last round's requests, by key.
+    - `unused_responses` are responses to questions that the last pass did not reach. In a rolling deployment,
+      another version of the code may reach them.
+    - `trailing_notifications` counts the notifications sent after the last entry.
+    - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
     """
 
     flow_id: str
@@ -87,13 +89,18 @@ class Journal:
     trailing_notifications: int = 0
     url_wait_rounds: int = 0
 
+    def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the received responses to outstanding requests, and the unused ones of earlier rounds."""
+        listed = {key: raw for key, raw in received.items() if key in self.outstanding}
+        return {**listed, **self.unused_responses}
+
     def to_json(self) -> dict[str, Any]:
-        """The JSON form, without the members that are empty."""
+        """Return the JSON form, without empty members."""
         members = {
             "v": VERSION,
             "id": self.flow_id,
             "j": [_entry_to_json(entry) for entry in self.entries],
-            "q": {key: [asked.message, asked.form] for key, asked in self.outstanding.items()},
+            "q": {key: [each.message, each.form] for key, each in self.outstanding.items()},
             "h": dict(self.unused_responses),
             "r": self.trailing_notifications,
             "p": self.url_wait_rounds,
@@ -105,25 +112,25 @@ class Journal:
         """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
-        flow_id, rows, asked = data.get("id"), data.get("j", []), data.get("q", {})
-        held, reported, waits = data.get("h", {}), data.get("r", 0), data.get("p", 0)
+        flow_id, rows, outstanding = data.get("id"), data.get("j", []), data.get("q", {})
+        unused, notified, waits = data.get("h", {}), data.get("r", 0), data.get("p", 0)
         if not (type(flow_id) is str and flow_id and flow_id.isascii() and data.keys() <= _MEMBERS):
             raise StateRejected("journal")
-        if not (type(rows) is list and type(asked) is dict and type(held) is dict):
+        if not (type(rows) is list and type(outstanding) is dict and type(unused) is dict):
             raise StateRejected("journal")
-        if type(reported) is not int or reported < 0 or type(waits) is not int or waits < 0:
+        if type(notified) is not int or notified < 0 or type(waits) is not int or waits < 0:
             raise StateRejected("journal")
         entries = tuple(map(_entry_from_json, rows))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
-        questions = {key: _fingerprint(digests) for key, digests in asked.items()}
-        return cls(flow_id, entries, questions, held, reported, waits)
+        fingerprints = {key: _fingerprint(digests) for key, digests in outstanding.items()}
+        return cls(flow_id, entries, fingerprints, unused, notified, waits)
 
 
 _MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p"})
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, which is the last that a datetime holds."""
+"""The last millisecond of the year 9999: the limit of datetime."""
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -142,7 +149,7 @@ _IS_VALUE: Final[Mapping[Kind, Callable[[Any], bool]]] = {
     Kind.LINK: lambda value: isinstance(value, str),
     Kind.BEGUN: lambda value: isinstance(value, str),
 }
-"""Which values an entry of a kind can have. Answers and results of steps are read when they are used."""
+"""Checks of an entry's value by its kind. Answers and step results are validated where they are used."""
 
 
 def _entry_to_json(entry: Entry) -> list[Any]:
@@ -155,11 +162,11 @@ _KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
 
 
 def _entry_from_json(row: Any) -> Entry:
-    # No pattern matching: every replayed step pays for this.
+    # No pattern matching, which is slower: this runs for every replayed step.
     if type(row) is not list or not 3 <= len(row) <= 5 or type(row[0]) is not str or type(row[1]) is not str:
         raise StateRejected("journal")
     key, kind, value = row[0], _KINDS.get(row[1]), row[2]
-    # An answer has the question that it was given to, and nothing else has one.
+    # Answers, and no other entries, have a fingerprint.
     if not key or kind is None or (kind is Kind.ANSWER) is (len(row) == 3):
         raise StateRejected("journal")
     if kind in _IS_VALUE and not _IS_VALUE[kind](value):

@@ -1,4 +1,4 @@
-"""Progress and log notifications for one request, kept until its response leaves."""
+"""Progress and log notifications of one request, sent with its response."""
 
 from __future__ import annotations
 
@@ -6,41 +6,44 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip.canonical import compact, parse
+from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import notification
 from mcp_roundtrip.protocol.methods import LOG_LEVELS
 
 
 @dataclass(slots=True)
 class NotificationBuffer:
-    """Collects what the client asked for: nothing without a progress token, nothing below its log level.
+    """Collect the notifications that the client asked for.
 
-    What cannot be sent raises UsageError whether or not this client asked for it: a tool should not fail for
-    some clients alone. `news` is False for a report that an earlier pass has made. `room` is how many more
-    bytes of notifications are kept, `dropped` counts those that are not.
+    Without a progress token there are no progress notifications, and without a log level no log messages. A
+    value that cannot be sent raises UsageError for every client, so that a tool does not fail for some only.
+    `is_new` is False for a notification that an earlier pass has sent. `bytes_left` limits what is kept;
+    `dropped` counts the notifications beyond it.
     """
 
     progress_token: str | int | None = None
     log_level: str | None = None
-    room: int = 6_000_000
-    notifications: list[dict[str, Any]] = field(default_factory=list)
+    bytes_left: int = 6_000_000
+    messages: list[dict[str, Any]] = field(default_factory=list)
     dropped: int = 0
     _progress: float | None = None
 
-    def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
-        """`notifications/progress`; a value that does not increase is dropped (patterns/progress)."""
+    def progress(self, done: float, total: float | None, message: str | None, *, is_new: bool) -> None:
+        """Add `notifications/progress`, unless its value does not increase (MCP, patterns/progress)."""
         params: dict[str, Any] = {"progressToken": self.progress_token, "progress": _number(done)}
         if total is not None:
             params["total"] = _number(total)
         if message is not None:
             params["message"] = str(message)
-        if not news or self.progress_token is None or (self._progress is not None and done <= self._progress):
+        if not is_new or self.progress_token is None:
+            return
+        if self._progress is not None and done <= self._progress:
             return
         self._progress = done
         self._add("notifications/progress", params)
 
-    def log(self, level: str, data: Any, logger: str | None, *, news: bool) -> None:
-        """`notifications/message`."""
+    def log(self, level: str, data: Any, logger: str | None, *, is_new: bool) -> None:
+        """Add `notifications/message`."""
         if level not in LOG_LEVELS:
             from mcp_roundtrip.engine import usage_errors
 
@@ -49,20 +52,20 @@ class NotificationBuffer:
         if logger is not None:
             params["logger"] = str(logger)
         wanted = self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)
-        if news and wanted:
+        if is_new and wanted:
             self._add("notifications/message", params)
 
     def _add(self, method: str, params: dict[str, Any]) -> None:
         added = notification(method, params)
-        size = len(compact(added))
-        if size > self.room:
+        size = len(compact_json(added))
+        if size > self.bytes_left:
             self.dropped += 1
             return
-        self.room -= size
-        self.notifications.append(added)
+        self.bytes_left -= size
+        self.messages.append(added)
 
     def log_fields(self) -> dict[str, int]:
-        """What the log says of notifications for which there was no room."""
+        """Return the log fields that report dropped notifications."""
         return {"notifications_dropped": self.dropped} if self.dropped else {}
 
 
@@ -77,14 +80,14 @@ def _number(value: float) -> float:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond every float, which is how clients read it
+    except OverflowError:  # an integer larger than any float; clients read numbers as floats
         return False
 
 
 def _json(data: Any) -> Any:
-    """A copy of `data` as it will be sent: the tool may go on changing its own."""
+    """Return a copy of `data` as JSON data: the tool may change its own later."""
     try:
-        return parse(compact(data))
+        return parse_json(compact_json(data))
     except (TypeError, ValueError, RecursionError):
         from mcp_roundtrip.engine import usage_errors
 

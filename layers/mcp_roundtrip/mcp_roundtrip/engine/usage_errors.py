@@ -59,14 +59,6 @@ def deep_result(key: str, levels: int) -> UsageError:
     return step(key, f"returned a value nested deeper than {levels} levels; return a flatter one")
 
 
-def unreadable_result(key: str, annotation: Any, error: Exception) -> UsageError:
-    return step(
-        key,
-        f"returned a value that its return type {type_name(annotation)} does not read back ({error}); return "
-        "what the annotation says",
-    )
-
-
 def inside_function(kind: str, key: str) -> UsageError:
     if kind == "question":
         return UsageError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import parse
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.entry.server import (
     LegacyTasks,
@@ -24,8 +24,9 @@ from mcp_roundtrip.entry.server import (
     known_dialect,
     server_info,
 )
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ForwardingFailed, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
 from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import (
     COMPLETION_COMPLETE,
@@ -95,7 +96,7 @@ class Catalog:
     @classmethod
     def read(cls, text: str) -> Catalog:
         """A catalog file, every list in its order. Raises ValueError when it is none."""
-        content = parse(text)
+        content = parse_json(text)
         try:
             tools, prompts, resources, templates = (
                 {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
+from mcp_roundtrip.deadline import request_deadline_ms
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.endpoint import Endpoint, error_response, record_fault
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, invocation_id
 from mcp_roundtrip.server.round import internal_error
-
-MARGIN_MS: Final = 1_000
-"""Kept back from every limit, for sealing the state and getting the response out."""
 
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
@@ -37,8 +35,8 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     try:
         ports = make_ports()
         ports.observer.begin(correlation_id)
-        limit_ms = _limit_ms(context, request, forwarded, ports)
-        deadline_ms = ports.clock_ms() + limit_ms - MARGIN_MS
+        caller_ms = None if forwarded.deadline_ms is None else forwarded.deadline_ms - ports.clock() * 1000
+        deadline_ms = request_deadline_ms(ports.clock_ms(), context, request.source_limit_ms, caller_ms)
         invocation = Invocation(
             correlation_id, deadline_ms, context, event, forwarded, request.max_response_bytes
         )
@@ -62,19 +60,6 @@ def _record_fault(error: Exception, correlation_id: str) -> None:
     observer = wiring.observer()
     observer.begin(correlation_id)
     record_fault(observer, error)
-
-
-def _limit_ms(context: Any, request: HttpRequest, forwarded: Forwarded, ports: Ports) -> float:
-    """The least of what Lambda, the event source and the front door still allow."""
-    limits: list[float] = []
-    remaining = getattr(context, "get_remaining_time_in_millis", None)
-    if remaining is not None:
-        limits.append(remaining())
-    if request.source_limit_ms is not None:
-        limits.append(request.source_limit_ms)
-    if forwarded.deadline_ms is not None:
-        limits.append(forwarded.deadline_ms - ports.clock() * 1000)
-    return min(limits, default=900_000)
 
 
 def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.entry.handler import handle, logged
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.ports import Ports
@@ -215,7 +215,7 @@ def server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
     """The Implementation object that every result carries. Raises DefinitionError for a long one."""
     info = {"name": name, "version": version} | ({} if title is None else {"title": title})
     # Lambda takes 3,583 characters of client context, in Base64, and a forwarded call has more to tell there.
-    if len(compact(info)) > MAX_SERVER_INFO:
+    if len(compact_json(info)) > MAX_SERVER_INFO:
         raise DefinitionError(
             f"name, version and title of the server have more than {MAX_SERVER_INFO} bytes of JSON; "
             "use shorter ones"

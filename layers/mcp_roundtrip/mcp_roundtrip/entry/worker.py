@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse
-from mcp_roundtrip.errors import SettingsError
+from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.deadline import lambda_remaining_ms, worker_deadline_ms
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.task_methods import TaskBody
@@ -19,9 +20,6 @@ LEASE_MARGIN_MS: Final = 5_000
 
 LEFT_OVER_MS: Final = 10_000
 """With less, which is what the messages before it left over, no message of a batch is begun."""
-
-RESERVE: Final = 0.1
-"""The last part of a worker's time, in which it begins nothing new: a step that outlasts it runs again."""
 
 
 def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
@@ -56,8 +54,8 @@ class Shift:
     def work(self, pk: str) -> None:
         """Work on one task. Raises StoreError."""
         ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
-        remaining_ms = self._remaining_ms()
-        deadline_ms = ports.clock_ms() + remaining_ms * (1 - RESERVE)
+        remaining_ms = lambda_remaining_ms(self.context)
+        deadline_ms = worker_deadline_ms(ports.clock_ms(), remaining_ms)
         invocation = Invocation(self.correlation_id, deadline_ms, self.context)
         worker = Worker(
             port.store,
@@ -73,17 +71,13 @@ class Shift:
 
     def delivered(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message; False if the message is to come again."""
-        if self._remaining_ms() < LEFT_OVER_MS:
+        if lambda_remaining_ms(self.context) < LEFT_OVER_MS:
             return False
         self.ports.observer.begin(self.correlation_id)
         try:
-            message = parse(record["body"])
+            message = parse_json(record["body"])
             self.work(str(message["task"]))
         except Exception as error:  # one message's: the others of the batch are nothing to it
             self.ports.observer.failure("queue_message_failed", error, message_id=record["messageId"])
             return False
         return True
-
-    def _remaining_ms(self) -> int:
-        remaining = getattr(self.context, "get_remaining_time_in_millis", None)
-        return 900_000 if remaining is None else int(remaining())

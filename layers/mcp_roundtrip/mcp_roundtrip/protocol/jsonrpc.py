@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import TooManyValues, compact, parse
+from mcp_roundtrip.canonical import TooManyValues, compact_json, parse_json
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -101,7 +101,7 @@ def parse_message(body: str | bytes, max_values: int | None = None) -> Request |
     Raises InvalidEnvelope: TooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
     """
     try:
-        message = parse(body, max_values=max_values)
+        message = parse_json(body, max_values=max_values)
     except TooManyValues as error:
         raise TooLarge(f"{error.limit} JSON values", "MCP_MAX_JSON_VALUES") from None
     except ValueError as error:
@@ -190,7 +190,7 @@ def reason_not_sendable(failure: ProtocolError) -> str | None:
     if status is not None and (type(status) is not int or not 200 <= status < 500):
         return f"its http_status is {status!r}; use one from 200 to 499, or none"
     try:
-        compact([failure.message, failure.data])
+        compact_json([failure.message, failure.data])
     except (TypeError, ValueError, RecursionError):
         return "its data is not JSON; use dicts, lists, strings, numbers, booleans and None"
     return None if isinstance(failure.message, str) else "its message must be a str"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.protocol.mirrored_headers import decode_header, encode_header, mismatch
 
 ParameterHeaders = Mapping[tuple[str, ...], str]
@@ -49,7 +49,7 @@ def parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) 
     """
     values = {name: _value(arguments, path) for path, name in mirrored.items()}
     return {
-        _header(name).lower(): encode_header(value if isinstance(value, str) else compact(value))
+        _header(name).lower(): encode_header(value if isinstance(value, str) else compact_json(value))
         for name, value in values.items()
         if _has_header(value)
     }
@@ -72,7 +72,7 @@ def _equals(text: str, value: Any) -> bool:
     if isinstance(value, str):
         return text == value
     if isinstance(value, bool):
-        return text == compact(value)
+        return text == compact_json(value)
     if not _is_number(value) or _NUMBER.fullmatch(text) is None:
         return False
     # As floats, 9007199254740990.9 and 9007199254740991 would be equal.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
@@ -19,7 +19,7 @@ class PreSerialized(dict[str, Any]):
     @cached_property
     def json(self) -> str:
         """The result as JSON."""
-        return compact(self)
+        return compact_json(self)
 
 
 def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:

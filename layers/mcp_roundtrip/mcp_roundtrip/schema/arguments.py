@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.bounded_validation import Unbounded
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.mcp_header import (

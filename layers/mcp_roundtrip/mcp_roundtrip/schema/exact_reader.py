@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.schema.bounded_validation import MAX_COPIED, bounded, text_copies
 from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, describe_errors, format_location
@@ -80,7 +80,7 @@ class ExactReader:
 
     def _encode(self, raw: Mapping[str, Any]) -> str:
         try:
-            return compact(dict(raw))
+            return compact_json(dict(raw))
         except (TypeError, ValueError):
             raise InvalidValue(f"{format_location(self.root, ())}: Input should be JSON") from None
 
@@ -117,7 +117,7 @@ class ExactReader:
             problems = _describe(error, self.root)
         if _WHOLE_FLOAT.search(text):  # 1e300 is an integer in JSON Schema, but not to pydantic
             with suppress(ValidationError):
-                whole = compact(_with_integers(dict(raw)))
+                whole = compact_json(_with_integers(dict(raw)))
                 return self.types.validate_json(whole, strict=False, by_alias=True, by_name=False)
         raise InvalidValue(problems)
 

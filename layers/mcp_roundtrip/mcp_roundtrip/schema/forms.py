@@ -12,7 +12,8 @@ from typing import Annotated, Any, NotRequired, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.errors import DefinitionError, InvalidAnswer
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.signature import type_name
 

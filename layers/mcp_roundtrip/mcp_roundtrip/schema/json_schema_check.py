@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import canonical
+from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS
 
@@ -238,7 +238,7 @@ def key_of(value: Any) -> Hashable:
     """Equal for equal JSON values, as JSON Schema compares them: 1 is 1.0, and true is not 1."""
     # Python's hash of a large integer is its remainder: thousands may share one (see `limits`).
     by_text = isinstance(value, (dict, list)) or (is_number(value) and abs(value) > 2**53)
-    return canonical(value) if by_text else (isinstance(value, bool), value)
+    return canonical_json(value) if by_text else (isinstance(value, bool), value)
 
 
 def _are_unique(items: list[Any]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import canonical
+from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget
 
 MAX_STEPS: Final = 150_000
@@ -43,7 +43,7 @@ class Work:
     def digest(self, value: Any) -> bytes:
         """Equal for values that JSON Schema calls equal: 1 is 1.0, and true is not 1."""
         if not isinstance(value, (dict, list)):
-            return sha256(canonical(value)).digest()
+            return sha256(canonical_json(value)).digest()
         known = self.digests.get(id(value))
         if known is None:
             parts = self._parts(value)

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
-from mcp_roundtrip.canonical import count_values
+from mcp_roundtrip.canonical import count_json_values
 from mcp_roundtrip.schema.bounded_validation import NAMED, OPAQUE
 from mcp_roundtrip.schema.patterns import TOO_LONG, PatternBudget, TextTooLong
 
@@ -149,7 +149,7 @@ def _limit_collisions(value: Any) -> Any:
 def _limit_json_values(value: Any) -> Any:
     if isinstance(value, str):
         counts = _counts.get()
-        counts.json_values += count_values(value, MAX_VALUES)
+        counts.json_values += count_json_values(value, MAX_VALUES)
         if counts.json_values > MAX_VALUES:
             raise PydanticCustomError(
                 "too_many_values",

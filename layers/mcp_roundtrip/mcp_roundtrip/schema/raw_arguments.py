@@ -10,8 +10,9 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.canonical import deeper_than
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.canonical import exceeds_depth
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.jsonschema_budget import TooMuchWork, counted, quiet
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
@@ -109,7 +110,7 @@ class RawArguments(Described):
         except TooMuchWork:
             raise ArgumentsError("arguments: too many values to check at once; send fewer") from None
         except RecursionError:
-            if deeper_than(arguments, _SHALLOW):
+            if exceeds_depth(arguments, _SHALLOW):
                 raise ArgumentsError("arguments: nested too deeply; send fewer levels") from None
             raise DefinitionError(
                 f"{self.signature.name}: a $ref of input_schema leads back to itself; remove that $ref"

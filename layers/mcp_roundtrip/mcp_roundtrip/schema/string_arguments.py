@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.exact_reader import InvalidValue
 from mcp_roundtrip.schema.signature import type_name

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, describe_errors, encode_json, type_adapter
@@ -27,14 +27,20 @@ _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
 
 def dump(value: Any, annotation: Any) -> Any:
-    """`value` as JSON, by `annotation` where there is one (`inspect.Signature.empty` or None: none).
+    """Return `value` as JSON data, by `annotation` unless that is `inspect.Signature.empty` or None.
 
-    Raises UsageError, quoting no value, for what JSON cannot hold or does not fit the annotation.
+    Raises UsageError, which quotes no value, for a value that JSON cannot hold or that does not fit.
     """
+    return round_trip(value, annotation)[0]
+
+
+def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
+    """Return `value` as JSON data, and what `revive` returns for that. Raises UsageError like `dump`."""
     kind = type(value)
     if _is_untyped(annotation):
-        return value if kind in _PRIMITIVE else _dump_untyped(value)
-    return value if kind is annotation and kind in _PRIMITIVE else _dump_typed(value, annotation)
+        data = value if kind in _PRIMITIVE else _dump_untyped(value)
+        return data, revive(data, annotation)
+    return (value, value) if kind is annotation and kind in _PRIMITIVE else _dump_typed(value, annotation)
 
 
 def revive(data: Any, annotation: Any) -> Any:
@@ -45,10 +51,10 @@ def revive(data: Any, annotation: Any) -> Any:
     if type(data) is annotation and annotation in _EXACT_IN_JSON:
         return data
     if _is_untyped(annotation):  # a copy: the tool may change what it gets, the journal stays
-        return json.loads(compact(data)) if isinstance(data, (dict, list)) else data
+        return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
     try:
         return type_adapter(annotation, base64_bytes=True).validate_json(
-            compact(data), by_alias=False, by_name=True
+            compact_json(data), by_alias=False, by_name=True
         )
     except ValidationError as error:
         raise ValueError(describe_errors(error, "result")) from None
@@ -101,7 +107,7 @@ def _is_untyped(annotation: Any) -> bool:
 def _dump_untyped(value: Any) -> Any:
     try:
         data = to_jsonable_python(value, by_alias=False)
-        if "\\ufffd" in compact(data):  # pydantic writes it for half of a surrogate pair in a name
+        if "\\ufffd" in compact_json(data):  # pydantic writes it for half of a surrogate pair in a name
             encode_json(data, lambda: type_adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
         from mcp_roundtrip.schema.json_errors import place  # for the author of a mistake
@@ -113,12 +119,12 @@ def _dump_untyped(value: Any) -> Any:
     return data
 
 
-def _dump_typed(value: Any, annotation: Any) -> Any:
+def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         types = type_adapter(annotation, base64_bytes=True)
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
-        # Read back at once: an instance was taken as it is, and the next round must not find out.
-        types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
+        # Pydantic writes an instance as it is: only reading it back shows whether a later round can.
+        result = types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
     except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
     except (PydanticSerializationError, ValueError):
@@ -126,7 +132,7 @@ def _dump_typed(value: Any, annotation: Any) -> Any:
             f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
             "return what the annotation says, or change it"
         ) from None
-    return data
+    return data, result
 
 
 def _unusable(annotation: Any, error: Exception) -> str:

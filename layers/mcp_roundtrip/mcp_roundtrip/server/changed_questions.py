@@ -16,9 +16,10 @@ def record_changed_questions(run: Run, named: dict[str, str], observer: Observer
     order, changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a
     text may quote arguments, answers and results, so the record has the key and which part changed.
     """
-    known = {entry.key: entry.fingerprint for entry in run.journal.entries} | dict(run.journal.outstanding)
-    for key, pending in run.pending.items():
+    journal = run.history.journal
+    known = {entry.key: entry.fingerprint for entry in journal.entries} | dict(journal.outstanding)
+    for key, request in run.requests.items():
         before = known.get(key)
-        changed = before and before.changes(pending.fingerprint)
+        changed = before and before.changes(request.fingerprint)
         if changed:
             observer.record("question_changed", **named, key=key, changed=changed)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.auth.callers import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResultTooLarge, SettingsError
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.http import (
     JSON_HEADERS,
     HttpRequest,
@@ -23,6 +23,7 @@ from mcp_roundtrip.http import (
     event_size,
     payload_size,
 )
+from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
 from mcp_roundtrip.ports import Observer, Ports
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.jsonrpc import (
@@ -222,7 +223,7 @@ def _failure(
     status = status or jsonrpc.http_status(failure)
     streamed, fields = None, failure.fields
     if status == 200 and request is not None:
-        message = compact(jsonrpc.error(request_id, failure))
+        message = compact_json(jsonrpc.error(request_id, failure))
         streamed, fields = _within_limit(message, failure, request)
     ports.observer.record("request_refused", code=failure.code, status=status, **fields)
     if streamed is not None:
@@ -247,7 +248,7 @@ _TELLING: Final = {
 
 def error_response(request_id: RequestId | None, failure: ProtocolError) -> HttpResponse:
     """A JSON-RPC error with the HTTP status it travels with."""
-    body = compact(jsonrpc.error(request_id, failure))
+    body = compact_json(jsonrpc.error(request_id, failure))
     return HttpResponse(jsonrpc.http_status(failure), body, JSON_HEADERS)
 
 
@@ -269,7 +270,7 @@ def _within_limit(
     events = list[str]()
     room = request.max_response_bytes - event_size(message)
     for notification in reply.notifications:
-        event = compact(notification)
+        event = compact_json(notification)
         room -= event_size(event)
         if room < 0:
             break
@@ -287,8 +288,8 @@ def _if_fits(answer: HttpResponse, request: HttpRequest) -> HttpResponse | None:
 
 def _written(request_id: RequestId, result: Mapping[str, Any]) -> str:
     if isinstance(result, results.PreSerialized):
-        return f'{{"jsonrpc":"2.0","id":{compact(request_id)},"result":{result.json}}}'
-    return compact(jsonrpc.result(request_id, result))
+        return f'{{"jsonrpc":"2.0","id":{compact_json(request_id)},"result":{result.json}}}'
+    return compact_json(jsonrpc.result(request_id, result))
 
 
 def discovery(options: ServerOptions, capabilities: Mapping[str, Any]) -> dict[str, Handler]:

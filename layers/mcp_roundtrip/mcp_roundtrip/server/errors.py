@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_roundtrip.errors import (
-    CallAborted,
-    Drift,
-    KeyServiceError,
-    MissingClientCapability,
-    ProtocolError,
-    SettingsError,
-    ToolError,
-    UsageError,
-)
+from mcp_roundtrip.errors import Drift, MissingClientCapability, ProtocolError, ToolError, UsageError
+from mcp_roundtrip.internal_errors import CallAborted, KeyServiceError, SettingsError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:

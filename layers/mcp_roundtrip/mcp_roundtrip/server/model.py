@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.ports import Ports
@@ -215,7 +215,7 @@ def kept(options: ServerOptions, answer: Callable[[RequestContext], Reply]) -> H
     def handled(context: RequestContext) -> Reply:
         if options.hides(context):
             return answer(context)
-        page = context.route.meta.protocol_version, compact(context.route.params.get("cursor"))
+        page = context.route.meta.protocol_version, compact_json(context.route.params.get("cursor"))
         if page not in pages:
             result = answer(context).result  # raises for a cursor of no page
             pages[page] = Reply(results.PreSerialized(result))

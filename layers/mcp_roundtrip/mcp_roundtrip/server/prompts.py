@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ArgumentsError, ProtocolError, ToolError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.http import JSON_HEADERS, HttpResponse
 
 _CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
@@ -27,4 +27,4 @@ def page(method: str, metadata: ProtectedResource) -> HttpResponse | None:
     if method not in ("GET", "HEAD"):
         return None
     headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
-    return HttpResponse(200, compact(metadata.document()) if method == "GET" else "", headers)
+    return HttpResponse(200, compact_json(metadata.document()) if method == "GET" else "", headers)

@@ -8,14 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NoReturn
 
-from mcp_roundtrip.errors import (
-    INVALID_PARAMS,
-    ArgumentsError,
-    DefinitionError,
-    ProtocolError,
-    ResourceNotFound,
-    ToolError,
-)
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ResourceNotFound, ToolError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.host import HostServices, TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import (
@@ -22,18 +24,16 @@ from mcp_roundtrip.engine.outcome import (
     TaskRequested,
 )
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.engine.run import Environment, Run, TaskOptions
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
-    ArgumentsError,
     DefinitionError,
-    KeyServiceError,
     MissingClientCapability,
     ProtocolError,
     StateRejected,
-    StateTooLarge,
     ToolError,
 )
+from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError, StateTooLarge
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding, user_binding
 from mcp_roundtrip.protocol import results
@@ -93,7 +93,7 @@ class Call:
             raise MissingClientCapability(required, needed_by=needed_by)
         opened = self._open()
         run = self._run(opened)
-        self.ports.observer.tag(flow=run.journal.flow_id)
+        self.ports.observer.tag(flow=run.history.journal.flow_id)
         try:
             self._compare_with_catalog()
             arguments = self.feature.parameters.validate(self.call_params.arguments)
@@ -107,13 +107,13 @@ class Call:
 
             check_task_limit(self)
         outcome = self.replay(arguments, run)
-        told = {"round": _round(opened), **self.call_params.declined(), **run.reports.log_fields()}
+        told = {"round": _round(opened), **self.call_params.declined(), **run.notifications.log_fields()}
         try:
             reply = self._conclude(outcome, opened)
         except ProtocolError as failure:
-            failure.notifications, failure.fields = tuple(run.reports.notifications), {**self.named, **told}
+            failure.notifications, failure.fields = tuple(run.notifications.messages), {**self.named, **told}
             raise
-        return Reply(reply.result, tuple(run.reports.notifications), {**told, **reply.fields})
+        return Reply(reply.result, tuple(run.notifications.messages), {**told, **reply.fields})
 
     # -- before the pass ----------------------------------------------------------------------------
 
@@ -142,28 +142,27 @@ class Call:
         return self.feature.task is not None and not missing(self.route.meta.capabilities, [TASKS])
 
     def _run(self, opened: OpenState | None) -> Run:
-        if opened is None:
-            journal, offered = Journal(self.ports.random_bytes(16).hex()), self.call_params.responses
-        else:
-            journal = self._journal(opened)
-            listed = {
-                key: raw for key, raw in self.call_params.responses.items() if key in journal.outstanding
-            }
-            offered = {**listed, **journal.unused_responses}
-        meta, environment = self.route.meta, self.environment()
+        journal = Journal(self._new_flow_id()) if opened is None else self._journal(opened)
+        meta, services = self.route.meta, self.host_services()
         if _round(opened) > self._rounds(journal) and not self.may_start_task():
-            environment = environment.without_reserve()  # no later round could begin what this one puts off
+            services = services.without_reserve()  # no later round could begin what this one puts off
         return Run(
             journal,
-            offered,
-            resumed=opened is not None,
-            capabilities=meta.capabilities,
-            environment=environment,
-            reports=NotificationBuffer(
-                meta.progress_token, meta.log_level, self.invocation.max_response_bytes
-            ),
-            tasks=TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
+            self._client_inputs(None if opened is None else journal),
+            services,
+            NotificationBuffer(meta.progress_token, meta.log_level, self.invocation.max_response_bytes),
+            TaskOptions(may_start=self.may_start_task(), is_offered=self.feature.task is not None),
         )
+
+    def _new_flow_id(self) -> str:
+        return self.ports.random_bytes(16).hex()
+
+    def _client_inputs(self, journal: Journal | None) -> ClientInputs:
+        """Return the responses that count; without a journal, the request carried no state."""
+        received, capabilities = self.call_params.responses, self.route.meta.capabilities
+        if journal is None:
+            return ClientInputs(received, is_resumed=False, capabilities=capabilities)
+        return ClientInputs(journal.responses_for(received), is_resumed=True, capabilities=capabilities)
 
     def _journal(self, opened: OpenState) -> Journal:
         try:
@@ -177,11 +176,11 @@ class Call:
         if listed is not None and listed != self.options.digest(self.feature):
             self.ports.observer.record("catalog_drift", **self.named, remedy=DRIFT_REMEDY)
 
-    def environment(self) -> Environment:
-        """What its run is given from outside."""
+    def host_services(self) -> HostServices:
+        """Return the functions that its run calls outside of the engine."""
         ports, user = self.ports, user_binding(self.principal)
-        return Environment(
-            Budget(self.invocation.deadline_ms, ports.clock_ms),
+        return HostServices(
+            Deadline(self.invocation.deadline_ms, ports.clock_ms),
             ports.clock,
             ports.random_bytes,
             lambda key, flow_id, expires_at: ports.links().sign(user, key, flow_id, expires_at),
@@ -202,7 +201,7 @@ class Call:
 
     def replay(self, arguments: dict[str, Any], run: Run) -> Outcome:
         """One pass over the tool's body."""
-        self.ports.observer.redact(run.values)
+        self.ports.observer.redact(run.redactable_values)
         info = CallInfo(
             self.principal,
             self.route.meta.info,
@@ -218,7 +217,7 @@ class Call:
             if self.feature.parameters.context_parameter is not None:
                 arguments = {**arguments, self.feature.parameters.context_parameter: Context(run, info)}
             outcome = replay(self.feature.function, arguments, run)
-        if run.resumed and isinstance(outcome, NeedsInput):
+        if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
             from mcp_roundtrip.server.changed_questions import record_changed_questions  # for later rounds
 
             record_changed_questions(run, self.named, self.ports.observer)

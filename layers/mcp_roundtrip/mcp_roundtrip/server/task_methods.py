@@ -7,23 +7,22 @@ from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.host import TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome
-from mcp_roundtrip.engine.run import Run, TaskOptions
-from mcp_roundtrip.errors import (
-    INVALID_PARAMS,
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError, ToolError
+from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
+from mcp_roundtrip.internal_errors import (
     ArgumentsError,
     ItemTooLarge,
-    MissingClientCapability,
-    ProtocolError,
     ResultTooLarge,
     SettingsError,
     StoreError,
-    ToolError,
 )
-from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
@@ -126,7 +125,7 @@ def become_task(call: Call, journal: Journal, ttl_ms: int) -> Reply:
         raise _too_many_open_tasks(call, error, journal) from None
     except ItemTooLarge as error:
         call.ports.observer.failure("task_too_large", error, tool=call.feature.name)
-        if len(compact(call.call_params.arguments)) < error.size // 2:
+        if len(compact_json(call.call_params.arguments)) < error.size // 2:
             raise internal_error(call.invocation.correlation_id) from error
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return call.reply(call.feature.refused(call.server_info, ToolError(text)), "arguments_too_large")
@@ -222,10 +221,10 @@ class StatusMessages(NotificationBuffer):
 
     told: Callable[[str], None] = lambda message: None
 
-    def progress(self, done: float, total: float | None, message: str | None, *, news: bool) -> None:
-        NotificationBuffer.progress(self, done, total, message, news=False)  # refuses what cannot be sent
+    def progress(self, done: float, total: float | None, message: str | None, *, is_new: bool) -> None:
+        NotificationBuffer.progress(self, done, total, message, is_new=False)  # refuses what cannot be sent
         text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
-        if news:
+        if is_new:
             self.told(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
 
 
@@ -272,12 +271,10 @@ class TaskBody:
     def _run(self, call: Call, task: Task, past: TaskHistory, recorder: TaskRecorder) -> Run:
         return Run(
             past.journal,
-            past.offered,
-            resumed=True,
-            capabilities=task.capabilities,
-            environment=call.environment(),
-            reports=StatusMessages(told=recorder.report_status),
-            tasks=TaskOptions(recorder=recorder, is_offered=True),
+            ClientInputs(past.responses, is_resumed=True, capabilities=task.capabilities),
+            call.host_services(),
+            StatusMessages(told=recorder.report_status),
+            TaskOptions(recorder=recorder, is_offered=True),
         )
 
 
@@ -288,7 +285,7 @@ def _conclusion(call: Call, outcome: Outcome) -> Completed | TaskError:
         return too_large_error(outcome.error)
     try:
         result = call.ended(outcome).result
-        if payload_size(compact(result)) <= MAX_RESPONSE_BYTES - ENVELOPE:
+        if payload_size(compact_json(result)) <= MAX_RESPONSE_BYTES - ENVELOPE:
             return Completed(result)
         error = ResultTooLarge(MAX_RESPONSE_BYTES)
         call.ports.observer.failure("result_too_large", error, tool=call.feature.name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
-from mcp_roundtrip.errors import CallAborted, StateRejected, StateTooLarge, ToolError
+from mcp_roundtrip.errors import StateRejected, ToolError
+from mcp_roundtrip.internal_errors import CallAborted, StateTooLarge
 from mcp_roundtrip.server.round import Call, Reply, internal_error
 
 ASKED_BY_TASKS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
@@ -50,7 +51,7 @@ def _ended(call: Call, requests: Requests, text: str, outcome: str) -> Reply:
 
 def _too_large(call: Call, error: StateTooLarge, journal: Journal) -> Reply:
     """The author's business if it is the steps' results, the client's if it is its own answers."""
-    steps = {entry.key: len(compact(entry.value)) for entry in journal.entries if entry.kind.is_effect}
+    steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     if sum(steps.values()) > error.size // 4:
         largest = max(steps, key=lambda key: steps[key])
         call.ports.observer.failure("state_too_large", error, **call.named, largest_step=largest)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state import compact, jws
 from mcp_roundtrip.state.claims import COMMON_TYPES, check_parties, check_times, require_types
 from mcp_roundtrip.state.jws import TrustedKey

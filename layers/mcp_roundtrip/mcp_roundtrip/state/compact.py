@@ -49,7 +49,7 @@ def decode(part: bytes) -> bytes:
 def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
     """The JSON object in an encoded part. Raises StateRejected with `reason` if it holds none."""
     try:
-        value = canonical.parse(decode(part), max_depth=max_depth)
+        value = canonical.parse_json(decode(part), max_depth=max_depth)
     except ValueError:
         raise StateRejected(reason) from None
     if not isinstance(value, dict):

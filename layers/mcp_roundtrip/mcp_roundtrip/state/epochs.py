@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.errors import KeyServiceError, StateRejected
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
 from mcp_roundtrip.state.renewal import Renewals, early, retry_pause_s

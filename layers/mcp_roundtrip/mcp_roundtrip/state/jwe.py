@@ -41,7 +41,7 @@ class ContentKey:
     @cached_property
     def header(self) -> bytes:
         """The protected header, encoded."""
-        return compact.encode(canonical.compact(_header(self.kid, self.typ)).encode("ascii"))
+        return compact.encode(canonical.compact_json(_header(self.kid, self.typ)).encode("ascii"))
 
     @cached_property
     def aead(self) -> AESGCM:

@@ -17,7 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.errors import StateRejected, StateTooLarge
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import compact
 from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid
 
@@ -59,9 +60,9 @@ def mint(
     StateTooLarge, before anything is signed, if that is over `max_length`, and KeyServiceError when the
     signer cannot sign.
     """
-    payload = canonical.compact(claims).encode("ascii")
+    payload = canonical.compact_json(claims).encode("ascii")
     header = {"alg": ALG, **signer.key_members, "typ": typ}
-    sizes = (len(canonical.compact(header)), len(payload), _SIGNATURE_BYTES)
+    sizes = (len(canonical.compact_json(header)), len(payload), _SIGNATURE_BYTES)
     length = wrapped(sum(compact.encoded_length(size) for size in sizes) + 2)
     if length > max_length:
         raise StateTooLarge(length, max_length)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mcp_roundtrip.errors import KeyServiceError, StateRejected, StateTooLarge, UsageError
+from mcp_roundtrip.errors import StateRejected, UsageError
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state import compact, jws
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from mcp_roundtrip.errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError
 
 T = TypeVar("T")
 

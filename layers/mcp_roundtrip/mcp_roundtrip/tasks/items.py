@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mcp_roundtrip.canonical import compact
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
 from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
@@ -37,7 +37,7 @@ class TaskCall:
 
     def to_item(self, task: Task) -> dict[str, Value]:
         members = [getattr(self, each.name) for each in fields(self)]
-        return _item(task, CALL, v=compact(members))
+        return _item(task, CALL, v=compact_json(members))
 
     @classmethod
     def from_item(cls, item: Item) -> TaskCall:
@@ -46,7 +46,7 @@ class TaskCall:
 
 def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
     """Return the item of a journal entry; `order` is its position in the journal."""
-    item = _item(task, ENTRY + entry.key, n=order, k=entry.kind.value, v=compact(entry.value))
+    item = _item(task, ENTRY + entry.key, n=order, k=entry.kind.value, v=compact_json(entry.value))
     return item if entry.fingerprint is None else {**item, **_fingerprint(entry.fingerprint)}
 
 
@@ -59,7 +59,7 @@ def entry_from_item(item: Item) -> Entry:
 
 def answer_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
     """Return the item of the client's response to an outstanding request."""
-    item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact(raw))
+    item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact_json(raw))
     return item | _fingerprint(asked.fingerprint)
 
 
@@ -81,7 +81,7 @@ class TaskHistory:
 
     call: TaskCall
     journal: Journal
-    offered: Mapping[str, Any]
+    responses: Mapping[str, Any]
     answers: Mapping[str, str]
     next_order: int
 
@@ -96,17 +96,17 @@ class TaskHistory:
         # A repeated request has several responses; the last one counts.
         answers = {str(row["key"]): _wire_key(row) for row in rows if _is_answer(row)}
         entries: list[Entry] = []
-        offered: dict[str, Any] = {}
+        responses: dict[str, Any] = {}
         asked: dict[str, Fingerprint] = {}
         for row in rows:
             entry = _answer(row) if _is_answer(row) else entry_from_item(row)
             if not _is_answer(row) or _wire_key(row) in task.accepted:
                 entries.append(entry)
             elif answers[entry.key] == _wire_key(row) and entry.fingerprint is not None:
-                offered[entry.key], asked[entry.key] = entry.value, entry.fingerprint
+                responses[entry.key], asked[entry.key] = entry.value, entry.fingerprint
         journal = Journal(task.flow_id, tuple(entries), asked)
         next_order = max((int(row["n"]) for row in rows), default=-1) + 1
-        return cls(TaskCall.from_item(by_sk[CALL]), journal, offered, answers, next_order)
+        return cls(TaskCall.from_item(by_sk[CALL]), journal, responses, answers, next_order)
 
 
 def _is_answer(row: Item) -> bool:
@@ -129,7 +129,7 @@ def result_items(
 
     Chunks are keyed by lease owner, so a worker that lost its lease cannot overwrite another worker's result.
     """
-    text = compact(result)
+    text = compact_json(result)
     if len(text) <= MAX_INLINE_RESULT:
         return {"res": text}, []
     packed = zlib.compress(text.encode("ascii"))

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.errors import McpRoundtripError, StoreError
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, Item, all_of, any_of
 from mcp_roundtrip.tasks.model import TASK, TERMINAL, Task
 from mcp_roundtrip.tasks.store import TaskStore

@@ -164,10 +164,10 @@ class Task:
             "exp": self.expires_s,
             "wk": self.worker,
             "run": self.flow_id,
-            "caps": canonical.compact(self.capabilities),
+            "caps": canonical.compact_json(self.capabilities),
             "req": requests_to_text(self.requests),
-            "acc": canonical.compact(list(self.accepted)),
-            "iss": canonical.compact(self.issued),
+            "acc": canonical.compact_json(list(self.accepted)),
+            "iss": canonical.compact_json(self.issued),
             "att": self.attempts,
             "kick": self.dispatched_at_ms,
             "kicks": self.dispatch_count,
@@ -187,10 +187,10 @@ class Task:
             ttl_ms=read["ttlms"],
             worker=read["wk"],
             flow_id=read["run"],
-            capabilities=canonical.parse(read["caps"]),
+            capabilities=canonical.parse_json(read["caps"]),
             requests=requests_from_text(read["req"]),
-            accepted=tuple(canonical.parse(read["acc"])),
-            issued=canonical.parse(read["iss"]),
+            accepted=tuple(canonical.parse_json(read["acc"])),
+            issued=canonical.parse_json(read["iss"]),
             attempts=read["att"],
             seen=read.get("seen", 0),
             lease_owner=read.get("lo"),
@@ -208,7 +208,7 @@ class Task:
 
 
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
-    return canonical.compact({name: asked.to_json() for name, asked in requests.items()})
+    return canonical.compact_json({name: asked.to_json() for name, asked in requests.items()})
 
 
 def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
@@ -217,4 +217,4 @@ def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
 
 def json_value(text: Value) -> Any:
     """Parse the JSON text of an attribute, which may be deeper than a request: it adds levels."""
-    return canonical.parse(str(text), max_depth=2 * canonical.MAX_DEPTH)
+    return canonical.parse_json(str(text), max_depth=2 * canonical.MAX_DEPTH)

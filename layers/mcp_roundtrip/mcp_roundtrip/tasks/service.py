@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.errors import McpRoundtripError, StoreError
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import (

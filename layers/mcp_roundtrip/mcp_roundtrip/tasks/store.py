@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_roundtrip.errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item
 
 MAX_ITEM = 400_000

@@ -94,7 +94,7 @@ def park(
         st=Status.INPUT_REQUIRED.value,
         rn=WorkState.PARKED.value,
         req=requests_to_text(requests),
-        iss=canonical.compact(issued),
+        iss=canonical.compact_json(issued),
         **({} if wake_at_ms is None else _wake_up_attributes(wake_at_ms)),
     )
 
@@ -143,20 +143,20 @@ def complete(*, owner: str, now_ms: int, attributes: Mapping[str, Value]) -> Cha
 
 def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
     """End with a JSON-RPC error."""
-    return _end(_held_by(owner), Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+    return _end(_held_by(owner), Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task after its time to live."""
     condition = all_of(OPEN, Below("dead", now_ms + 1))
-    return _end(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+    return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task with too many lost workers, after the last one's lease."""
     lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
     condition = all_of(OPEN, Above("att", max_attempts - 1), lost)
-    return _end(condition, Status.FAILED, now_ms, err=canonical.compact(error), msg=message)
+    return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
@@ -197,7 +197,7 @@ def _wait(
 
 
 def _keys_to_text(keys: Collection[str]) -> str:
-    return canonical.compact(sorted(keys))
+    return canonical.compact_json(sorted(keys))
 
 
 def _held_by(owner: str) -> Condition:

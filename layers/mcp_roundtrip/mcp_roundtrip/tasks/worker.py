@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
@@ -244,15 +244,15 @@ def _fail(owner: str, now_ms: int, error: TaskError) -> Change:
 def _park(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
     issued, requests = dict(task.issued), {}
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
-    for order, (key, pending) in enumerate(run.pending.items(), recorder.next_order):
+    for order, (key, request) in enumerate(run.requests.items(), recorder.next_order):
         present = outstanding.get(key)
-        if present is not None and task.requests[present].fingerprint == pending.fingerprint:
+        if present is not None and task.requests[present].fingerprint == request.fingerprint:
             requests[present] = task.requests[present]
             continue
         issued[key] = issued.get(key, 0) + 1
         # A wire key is used for one request in the task's lifetime. Keys of authors do not contain "~".
         wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
-        requests[wire_key] = OutstandingRequest(key, pending.fingerprint, pending.to_wire(), order)
+        requests[wire_key] = OutstandingRequest(key, request.fingerprint, request.to_wire(), order)
     return transitions.park(
         owner=recorder.owner,
         version=task.version,
@@ -260,7 +260,7 @@ def _park(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_m
         issued=issued,
         accepted=_accepted(task, past, run),
         now_ms=now_ms,
-        wake_at_ms=run.wake_at_ms,
+        wake_at_ms=run.suspension.wake_at_ms,
     )
 
 
@@ -269,6 +269,6 @@ def _accepted(task: Task, past: TaskHistory, run: Run) -> set[str]:
     taken = {
         wire_key
         for key, wire_key in past.answers.items()
-        if (entry := run.entry(key)) is not None and entry.kind is Kind.ANSWER
+        if (entry := run.history.entry(key)) is not None and entry.kind is Kind.ANSWER
     }
     return taken | set(task.accepted)

@@ -5,7 +5,7 @@ import os
 
 import boto3
 
-from mcp_roundtrip.engine.budget import Budget
+from mcp_roundtrip.deadline import Deadline
 
 TOLD = (
     "KeyId",
@@ -37,4 +37,4 @@ boto3.setup_default_session()
 boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", tell)
 
 if os.environ["_HANDLER"] == "app.worker":  # always short of time: each step is another worker's
-    Budget.is_short_of = lambda self, needs_ms=None: True
+    Deadline.is_short_of = lambda self, needs_ms=None: True

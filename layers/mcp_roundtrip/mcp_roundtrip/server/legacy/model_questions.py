@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.canonical import compact
-from mcp_roundtrip.errors import ArgumentsError, DefinitionError
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.forms import VALUE
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def ask_the_user(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], mode: str) -> str:
-    schema = compact(requestedSchema)
+    schema = compact_json(requestedSchema)
     # Or the user's "decline" as a value could not be told from a user who declines.
     is_ambiguous = "action" in requestedSchema["properties"]
     form = '{"action": "accept", "content": C}, where C is an object' if is_ambiguous else "an object"
-    return f"{message}\nKey: {compact(key)}. The answer is {form} that fits this JSON Schema: {schema}"
+    return f"{message}\nKey: {compact_json(key)}. The answer is {form} that fits this JSON Schema: {schema}"

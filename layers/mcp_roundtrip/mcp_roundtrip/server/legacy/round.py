@@ -17,9 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.host import HostServices
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal, Kind
-from mcp_roundtrip.engine.run import Environment, Run
-from mcp_roundtrip.errors import ArgumentsError, CallAborted, MissingClientCapability, ProtocolError, dotted
+from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, dotted_capabilities
+from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
@@ -110,18 +112,20 @@ class LegacyCall(Call):
         )
         return meta.protocol_version == LEGACY_VERSION and not is_known_not_to
 
-    def _run(self, opened: OpenState | None) -> Run:
-        run = Call._run(self, opened)
-        run.takes_defaults = self._choice == "default"
-        run.answers_from_model = self._asks_through_model
-        run.waits_for_pages = False  # the client has not shown them yet
-        if self.flow_id is not None:
-            run.journal = replace(run.journal, flow_id=self.flow_id)
-        return run
+    def _new_flow_id(self) -> str:
+        return Call._new_flow_id(self) if self.flow_id is None else self.flow_id
 
-    def environment(self) -> Environment:
-        """What its run is given from outside: a call that cannot go on later is not put off."""
-        return Call.environment(self).without_reserve()
+    def _client_inputs(self, journal: Journal | None) -> ClientInputs:
+        return replace(
+            Call._client_inputs(self, journal),
+            takes_defaults=self._choice == "default",
+            relayed_by_model=self._asks_through_model,
+            polls_urls=False,  # the client has not shown them yet
+        )
+
+    def host_services(self) -> HostServices:
+        """Return the services for a call that cannot be continued: its deadline has no reserve."""
+        return Call.host_services(self).without_reserve()
 
     # -- after the pass -----------------------------------------------------------------------------
 
@@ -200,7 +204,7 @@ def _unaskable_text(kind: str, unaskable: MissingClientCapability) -> str:
         return _cannot_ask(kind, map(_would_be_asked, unaskable.questions.values()))
     if TASKS_EXTENSION in unaskable.required.get("extensions", {}):
         return f"This {kind} takes so long that it needs tasks, which this client cannot follow. {_ASKABLE}."
-    needed = ", ".join(dotted(unaskable.required))
+    needed = ", ".join(dotted_capabilities(unaskable.required))
     return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StoreError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND

@@ -1,0 +1,59 @@
+"""When a request, or a task's worker, has to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+RESPONSE_MARGIN_MS: Final = 1_000
+"""Subtracted from each limit of a request: the time to seal the state and to send the response."""
+
+CHECKPOINT_RESERVE_MS: Final = 3_000
+"""A pass with less time left begins no new step."""
+
+WORKER_RESERVE: Final = 0.1
+"""The last fraction of a worker's time, in which it begins no step: a step that outlasts it runs again."""
+
+MAX_LAMBDA_TIMEOUT_MS: Final = 900_000
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The end of a pass: `at_ms` on the monotonic scale of `clock_ms`, both in milliseconds."""
+
+    at_ms: float
+    clock_ms: Callable[[], float]
+    reserve_ms: float = CHECKPOINT_RESERVE_MS
+
+    def remaining_ms(self) -> int:
+        """Return the milliseconds left, never less than 0."""
+        return max(0, int(self.at_ms - self.clock_ms()))
+
+    def is_short_of(self, needs_ms: float | None = None) -> bool:
+        """Return whether less is left than `needs_ms` (default: the reserve)."""
+        return self.remaining_ms() < (self.reserve_ms if needs_ms is None else needs_ms)
+
+    def without_reserve(self) -> Deadline:
+        """Return the deadline of a pass that cannot be continued, so that it uses all of its time."""
+        return replace(self, reserve_ms=0)
+
+
+def lambda_remaining_ms(context: Any) -> int:
+    """Return the milliseconds that Lambda leaves an invocation; without a context, the longest timeout."""
+    remaining = getattr(context, "get_remaining_time_in_millis", None)
+    return MAX_LAMBDA_TIMEOUT_MS if remaining is None else int(remaining())
+
+
+def request_deadline_ms(now_ms: float, context: Any, *limits_ms: float | None) -> float:
+    """Return when a request has to end, on the scale of `now_ms`.
+
+    `limits_ms` are the times that the event source and the front door leave, None where there is no limit.
+    """
+    limits = [lambda_remaining_ms(context), *(limit for limit in limits_ms if limit is not None)]
+    return now_ms + min(limits) - RESPONSE_MARGIN_MS
+
+
+def worker_deadline_ms(now_ms: float, remaining_ms: float) -> float:
+    """Return when a task's worker stops beginning steps, on the scale of `now_ms`."""
+    return now_ms + remaining_ms * (1 - WORKER_RESERVE)

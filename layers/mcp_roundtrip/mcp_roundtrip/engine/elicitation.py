@@ -1,0 +1,171 @@
+"""Form and URL elicitation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from inspect import isclass, iscoroutine
+from typing import Any, ClassVar, Final, TypeVar
+
+from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
+
+from mcp_roundtrip.engine.inputs import InputRequest
+from mcp_roundtrip.engine.journal import Entry
+from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
+from mcp_roundtrip.internal_errors import InvalidAnswer
+from mcp_roundtrip.protocol import capabilities
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.schema.forms import Form
+
+T = TypeVar("T")
+
+MIN_POLL_INTERVAL_MS: Final = 1_000
+
+_ABSOLUTE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
+
+
+def _usage_errors() -> Any:
+    from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
+
+    return usage_errors
+
+
+class _Elicitation(Question[T]):
+    message: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.message, str):
+            raise _usage_errors().message_type(self.key, self.message)
+
+    @property
+    def method(self) -> str:
+        return "elicitation/create"
+
+    def journaled(self, raw: Any) -> Any:
+        return {name: raw[name] for name in ("action", "content") if name in raw}
+
+    def _accepted(self, raw: Any) -> Any:
+        """Return the content of an ElicitResult whose action is "accept"."""
+        action = raw.get("action") if isinstance(raw, dict) else None
+        if action == "decline":
+            raise ElicitationDeclined(self.key)
+        if action == "cancel":
+            raise ElicitationCancelled(self.key)
+        if action != "accept":
+            raise InvalidAnswer("the answer has no action")
+        return raw.get("content")
+
+
+@dataclass(frozen=True, slots=True)
+class Elicit(_Elicitation[T]):
+    """Ask the user to fill in a form.
+
+    `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an answer
+    counts only after the client was sent this question with this text, and never if a model gives it. None
+    means True for a confirmation (`schema.forms.Form.is_confirmation`).
+    """
+
+    key: str
+    message: str
+    model: type[T]
+    default: T | Unset = UNSET
+    user_only: bool | None = None
+
+    def __post_init__(self) -> None:
+        _Elicitation.__post_init__(self)
+        if self.default is not UNSET and not _is_valid_default(self.default, self.model):
+            raise _usage_errors().default_type(self.key, self.default, self.model)
+
+    def _form(self) -> Form:
+        try:
+            return Form.of(self.model)
+        except DefinitionError as error:
+            raise _usage_errors().form(self.key, error) from None
+
+    def is_user_only(self) -> bool:
+        return self._form().is_confirmation if self.user_only is None else self.user_only
+
+    def params(self) -> dict[str, Any]:
+        return {
+            "mode": "form",
+            "message": self.message,
+            "requestedSchema": self._form().requested_schema,
+        }
+
+    def needs(self) -> Sequence[CapabilityPath]:
+        return (capabilities.ELICITATION_FORM,)
+
+    def read(self, raw: Any) -> T:
+        value: T = self._form().parse(self._accepted(raw))
+        return value
+
+
+def _is_valid_default(default: Any, model: Any) -> bool:
+    """Return whether a tool that expects a `model` can use this default. None is always allowed."""
+    if default is None or not isclass(model) or is_typeddict(model):
+        return True
+    return isinstance(default, (int, float) if model is float else model)
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitUrl(_Elicitation[None]):
+    """Send the user to a URL, and wait until `done` returns True.
+
+    `done` is called every `poll_interval_ms` milliseconds (at least 1,000) for as long as the round lasts, or
+    once in each round if that is None.
+    """
+
+    key: str
+    message: str
+    url: str
+    done: Callable[[], bool | Awaitable[bool]]
+    default: Unset | None = UNSET
+    poll_interval_ms: int | None = POLL_INTERVAL_MS
+    trusts_answer: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _Elicitation.__post_init__(self)
+        if not isinstance(self.url, str) or not _ABSOLUTE_URL.fullmatch(self.url):
+            raise _usage_errors().url(self.key, self.url)
+        if not callable(self.done):
+            raise _usage_errors().done_type(self.key, self.done)
+        interval_ms = self.poll_interval_ms
+        if interval_ms is not None and (type(interval_ms) is not int or interval_ms < MIN_POLL_INTERVAL_MS):
+            raise _usage_errors().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
+
+    def params(self) -> dict[str, Any]:
+        return {"mode": "url", "message": self.message, "url": self.url}
+
+    def needs(self) -> Sequence[CapabilityPath]:
+        return (capabilities.ELICITATION_URL,)
+
+    def read(self, raw: Any) -> None:
+        self._accepted(raw)
+
+    def journaled(self, raw: Any) -> Any:
+        return {"action": raw["action"]}
+
+    def is_done(self) -> bool:
+        """Call `done` in a synchronous tool. Raises what it raises, and UsageError if it is async."""
+        finished = self.done()
+        if iscoroutine(finished):  # a coroutine is truthy
+            finished.close()
+            raise _usage_errors().done_is_async(self.key)
+        return bool(finished)
+
+
+Poll = tuple[ElicitUrl | None, float]
+"""Asks the context to wait that many milliseconds, and then to call `done` of the elicitation, if any."""
+
+
+class ConsentedUrl:
+    """A URL that the user agreed to open, and the entry to record once its interaction is complete."""
+
+    __slots__ = ("elicitation", "entry", "request")
+
+    def __init__(self, elicitation: ElicitUrl, request: InputRequest, entry: Entry) -> None:
+        self.elicitation = elicitation
+        self.request = request
+        self.entry = entry

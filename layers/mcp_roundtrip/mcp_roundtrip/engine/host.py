@@ -1,0 +1,62 @@
+"""What the server provides to a run: time, randomness, link signing, and the store of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from mcp_roundtrip.deadline import Deadline
+from mcp_roundtrip.engine.journal import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class HostServices:
+    """The functions that a run calls outside of the engine.
+
+    - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
+    - `sign_link(key, flow_id, expires_at)` returns a token for a URL; `expires_at` is in epoch seconds.
+    - `pause_ms` and `pause_ms_async` wait for that many milliseconds.
+    - `on_step_failed` takes a step's key, its error, and whether the step runs again. It is called for the
+      errors that the tool's code does not see.
+    - `call_identity` returns a text that is the same in every call with the same caller, tool and arguments,
+      or None for callers that cannot be told apart. It raises SettingsError.
+    """
+
+    deadline: Deadline
+    clock: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    sign_link: Callable[[str, str, int], str]
+    pause_ms: Callable[[float], None]
+    on_step_failed: Callable[[str, Exception, bool], None]
+    pause_ms_async: Callable[[float], Awaitable[None]]
+    call_identity: Callable[[], str | None]
+
+    def without_reserve(self) -> HostServices:
+        """Return the services for a pass that cannot be continued: its deadline has no reserve."""
+        return replace(self, deadline=self.deadline.without_reserve())
+
+
+class Recorder(Protocol):
+    """Stores the entries of a task as they are made. Both methods raise StoreError."""
+
+    def record(self, entry: Entry) -> Entry:
+        """Store an entry and return the one that counts: the first one stored under this key."""
+        ...
+
+    def holds_lease(self) -> bool:
+        """Return whether this worker still owns the task: it was neither cancelled nor taken over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """What a run may do about tasks.
+
+    `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
+    and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
+    """
+
+    recorder: Recorder | None = None
+    may_start: bool = False
+    is_offered: bool = False

@@ -1,0 +1,124 @@
+"""What the client sent with a request, and the input requests that a pass ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.journal import Entry, Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInputs:
+    """The client's input responses, and how the client can be asked.
+
+    - `responses` are the responses to consider, by key.
+    - `is_resumed` says whether the request carried a state, or the run is a task's.
+    - `takes_defaults` says whether a question that the client cannot be asked falls back to its default.
+    - `relayed_by_model` says whether a model, not the client, passed the responses on.
+    - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
+    """
+
+    responses: Mapping[str, Any]
+    is_resumed: bool
+    capabilities: Mapping[str, Any]
+    takes_defaults: bool = True
+    relayed_by_model: bool = False
+    polls_urls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequest:
+    """A question as it is sent to the client. `has_consent`: the user agreed to open its URL."""
+
+    method: str
+    params: Mapping[str, Any]
+    fingerprint: Fingerprint
+    has_consent: bool = False
+
+    @classmethod
+    def of(cls, method: str, params: Mapping[str, Any]) -> InputRequest:
+        """Return the request of a question with these params."""
+        message = params.get("message")
+        rest = {name: value for name, value in params.items() if name != "message"}
+        fingerprint = Fingerprint(
+            message=digest("mcp-rs/v1/message", message, size=12),
+            form=digest("mcp-rs/v1/form", [method, rest], size=12),
+        )
+        return cls(method, params, fingerprint)
+
+    def after_rejection(self, reason: str) -> InputRequest:
+        """Return the request with the reason in its message, and the fingerprint that it had without it."""
+        if "message" not in self.params:
+            return self
+        message = f"{self.params['message']}\n\nThe previous answer was not accepted. {reason}"
+        return replace(self, params={**self.params, "message": message})
+
+    def after_consent(self) -> InputRequest:
+        """Return the request for a URL that the user agreed to open, and has not completed."""
+        return replace(self, has_consent=True)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the InputRequest object of an `inputRequests` member."""
+        return {"method": self.method, "params": dict(self.params)}
+
+
+class InputRequests:
+    """The outstanding input requests of a pass, and the URL consents that a task is to poll for.
+
+    `user_only_reached` says whether the code has come to a question that the user has to be shown, so that a
+    response sent before it cannot answer it.
+    """
+
+    __slots__ = ("_by_key", "_consents", "user_only_reached")
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, InputRequest] = {}
+        self._consents: dict[str, Entry] = {}
+        self.user_only_reached = False
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def items(self) -> Iterator[tuple[str, InputRequest]]:
+        """Return the requests by key, in the order in which they were added."""
+        return iter(self._by_key.items())
+
+    def add(self, key: str, request: InputRequest) -> None:
+        """Send the request with this pass."""
+        self._by_key[key] = request
+
+    def withdraw(self, keys: Iterable[str]) -> None:
+        """Remove the requests of a branch that was cancelled."""
+        for key in keys:
+            self._by_key.pop(key, None)
+
+    def leave_to_task(self, consents: Mapping[str, Entry]) -> None:
+        """Have the task that the call becomes poll for these URLs, without asking for consent again."""
+        self._consents |= consents
+
+    def reach_user_only(self) -> None:
+        """Note that the code has come to a question that the user has to be shown."""
+        self.user_only_reached = True
+
+    @property
+    def need_user(self) -> bool:
+        """Whether a request has no consent yet, so that the client has to show it."""
+        return any(not request.has_consent for request in self._by_key.values())
+
+    @property
+    def only_wait_for_urls(self) -> bool:
+        """Whether there are requests, and all of them are for URLs that the user agreed to open."""
+        return bool(self._by_key) and not self.need_user
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Return the fingerprint of each request, and of each URL that is left to a task."""
+        asked = {key: request.fingerprint for key, request in self._by_key.items()}
+        left = {key: entry.fingerprint for key, entry in self._consents.items() if entry.fingerprint}
+        return asked | left
+
+    def consents(self) -> dict[str, Any]:
+        """Return the recorded response for each URL that is left to a task."""
+        return {key: entry.value for key, entry in self._consents.items()}

@@ -1,0 +1,97 @@
+"""The errors that tools do not see: the server turns each into a reply and a log record.
+
+::
+
+    McpRoundtripError
+    ├── ToolError
+    │   ├── ArgumentsError       the arguments do not fit the tool's input schema
+    │   └── CallAborted          the server ends a call that it cannot finish
+    ├── TooLarge                 base of three; a note tells the author what to do
+    │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
+    │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
+    │   └── ItemTooLarge         a task's data does not fit into an item (.size, .limit)
+    └── ErrorWithReason
+        ├── InvalidAnswer        an answer does not fit its question; the user is shown the reason
+        ├── KeyServiceError      KMS did not sign or answer
+        ├── StoreError           the task table could not be read or written
+        ├── ForwardingFailed     a function behind the front door did not answer
+        └── SettingsError        a setting is missing or contradictory (.setting)
+"""
+
+from __future__ import annotations
+
+from mcp_roundtrip.errors import ErrorWithReason, McpRoundtripError, ToolError
+
+
+class ArgumentsError(ToolError):
+    """The arguments do not fit the tool's input schema. The message says which, and why."""
+
+
+class CallAborted(ToolError):
+    """The server ends a call that it cannot finish. The message says why."""
+
+    is_internal = True
+
+
+class TooLarge(McpRoundtripError):
+    """Base of the errors about a size limit. The client may see the message; the note is for the author."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.add_note("Keep what is large elsewhere, and return a link or a key: see mcp_roundtrip.s3")
+
+
+class StateTooLarge(TooLarge):
+    """The journal does not fit into a `requestState`: it has `size` characters, and the limit is `limit`."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"requestState would be {size} characters, the limit is {limit}; "
+            "return references from steps instead of large values"
+        )
+        self.size = size
+        self.limit = limit
+
+
+class ResultTooLarge(TooLarge):
+    """The response is larger than `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The result is too large to be sent: ask for less, {limit} bytes at most.")
+        self.limit = limit
+
+
+class ItemTooLarge(TooLarge):
+    """A DynamoDB item of a task would have `size` bytes, and the limit is `limit`."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"an item of the task would be {size} bytes, the limit is {limit}; "
+            "return references from steps instead of large values"
+        )
+        self.size = size
+        self.limit = limit
+
+
+class InvalidAnswer(ErrorWithReason):
+    """An answer does not fit its question. The user who is asked again is shown the `reason`."""
+
+
+class KeyServiceError(ErrorWithReason):
+    """KMS did not sign, or did not return its keys. The reason is for the log only."""
+
+
+class StoreError(ErrorWithReason):
+    """The task table could not be read or written. The reason is for the log only."""
+
+
+class ForwardingFailed(ErrorWithReason):
+    """The function that owns a tool did not answer a forwarded call. The reason is for the log only."""
+
+
+class SettingsError(ErrorWithReason):
+    """The environment variable `setting` is missing, or contradicts another one."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        super().__init__(f"{setting}: {problem}")
+        self.reason = self.setting = setting
