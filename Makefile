@@ -74,7 +74,7 @@ help:  ## list the commands
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
+run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	$(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
@@ -108,7 +108,7 @@ bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memo
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
 .PHONY: cost
-cost: $(VENV)/.local  ## print the cost of a million calls, rounds and tasks (docs/cost.md)
+cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
 .PHONY: events

@@ -5,19 +5,24 @@ Everything comes in at the front door, for a caller without a name.
 
 import json
 import threading
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from mcp_roundtrip.aws.expressions import from_attributes
 from mcp_roundtrip.protocol.methods import TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import partition_key
 from mcp_roundtrip.tasks.store import size_of
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.http.messages import Reply
+from mcp_roundtrip_local.http.messages import Request as LocalRequest
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
@@ -101,11 +106,20 @@ class Client:
                     self.workers_done += kind == WORKER
                     self.changed.notify_all()
 
+        respond = self.app.emulator.respond
+
+        def metered(request: LocalRequest) -> Reply:
+            reply = respond(replace(request, body=_with_capacity(request.body)))
+            with self.changed:
+                self.used.update(_units(request, reply))
+            return reply
+
+        self.app.emulator.respond = metered
         self.app.run_within = counting  # both ways to a function, the gateway and Invoke, look it up here
 
     def total(self) -> Usage:
         with self.changed:
-            return self.used + self.app.kms.calls + self.app.dynamodb.units
+            return self.used + self.app.kms.calls
 
     @contextmanager
     def metered(self) -> Iterator[Usage]:
@@ -177,7 +191,36 @@ class Client:
         names = {function.environment.get("MCP_TASK_TABLE") for function in self.app.functions().values()}
         [name] = names - {None}
         partition = partition_key("extension", None, task_id)
-        return sum(map(size_of, self.app.dynamodb.table(name).query(partition)))
+        query = {
+            "TableName": name,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": partition}},
+        }
+        scope = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request"
+        headers = (("x-amz-target", "DynamoDB_20120810.Query"), ("authorization", scope))
+        reply = self.app.emulator.respond(LocalRequest("POST", "/", headers, json.dumps(query).encode()))
+        return sum(size_of(_decoded(item)) for item in json.loads(reply.body)["Items"])
+
+
+def _with_capacity(body: bytes) -> bytes:
+    return json.dumps({**json.loads(body), "ReturnConsumedCapacity": "TOTAL"}).encode()
+
+
+def _units(request: LocalRequest, reply: Reply) -> Usage:
+    """The capacity units of a request. One whose condition fails consumes one: its items are below 1 KB."""
+    operation = (request.header("x-amz-target") or "").rpartition(".")[2]
+    kind = "read" if operation in ("GetItem", "Query") else "write"
+    if reply.status != 200:
+        return Counter({kind: 1})
+    consumed = json.loads(reply.body)["ConsumedCapacity"]
+    tables = consumed if isinstance(consumed, list) else [consumed]
+    return Counter({kind: round(sum(table["CapacityUnits"] for table in tables))})
+
+
+def _decoded(item: Mapping[str, Any]) -> Item:
+    return from_attributes(
+        {name: {"B": b64decode(value["B"])} if "B" in value else value for name, value in item.items()}
+    )
 
 
 def accepted(value: Any) -> dict[str, Any]:

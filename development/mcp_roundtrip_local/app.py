@@ -23,8 +23,8 @@ from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FrontDoors
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
-from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
-from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.services.emulator import Emulator
+from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms import serve as serve_kms
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
@@ -61,7 +61,7 @@ class Options:
 
 
 class LocalApp:
-    """What `serve` yields; `kms` and `dynamodb` are those that the functions call."""
+    """What `serve` yields; `kms` and `emulator` are those that the functions call."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class LocalApp:
         endpoints: Mapping[str, str],
         credentials: Credentials,
         kms: FakeKms,
-        dynamodb: FakeDynamoDb,
+        emulator: Emulator,
         options: Options,
     ) -> None:
         self.kms = kms
-        self.dynamodb = dynamodb
+        self.emulator = emulator
         self._template = template
         self._url = url
         self._endpoints = endpoints
@@ -197,6 +197,7 @@ class LocalApp:
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())
         found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
+        self.emulator.declare(found.storage)
         functions = {name: self._requirements.added_to(each) for name, each in found.functions.items()}
         return replace(found, functions=functions)
 
@@ -262,18 +263,19 @@ def serve(
         stack.callback(queues.close)
         sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
         stack.callback(sqs_server.close)
-        kms, dynamodb = FakeKms(), FakeDynamoDb()
+        kms = FakeKms()
+        emulator = Emulator(log)
+        storage_url = stack.enter_context(serve_storage(emulator, credentials))
         endpoints = {
             # Whatever is not here ends at a refusal, not at AWS.
             "AWS_ENDPOINT_URL": lambda_server.url,
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
             "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": stack.enter_context(
-                serve_dynamodb(dynamodb, credentials=credentials)
-            ),
+            "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
+            "AWS_ENDPOINT_URL_S3": storage_url,
             "AWS_ENDPOINT_URL_SQS": sqs_server.url,
         }
-        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, dynamodb, options)
+        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, emulator, options)
         stack.callback(app.close)
         atexit.register(app.close)  # where the block is left open
         stack.callback(atexit.unregister, app.close)

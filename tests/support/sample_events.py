@@ -15,11 +15,12 @@ from mcp_roundtrip_local.sample_events.live import (
     development_key,
     development_secret,
 )
-from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
-from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+from mcp_roundtrip_local.services.emulator import Emulator
+from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.template.model import Storage
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -148,6 +149,13 @@ def _what(answer: Any) -> int | str | None:
     return TOOL_ERROR if result.get("isError") else str(result.get("resultType", DONE))
 
 
+TABLE = {
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+}
+"""The table of tasks, with the properties that CloudFormation has for it."""
+
+
 @contextmanager
 def environment() -> Iterator[dict[str, str]]:
     """The variables a function needs to take the development key's states, with a KMS that holds the key, an
@@ -156,9 +164,11 @@ def environment() -> Iterator[dict[str, str]]:
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     nowhere = HttpServer(LambdaApi(dict, lambda *call: NotImplemented).respond, max_body=MAX_PAYLOAD).start()
+    storage = Emulator(print)
+    storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE}))
     with (
         serve(kms) as endpoint,
-        serve_dynamodb(FakeDynamoDb()) as dynamodb_url,
+        serve_storage(storage) as storage_url,
         closing(nowhere),
         local_variables(ROOT / "template.yaml") as services,
     ):
@@ -169,7 +179,7 @@ def environment() -> Iterator[dict[str, str]]:
             "APPROVAL_TABLE": "approvals",
             **DEVELOPMENT_ENVIRONMENT,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
             "AWS_ENDPOINT_URL_LAMBDA": nowhere.url,
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",

@@ -186,7 +186,9 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def _send(self, reply: Reply, method: str, *, close: bool) -> None:
         headers: list[tuple[str, str]] = [*reply.headers, ("date", formatdate(usegmt=True))]
-        if reply.status not in (204, 304):
+        # The reply to HEAD may state the length that the reply to GET would have.
+        has_length = method == "HEAD" and any(name == "content-length" for name, _ in reply.headers)
+        if reply.status not in (204, 304) and not has_length:
             headers.append(("content-length", str(len(reply.body))))
         if close:
             headers.append(("connection", "close"))

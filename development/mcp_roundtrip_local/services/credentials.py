@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from mcp_roundtrip_local.http.browser_protection import from_a_page
 from mcp_roundtrip_local.http.messages import Reply, Request
@@ -54,9 +55,17 @@ class Credentials:
         """
 
         def guarded(request: Request) -> Reply:
+            if self._is_presigned(request):
+                return respond(request)
             return from_a_page(request) or self._refusal(request) or respond(request)
 
         return guarded
+
+    def _is_presigned(self, request: Request) -> bool:
+        """Whether the URL contains the access key, as a presigned URL does: a browser may follow it."""
+        query = parse_qs(request.target.partition("?")[2])
+        given = query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]
+        return hmac.compare_digest(given.encode(), self.access_key_id.encode())
 
     def _refusal(self, request: Request) -> Reply | None:
         found = _CREDENTIAL.match(request.header("authorization") or "")

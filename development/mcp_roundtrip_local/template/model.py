@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,14 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
+class Storage:
+    """The DynamoDB tables, by name with their CloudFormation properties, and the names of the S3 buckets."""
+
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    buckets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """The functions and queues by name, the routes, and the files and folders all of it was read from."""
 
@@ -92,6 +100,7 @@ class Application:
     queues: Mapping[str, Queue]
     routes: tuple[Route, ...]
     sources: tuple[Path, ...]
+    storage: Storage = field(default_factory=Storage)
     cors_configuration: Any = None
     """The property of the HTTP API, with intrinsic functions resolved."""
 

@@ -22,6 +22,7 @@ from mcp_roundtrip_local.template.model import (
     Function,
     Queue,
     Route,
+    Storage,
     TemplateError,
     function_arn,
 )
@@ -43,6 +44,9 @@ FUNCTION = "AWS::Serverless::Function"
 LAYER = "AWS::Serverless::LayerVersion"
 HTTP_APIS = ("AWS::Serverless::HttpApi", "AWS::ApiGatewayV2::Api")
 QUEUE = "AWS::SQS::Queue"
+TABLE = "AWS::DynamoDB::Table"
+BUCKET = "AWS::S3::Bucket"
+TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 EVENT_SOURCE = "AWS::Lambda::EventSourceMapping"
 KEY = "AWS::KMS::Key"
 ALIAS = "AWS::KMS::Alias"
@@ -117,6 +121,7 @@ class Template:
                 self.path,
                 *dict.fromkeys([f.code for f in functions] + [d for f in functions for d in f.layers]),
             ),
+            self._storage(scope),
             self._cors(scope),
         )
 
@@ -154,6 +159,15 @@ class Template:
         shared = Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
         apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
         return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
+
+    def _storage(self, scope: Scope) -> Storage:
+        tables = {
+            table.text("TableName", table.name): {
+                name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties
+            }
+            for table in self._of_type(TABLE, scope)
+        }
+        return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, scope))))
 
     def _queues(self, scope: Scope) -> Iterator[Queue]:
         """The queues that a function reads. One that is only written to, as for what failed, is not run."""
@@ -212,6 +226,12 @@ class Template:
         for queue in self._of_type(QUEUE, self._scope):
             values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
             attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
+        for table in self._of_type(TABLE, self._scope):
+            name = values[table.name] = table.text("TableName", table.name)
+            attributes[f"{table.name}.Arn"] = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
+        for bucket in self._of_type(BUCKET, self._scope):
+            name = values[bucket.name] = _bucket_name(bucket)
+            attributes[f"{bucket.name}.Arn"] = f"arn:aws:s3:::{name}"
         for key in self._of_type(KEY, self._scope):
             arn = (key_arns or {}).get(key.name, key.name)
             values[key.name] = attributes[f"{key.name}.KeyId"] = arn.rpartition("/")[2]
@@ -238,6 +258,11 @@ def _layer_folder(content: Path) -> Path:
     # A built layer has its packages under python/, the source of one that `sam build` builds, at its top.
     built = content / "python"
     return built if built.is_dir() else content
+
+
+def _bucket_name(bucket: Resource) -> str:
+    # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
+    return bucket.text("BucketName", f"{STACK_NAME}-{bucket.name.lower()}")
 
 
 def _routes(resource: Resource, function: str) -> Iterator[Route]:

@@ -1,0 +1,199 @@
+"""DynamoDB and S3 under `make run`: ministack, in a process of its own.
+
+ministack passes the contract of the task store (tests/tasks/test_store.py) and knows every operation of both
+services. It starts at the first call, which takes about 0.5 s, creates the tables and buckets that the
+template declares, and forgets its data at the end. It listens on a Unix domain socket, so that programs and
+web pages reach it only through `respond`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.template.model import Storage
+
+MAX_BODY: Final = 64 * 1024 * 1024
+"""The largest request body in bytes."""
+
+PROGRAM: Final = Path(sys.prefix).with_name(".venv-ministack") / "bin/hypercorn"
+"""The server that runs ministack. It has its own virtual environment because ministack pins botocore."""
+
+_VARIABLES: Final = {
+    "SERVICES": "dynamodb,s3",
+    "IOT_MTLS_ENABLED": "0",  # otherwise ministack also listens on 0.0.0.0:8883
+    "LOG_LEVEL": "WARNING",
+}
+_PER_CONNECTION: Final = {
+    *("connection", "content-length", "date", "expect", "keep-alive", "transfer-encoding"),
+}
+_TIMEOUT_S: Final = 30.0
+
+
+class EmulatorError(Exception):
+    """ministack is not installed or refused a resource; the message says what to do."""
+
+
+class Emulator:
+    """Answers requests to DynamoDB and S3. Safe to share between threads."""
+
+    def __init__(self, log: Callable[[str], None], program: Path = PROGRAM) -> None:
+        self._log = log
+        self._program = program
+        self._lock = threading.Lock()
+        self._storage = Storage()
+        self._process: _Process | None = None
+
+    def declare(self, storage: Storage) -> None:
+        """Set the tables and buckets that must exist at the next call. Those that exist keep their data."""
+        with self._lock:
+            self._storage = storage
+
+    def respond(self, request: Request) -> Reply:
+        """Answer one request; with 501 if ministack cannot run."""
+        try:
+            return self._running().send(request)
+        except (EmulatorError, OSError, http.client.HTTPException) as error:
+            self._log(f"[ministack] {error}")
+            document = {"__type": "NotImplemented", "message": str(error)}
+            return Reply(501, (("content-type", "application/json"),), json.dumps(document).encode())
+
+    def close(self) -> None:
+        """Kill the process. Its data is lost."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+                self._process = None
+
+    def _running(self) -> _Process:
+        with self._lock:
+            if self._process is None or not self._process.is_alive:
+                self._process = _Process(self._program)
+            self._process.create_missing(self._storage)
+            return self._process
+
+
+@contextmanager
+def serve(emulator: Emulator, credentials: Credentials | None = None) -> Iterator[str]:
+    """Serve `emulator` on 127.0.0.1 until the block ends; yield the endpoint URL.
+
+    With `credentials`, other requests than those signed with them get 403.
+    """
+
+    def respond(request: Request) -> Reply:
+        return emulator.respond(request)
+
+    server = HttpServer(credentials.guard(respond) if credentials else respond, max_body=MAX_BODY).start()
+    try:
+        yield server.url
+    finally:
+        server.close()
+        emulator.close()
+
+
+class _Process:
+    """A running ministack. Raises EmulatorError if it is not installed."""
+
+    def __init__(self, program: Path) -> None:
+        if not program.is_file():
+            raise EmulatorError(
+                f"DynamoDB and S3 need ministack, and there is no {program}: start with `make run`, "
+                "which installs it"
+            )
+        self._created: set[str] = set()
+        self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        self._path = os.path.join(self._folder.name, "ministack")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(self._path)
+            listening.listen()  # the process inherits it: the first request waits for the start
+            self._process = subprocess.Popen(  # noqa: S603 - the program is this module's choice
+                [program, "--workers", "0", "--bind", f"fd://{listening.fileno()}", "ministack.app:app"],
+                pass_fds=[listening.fileno()],
+                env=_VARIABLES,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, request: Request) -> Reply:
+        """Forward one request."""
+        connection = _UnixConnection(self._path)
+        headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
+        try:
+            connection.request(request.method, request.target, request.body, headers)
+            response = connection.getresponse()
+            body = response.read()
+        finally:
+            connection.close()
+        forwarded = [(name.lower(), value) for name, value in response.getheaders()]
+        dropped = _PER_CONNECTION - ({"content-length"} if request.method == "HEAD" else set())
+        return Reply(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
+
+    def create_missing(self, storage: Storage) -> None:
+        """Create the tables and buckets that do not exist yet. Raises EmulatorError."""
+        for name in storage.tables.keys() - self._created:
+            headers = _signed_for("dynamodb", ("x-amz-target", "DynamoDB_20120810.CreateTable"))
+            body = json.dumps(_create_table_request(name, storage.tables[name])).encode()
+            self._create(name, Request("POST", "/", headers, body))
+        for name in set(storage.buckets) - self._created:
+            self._create(name, Request("PUT", f"/{name}", _signed_for("s3")))
+
+    def _create(self, name: str, request: Request) -> None:
+        reply = self.send(request)
+        if reply.status != 200:
+            raise EmulatorError(f"{name} cannot be created: {reply.body.decode(errors='replace')}")
+        self._created.add(name)
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._folder.cleanup()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _create_table_request(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The CreateTable request for the CloudFormation properties of a table, without its throughput."""
+    request = {"TableName": name, **properties, "BillingMode": "PAY_PER_REQUEST"}
+    names = ("IndexName", "KeySchema", "Projection")
+    for member in request.keys() & {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"}:
+        request[member] = [
+            {part: index[part] for part in names if part in index} for index in request[member]
+        ]
+    return request
+
+
+def _signed_for(service: str, *headers: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Headers that name `service` as a signature does. ministack does not verify signatures."""
+    scope = f"Credential=local/20260101/us-east-1/{service}/aws4_request"
+    authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"
+    return (("host", "localhost"), ("authorization", authorization), *headers)

@@ -1,0 +1,161 @@
+"""DynamoDB and S3 as functions reach them under `make run`."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from mypy_boto3_dynamodb import DynamoDBClient
+from mypy_boto3_s3 import S3Client
+from support.sam_applications import write_application
+
+from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.emulator import Emulator
+from mcp_roundtrip_local.services.emulator import serve as serve_emulator
+from mcp_roundtrip_local.template.model import Storage
+from mcp_roundtrip_local.template.reader import Template
+
+KEY = {
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+}
+INDEX = {
+    "IndexName": "by-id",
+    "KeySchema": KEY["KeySchema"],
+    "Projection": {"ProjectionType": "ALL"},
+    "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+}
+STORAGE = Storage({"Orders": {**KEY, "GlobalSecondaryIndexes": [INDEX]}}, ("local-reports",))
+CREDENTIALS = Credentials.random()
+SIGNED = {"aws_access_key_id": CREDENTIALS.access_key_id, "aws_secret_access_key": "any"}
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Emulator:
+    return Emulator(print)
+
+
+@pytest.fixture(scope="module")
+def url(emulator: Emulator) -> Iterator[str]:
+    emulator.declare(STORAGE)
+    with serve_emulator(emulator, CREDENTIALS) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def dynamodb(url: str) -> Iterator[DynamoDBClient]:
+    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **SIGNED)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def s3(url: str) -> Iterator[S3Client]:
+    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **SIGNED)
+    yield client
+    client.close()
+
+
+def test_a_declared_table_and_its_index_exist(dynamodb: DynamoDBClient) -> None:
+    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}})
+    found = dynamodb.query(
+        TableName="Orders",
+        IndexName="by-id",
+        KeyConditionExpression="id = :id",
+        ExpressionAttributeValues={":id": {"S": "1"}},
+    )
+    assert found["Items"] == [{"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}}]
+
+
+def test_a_table_that_is_not_declared_does_not_exist(dynamodb: DynamoDBClient) -> None:
+    with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
+        dynamodb.get_item(TableName="Elsewhere", Key={"id": {"S": "1"}})
+
+
+def test_a_table_that_is_declared_later_exists_and_the_others_keep_their_data(
+    emulator: Emulator, dynamodb: DynamoDBClient
+) -> None:
+    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "kept"}})
+    emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
+    dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
+    assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "kept"}})
+
+
+def test_an_object_is_stored_in_a_declared_bucket(s3: S3Client) -> None:
+    s3.put_object(Bucket="local-reports", Key="a/é.txt", Body=b"x" * 100_000)
+    assert s3.head_object(Bucket="local-reports", Key="a/é.txt")["ContentLength"] == 100_000
+    assert s3.get_object(Bucket="local-reports", Key="a/é.txt")["Body"].read() == b"x" * 100_000
+
+
+def test_a_presigned_url_opens_without_further_credentials(s3: S3Client) -> None:
+    s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
+    link = s3.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
+    from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
+    with urllib.request.urlopen(from_a_page) as response:
+        assert response.read() == b"done"
+    other = link.replace(CREDENTIALS.access_key_id, "ASIAOTHER")
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(other)
+
+
+def test_requests_with_other_credentials_are_refused(url: str) -> None:
+    stranger = {"aws_access_key_id": "stranger", "aws_secret_access_key": "any"}
+    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **stranger)
+    with pytest.raises(ClientError, match="UnrecognizedClientException"):
+        client.list_tables()
+    client.close()
+
+
+def test_without_ministack_the_answer_says_how_to_install_it(tmp_path: Path) -> None:
+    log: list[str] = []
+    missing = Emulator(log.append, tmp_path / "hypercorn")
+    with serve_emulator(missing) as url, pytest.raises(urllib.error.HTTPError, match="501"):
+        urllib.request.urlopen(url)
+    assert "make run" in log[0]
+
+
+TEMPLATE = """
+    Resources:
+      Orders:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          BillingMode: PAY_PER_REQUEST
+          AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
+          KeySchema: [{AttributeName: id, KeyType: HASH}]
+          TimeToLiveSpecification: {AttributeName: exp, Enabled: true}
+      Reports: {Type: AWS::S3::Bucket}
+      Named: {Type: AWS::S3::Bucket, Properties: {BucketName: its-own-name}}
+      Writer:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: .
+          Handler: app.handler
+          Timeout: 20
+          Environment: {Variables: {TABLE: !Ref Orders, BUCKET: !Ref Reports, ARN: !GetAtt Named.Arn}}
+    """
+APP = """
+    import os, boto3
+    def handler(event, context):
+        boto3.client("dynamodb").put_item(TableName=os.environ["TABLE"], Item={"id": {"S": "1"}})
+        boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key="k", Body=b"v")
+        return os.environ["ARN"]
+    """
+
+
+def test_a_template_declares_tables_and_buckets(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    assert Template(path, {}).application({}, "").storage == Storage(
+        {"Orders": KEY}, ("local-reports", "its-own-name")
+    )
+
+
+def test_functions_write_to_the_templates_tables_and_buckets(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    with serve(path, log=lambda line: None) as app:
+        assert app.invoke("Writer", {}) == "arn:aws:s3:::its-own-name"
