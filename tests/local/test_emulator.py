@@ -12,7 +12,6 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_s3 import S3Client
-from support.sam_applications import write_application
 
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.services.credentials import Credentials
@@ -20,6 +19,7 @@ from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_emulator
 from mcp_roundtrip_local.template.model import Storage
 from mcp_roundtrip_local.template.reader import Template
+from support.sam_applications import write_application
 
 KEY = {
     "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],

@@ -16,7 +16,10 @@ from support.project import ROOT, TOOL
 TEMPLATE = ROOT / "template.yaml"
 TEXT = TEMPLATE.read_text("utf-8")
 DOCUMENT = load(TEMPLATE)
-BEGUN = f"weather_{TOOL}"
+MODEL = simple_tool(DOCUMENT)
+"""The tool that is copied."""
+
+BEGUN = f"{MODEL}_{TOOL}"
 """Begins with the name of the tool that is copied."""
 
 SUFFIXES = "|".join(
@@ -55,7 +58,7 @@ def unordered(value: Any) -> Any:
         return {key: unordered(member) for key, member in value.items()}
     if isinstance(value, list):
         return sorted((unordered(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
-    if isinstance(value, str) and value.startswith("{") and '"weather"' in value:
+    if isinstance(value, str) and value.startswith("{") and f'"{MODEL}"' in value:
         return json.loads(value)
     return value
 
@@ -69,7 +72,7 @@ def without(value: Any, tool: str) -> Any:
     if isinstance(value, dict):
         return {key: without(member, tool) for key, member in value.items() if not names(tool).match(key)}
     if isinstance(value, list):
-        shared = [item for item in value if names("weather").search(json.dumps(item))]
+        shared = [item for item in value if names(MODEL).search(json.dumps(item))]
         return [without(item, tool) for item in value if item in shared or not about(item)]
     return value
 
@@ -79,33 +82,31 @@ every_name = pytest.mark.parametrize("name", [TOOL, BEGUN, "q7", "a2_b" + "c" * 
 
 @every_name
 def test_the_entry_differs_from_the_copied_one_in_nothing_but_its_names(tmp_path: Path, name: str) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", name))
-    copied = {key: each for key, each in DOCUMENT["Resources"].items() if names("weather").match(key)}
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, name))
+    copied = {key: each for key, each in DOCUMENT["Resources"].items() if names(MODEL).match(key)}
     entry = {key: each for key, each in document["Resources"].items() if names(name).match(key)}
-    assert "WeatherFunction" in copied
-    assert swapped(json.dumps(entry), "weather", name) == json.dumps(copied)
+    assert f"{base(MODEL)}Function" in copied
+    assert swapped(json.dumps(entry), MODEL, name) == json.dumps(copied)
 
 
 @every_name
 def test_wherever_the_copied_tool_stands_the_new_one_does(tmp_path: Path, name: str) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", name))
-    exchanged = json.loads(swapped(json.dumps(document), "weather", name))
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, name))
+    exchanged = json.loads(swapped(json.dumps(document), MODEL, name))
     assert unordered(exchanged) == unordered(document)
-    assert len(names(name).findall(json.dumps(document))) == len(
-        names("weather").findall(json.dumps(DOCUMENT))
-    )
+    assert len(names(name).findall(json.dumps(document))) == len(names(MODEL).findall(json.dumps(DOCUMENT)))
 
 
 def test_nothing_else_changes(tmp_path: Path) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", TOOL))
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
     assert without(unordered(document), TOOL) == unordered(DOCUMENT)
 
 
 def test_every_line_of_the_template_stays_and_the_comments_are_copied() -> None:
-    lines = add_entry(TEXT, DOCUMENT, "weather", TOOL).splitlines()
-    about = [line for line in TEXT.splitlines() if line.startswith("  # weather")]
+    lines = add_entry(TEXT, DOCUMENT, MODEL, TOOL).splitlines()
+    about = [line for line in TEXT.splitlines() if line.startswith(f"  # {MODEL}")]
     assert about
-    assert {line.replace("weather", TOOL) for line in about} <= set(lines)
+    assert {line.replace(MODEL, TOOL) for line in about} <= set(lines)
     remaining = iter(line.rstrip(",}") for line in lines)
     # In this order, others between them. (Another owner is the last in its JSON object now.)
     assert all(line.rstrip(",}") in remaining for line in TEXT.splitlines())
@@ -114,14 +115,14 @@ def test_every_line_of_the_template_stays_and_the_comments_are_copied() -> None:
 # -- which tool is copied -------------------------------------------------------------------------------
 
 
-def test_another_simple_tool_is_copied_if_the_first_was_removed() -> None:
-    gone = {name: each for name, each in DOCUMENT["Resources"].items() if name != "WeatherFunction"}
-    assert simple_tool(DOCUMENT) == "weather"
-    assert simple_tool({**DOCUMENT, "Resources": gone}) == "work_items"
+def test_another_simple_tool_is_copied_if_the_first_was_removed(tmp_path: Path) -> None:
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
+    resources = {name: each for name, each in document["Resources"].items() if not names(MODEL).match(name)}
+    assert simple_tool({**document, "Resources": resources}) != MODEL
 
 
 def test_a_tool_with_variables_of_its_own_is_not_copied() -> None:
-    kept = ("FrontDoorFunction", "ProvisionFunction", "ProvisionWorkerFunction", "ApprovalFunction")
+    kept = ("FrontDoorFunction", "WeatherFunction", "ProvisionFunction", "ProvisionWorkerFunction")
     with pytest.raises(TemplateError, match="variables"):
         simple_tool({**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in kept}})
 
@@ -132,15 +133,8 @@ def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
         text = add_entry(text, document, simple_tool(document), f"{TOOL}_{number}")
         document = read(tmp_path, text)
     for number in range(12):
-        exchanged = json.loads(swapped(json.dumps(document), "weather", f"{TOOL}_{number}"))
+        exchanged = json.loads(swapped(json.dumps(document), MODEL, f"{TOOL}_{number}"))
         assert unordered(exchanged) == unordered(document)
-
-
-@pytest.mark.parametrize("model", ["work_items", "summarize"])
-def test_any_simple_tool_can_be_copied(tmp_path: Path, model: str) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, model, TOOL))
-    exchanged = json.loads(swapped(json.dumps(document), model, TOOL))
-    assert unordered(exchanged) == unordered(document)
 
 
 # -- names ----------------------------------------------------------------------------------------------
@@ -149,7 +143,7 @@ def test_any_simple_tool_can_be_copied(tmp_path: Path, model: str) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("weather", "WeatherFunction"),
+        ("weather", "WeatherApiUrl"),
         ("provision_worker", "ProvisionWorkerFunction"),
         ("api", "Api"),
         ("task", "TaskDelivery"),
@@ -165,13 +159,13 @@ def test_a_name_that_the_template_uses_is_taken(name: str, found: str) -> None:
 
 
 def test_another_spelling_of_the_same_ids_is_taken(tmp_path: Path) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", f"{TOOL}_2"))
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, f"{TOOL}_2"))
     assert taken(document, f"{TOOL}2") == f"{base(TOOL)}2Function"
 
 
 @pytest.mark.parametrize("name", [TOOL.partition("_")[0], f"{TOOL}_2"])
 def test_a_name_that_begins_another_or_begins_with_it_is_free(tmp_path: Path, name: str) -> None:
-    document = read(tmp_path, add_entry(TEXT, DOCUMENT, "weather", TOOL))
+    document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
     assert taken(document, name) is None
 
 

@@ -9,13 +9,16 @@ import pytest
 import yaml
 
 from mcp_roundtrip_local.new_tool.plan import planned, write
-from mcp_roundtrip_local.new_tool.template_entry import base
+from mcp_roundtrip_local.new_tool.template_entry import base, simple_tool
+from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation
-from support.project import TOOL, copy_project
+from support.project import ROOT, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import transformed_file
 
 BASE = base(TOOL)
+MODEL = simple_tool(load(ROOT / "template.yaml"))
+"""The tool whose entry is copied."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def test_the_source_is_lint_clean(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_new_resources_are_those_of_weather_under_other_names(deployed: dict[str, Any]) -> None:
+def test_the_new_resources_are_those_of_the_copied_tool_under_other_names(deployed: dict[str, Any]) -> None:
     # A version's logical id ends in a digest of the function's properties.
     stack = re.sub(r"(FunctionVersion)[0-9a-f]+", r"\1", json.dumps(deployed))
     resources: dict[str, Any] = json.loads(stack)
@@ -49,9 +52,9 @@ def test_the_new_resources_are_those_of_weather_under_other_names(deployed: dict
     def of(tool: str) -> dict[str, Any]:
         return {name: each for name, each in resources.items() if name.startswith(tool)}
 
-    renamed = json.dumps(of(BASE)).replace(BASE, "Weather").replace(TOOL, "weather")
-    assert json.loads(renamed) == of("Weather")
-    assert "WeatherFunctionMcpPermission" in of("Weather")
+    renamed = json.dumps(of(BASE)).replace(BASE, base(MODEL)).replace(TOOL, MODEL)
+    assert json.loads(renamed) == of(base(MODEL))
+    assert f"{base(MODEL)}FunctionMcpPermission" in of(base(MODEL))
 
 
 def test_the_front_door_may_invoke_it_and_has_its_address(deployed: dict[str, Any]) -> None:
