@@ -90,7 +90,7 @@ def test_every_log_event_has_its_row_with_its_level() -> None:
 
 
 def test_every_error_has_its_row() -> None:
-    assert logged("ERROR") - MADE == called("failure") | called("failed")
+    assert logged("ERROR") - MADE == called("failure") | called("on_error")
 
 
 # Metrics

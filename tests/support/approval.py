@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
 from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
+
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_testing import load_module
 from support.mailbox import APPROVERS, Mailbox, token_in
 from support.project import FUNCTIONS
