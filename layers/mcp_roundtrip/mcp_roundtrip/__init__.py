@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import (
@@ -30,6 +29,7 @@ from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, 
 from mcp_roundtrip.schema.mcp_header import McpHeader
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.elicitation import Elicit, ElicitUrl
     from mcp_roundtrip.engine.retry import Retry
@@ -84,18 +84,19 @@ __all__ = [
 
 # Imported at first use, because most calls need none of these modules.
 _LATER = {
+    "AsyncContext": "mcp_roundtrip.engine.async_context",
     "Completion": "mcp_roundtrip.server.completions",
     "Elicit": "mcp_roundtrip.engine.elicitation",
     "ElicitUrl": "mcp_roundtrip.engine.elicitation",
+    "FrontDoor": "mcp_roundtrip.entry.front_door",
     "ListRoots": "mcp_roundtrip.engine.client_requests",
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
-    "Root": "mcp_roundtrip.engine.client_requests",
-    "Sample": "mcp_roundtrip.engine.client_requests",
-    "Sampled": "mcp_roundtrip.engine.client_requests",
-    "FrontDoor": "mcp_roundtrip.entry.front_door",
     "PromptMessage": "mcp_roundtrip.schema.prompt_messages",
     "ResourceContents": "mcp_roundtrip.schema.resource_contents",
     "Retry": "mcp_roundtrip.engine.retry",
+    "Root": "mcp_roundtrip.engine.client_requests",
+    "Sample": "mcp_roundtrip.engine.client_requests",
+    "Sampled": "mcp_roundtrip.engine.client_requests",
     "TraceContext": "mcp_roundtrip.protocol.trace",
 }
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
-from mcp_roundtrip.engine.async_context import AsyncContext
-from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
@@ -87,7 +86,7 @@ class Completer:
 
 def _takes_context(function: Callable[..., Any]) -> bool:
     try:
-        signature = Signature.of(function, (Context, AsyncContext))
+        signature = Signature.of(function, (ContextBase,))
     except DefinitionError:  # annotations may be for a type checker alone
         return False
     return signature.context_parameter is not None

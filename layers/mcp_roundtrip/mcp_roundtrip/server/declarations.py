@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from mcp_roundtrip.engine.async_context import AsyncContext
-from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.schema.string_arguments import StringArguments
     from mcp_roundtrip.server.feature import Parameters
 
-_CONTEXTS: Final = (Context, AsyncContext)
+_CONTEXTS: Final = (ContextBase,)
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -109,9 +108,10 @@ def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] |
 
 
 def _check_context(signature: Signature) -> None:
-    expected = AsyncContext if signature.is_async else Context
-    if signature.context_type is not None and not issubclass(signature.context_type, expected):
-        instead = f"write `{signature.context_parameter}: {expected.__name__}`"
+    context_type = signature.context_type
+    if context_type is not None and getattr(context_type, "is_async", None) is not signature.is_async:
+        expected = "AsyncContext" if signature.is_async else "Context"
+        instead = f"write `{signature.context_parameter}: {expected}`"
         raise DefinitionError(
             f"{signature.name} is an async function and takes an AsyncContext; {instead}"
             if signature.is_async
