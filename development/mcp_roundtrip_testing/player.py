@@ -25,7 +25,7 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import parameter_headers
+from mcp_roundtrip.protocol.parameter_headers import build_parameter_headers
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.clock import FakeClock
@@ -239,7 +239,7 @@ def _parameter_headers(server: Server, method: str, params: Mapping[str, Any]) -
     tool = server.tools.get(str(params.get("name"))) if method == TOOLS_CALL else None
     if tool is None or not isinstance(params.get("arguments"), Mapping):
         return {}
-    return parameter_headers(tool.parameters.parameter_headers, params["arguments"])
+    return build_parameter_headers(tool.parameters.parameter_headers, params["arguments"])
 
 
 def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:

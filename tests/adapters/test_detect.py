@@ -14,9 +14,9 @@ from mcp_roundtrip.adapters.detect import (
     SOURCES,
     EventSource,
     UnknownEventSource,
-    adapter,
     detect,
     is_function_url,
+    load_adapter,
 )
 from mcp_roundtrip_local.sample_events.stable import stable
 from support.messages import http_event
@@ -38,7 +38,9 @@ def test_a_sample_event_gets_the_adapter_of_its_source_and_no_other_fits() -> No
     assert {file: fitting(event) for file, event in SAMPLES.items()} == {
         file: [source] for file, source in expected.items()
     }
-    assert [file for file, event in SAMPLES.items() if detect(event) is not adapter(expected[file])] == []
+    assert [
+        file for file, event in SAMPLES.items() if detect(event) is not load_adapter(expected[file])
+    ] == []
 
 
 def test_every_source_has_a_sample_event() -> None:
@@ -89,14 +91,14 @@ MIXED = st.fixed_dictionaries(
 @given(MIXED)
 def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[str, Any]) -> None:
     if names := fitting(event):
-        assert [detect(event)] == [adapter(name) for name in names]
+        assert [detect(event)] == [load_adapter(name) for name in names]
     else:
         with pytest.raises(UnknownEventSource):
             detect(event)
 
 
 def test_an_http_event_with_members_of_other_sources_is_still_an_http_event() -> None:
-    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is adapter("http_api")
+    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is load_adapter("http_api")
 
 
 @pytest.mark.parametrize("event", [None, [], "x", 1, {}, {"Records": []}, {"version": "1.0"}])

@@ -30,7 +30,7 @@ def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": {}, "_meta": []}},
     ],
 )
-def test_a_malformed_message_is_left_to_the_ladder(event: dict[str, Any]) -> None:
+def test_a_malformed_message_is_refused_by_validation(event: dict[str, Any]) -> None:
     request = parse_request(event)
     assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.capabilities import capability_path, declares, missing
+from mcp_roundtrip.protocol.capabilities import capability_path, declares, missing_capabilities
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,11 @@ def test_declared(capabilities: dict[str, Any], name: str, declared: bool) -> No
 
 def test_exactly_what_is_missing_is_named() -> None:
     wanted = [("elicitation", "form"), ("sampling", "tools"), ("sampling",), ("roots",)]
-    assert missing({"elicitation": {}, "sampling": {}}, wanted) == {"sampling": {"tools": {}}, "roots": {}}
+    assert missing_capabilities({"elicitation": {}, "sampling": {}}, wanted) == {
+        "sampling": {"tools": {}},
+        "roots": {},
+    }
 
 
 def test_nothing_missing_is_empty() -> None:
-    assert missing({"elicitation": {}}, [("elicitation", "form")]) == {}
+    assert missing_capabilities({"elicitation": {}}, [("elicitation", "form")]) == {}

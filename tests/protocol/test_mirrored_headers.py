@@ -74,7 +74,7 @@ def test_agreeing_headers_pass() -> None:
         {"mcp-name": "get_weather\x00"},
     ],
 )
-def test_a_missing_or_lying_header_is_a_mismatch(changes: dict[str, str | None]) -> None:
+def test_a_missing_or_different_header_is_a_mismatch(changes: dict[str, str | None]) -> None:
     headers = {name: value for name, value in {**AGREEING, **changes}.items() if value is not None}
     with pytest.raises(ProtocolError) as refused:
         check_headers(CALL, headers)
@@ -91,14 +91,14 @@ def test_methods_without_a_name_need_no_name_header() -> None:
           {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"})  # fmt: skip
 
 
-def test_a_body_without_version_is_left_to_the_next_rung() -> None:
+def test_a_body_without_a_version_is_no_header_mismatch() -> None:
     check_headers(
         Request(1, "server/discover", {}),
         {"mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover"},
     )
 
 
-def test_the_name_of_a_task_request_may_be_absent_but_may_not_lie() -> None:
+def test_the_name_of_a_task_request_may_be_absent_but_may_not_differ() -> None:
     request = Request(1, "tasks/get", {"taskId": "t", "_meta": {VERSION: "2026-07-28"}})
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get"}
     check_headers(request, headers)

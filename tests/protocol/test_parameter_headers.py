@@ -14,7 +14,11 @@ from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import MAX_INTEGER, check_parameter_headers, parameter_headers
+from mcp_roundtrip.protocol.parameter_headers import (
+    MAX_INTEGER,
+    build_parameter_headers,
+    check_parameter_headers,
+)
 
 MIRRORED = {("a",): "Value"}
 HEADER = "mcp-param-value"
@@ -40,7 +44,7 @@ def accepts(value: Any, header: str | None) -> bool:
 
 @given(values)
 def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
-    headers = parameter_headers(MIRRORED, {"a": value})
+    headers = build_parameter_headers(MIRRORED, {"a": value})
     assert headers.keys() == {HEADER}
     assert headers[HEADER].isascii()
     assert headers[HEADER].isprintable()
@@ -55,7 +59,7 @@ def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
 @example("Value", "value")
 @example(" a", "a")
 def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) -> None:
-    sent = parameter_headers(MIRRORED, {"a": other})
+    sent = build_parameter_headers(MIRRORED, {"a": other})
     same_text = (value if isinstance(value, str) else compact_json(value)) == (
         other if isinstance(other, str) else compact_json(other)
     )
@@ -98,7 +102,7 @@ def test_any_header_is_accepted_or_a_mismatch(value: Any, header: str | None) ->
     ],
 )
 def test_the_specifications_examples(value: Any, header: str) -> None:
-    assert parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
+    assert build_parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
     assert accepts(value, header)
 
 
@@ -207,7 +211,7 @@ def test_a_mismatch_is_a_bad_request() -> None:
 def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> None:
     for arguments in ({}, {"a": None}):
         check_parameter_headers(MIRRORED, arguments, {})
-        assert parameter_headers(MIRRORED, arguments) == {}
+        assert build_parameter_headers(MIRRORED, arguments) == {}
         for header in ("us", "null", ""):
             with pytest.raises(ProtocolError):
                 check_parameter_headers(MIRRORED, arguments, {HEADER: header})
@@ -216,7 +220,7 @@ def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> Non
 @pytest.mark.parametrize("value", [[], ["us"], {}, {"us": 1}])
 def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value: Any) -> None:
     check_parameter_headers(MIRRORED, {"a": value}, {})
-    assert parameter_headers(MIRRORED, {"a": value}) == {}
+    assert build_parameter_headers(MIRRORED, {"a": value}) == {}
     assert not accepts(value, "us")
     assert not accepts(value, compact_json(value))
 
@@ -243,7 +247,7 @@ def test_a_value_is_found_where_its_property_is() -> None:
     mirrored = {("limits", "rows"): "Rows", ("a.b",): "Dotted"}
     arguments = {"limits": {"rows": 5}, "a.b": "x", "rows": 6, "a": {"b": "y"}}
     headers = {"mcp-param-rows": "5", "mcp-param-dotted": "x"}
-    assert parameter_headers(mirrored, arguments) == headers
+    assert build_parameter_headers(mirrored, arguments) == headers
     check_parameter_headers(mirrored, arguments, headers)
     with pytest.raises(ProtocolError):
         check_parameter_headers(mirrored, arguments, {**headers, "mcp-param-rows": "6"})

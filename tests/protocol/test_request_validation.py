@@ -36,7 +36,7 @@ def without(name: str) -> dict[str, Any]:
     return {member: value for member, value in META.items() if member != name}
 
 
-def test_a_good_request_becomes_a_route_with_all_the_client_said() -> None:
+def test_a_valid_request_has_everything_that_the_client_declared() -> None:
     route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
     assert isinstance(route, ValidRequest)
     assert (route.id, route.method) == ("x", "tools/list")
@@ -47,7 +47,7 @@ def test_client_info_is_optional() -> None:
     assert isinstance(run(message("tools/list", meta=without(CLIENT))), ValidRequest)
 
 
-def test_a_notification_skips_the_header_and_meta_rungs() -> None:
+def test_a_notification_needs_neither_headers_nor_meta() -> None:
     assert validate_request({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}') == Notification(
         "notifications/cancelled"
     )
@@ -123,7 +123,7 @@ def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_
     assert "2026-07-28" in failure.message
 
 
-def test_the_header_rung_comes_before_meta() -> None:
+def test_headers_are_checked_before_meta() -> None:
     assert code(run(message("server/discover", meta=None), mcp_method=None)) == -32020
 
 
@@ -149,7 +149,7 @@ def legacy(
     ids=str,
 )
 @pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}], ids=str)
-def test_a_legacy_request_is_routed_where_its_era_is_served(
+def test_a_legacy_request_is_valid_where_legacy_clients_are_served(
     headers: dict[str, str], version: str, meta: Any
 ) -> None:
     route = legacy(message("tools/list", meta=meta), headers)
@@ -204,7 +204,7 @@ def test_an_unknown_legacy_version_is_refused(version: str) -> None:
     assert not outcome.is_legacy
 
 
-def test_a_modern_request_climbs_the_same_ladder_where_legacy_ones_are_served() -> None:
+def test_a_modern_request_is_checked_alike_where_legacy_ones_are_served() -> None:
     body = message("server/discover")
     good = validate_request(headers(body), json.dumps(body), serves_legacy=True)
     assert isinstance(good, ValidRequest)

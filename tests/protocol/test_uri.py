@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.uri import normalize
+from mcp_roundtrip.protocol.uri import normalize_uri
 from mcp_roundtrip.protocol.uri_template import find_equivalent, spelling_key
 from support.uri_spellings import spellings
 
@@ -59,23 +59,23 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), EQUIVALENT)
 def test_equivalent_uris_have_one_normal_form(one: str, other: str) -> None:
-    assert normalize(one).key == normalize(other).key
+    assert normalize_uri(one).key == normalize_uri(other).key
     assert spelling_key(one) == spelling_key(other)
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_different_uris_have_different_ones(one: str, other: str) -> None:
-    assert normalize(one).key != normalize(other).key
+    assert normalize_uri(one).key != normalize_uri(other).key
 
 
 @given(st.text("aZ%4eE2F./:?#@é[]{ ", max_size=16).map("x:".__add__) | st.text(max_size=12))
 def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
     try:
-        normal = normalize(text)
+        normal = normalize_uri(text)
     except ValueError:
         return
-    assert normalize(spell(normal.key)).key == normal.key
-    assert normalize(spell(normal.spelled)) == normal
+    assert normalize_uri(spell(normal.key)).key == normal.key
+    assert normalize_uri(spell(normal.spelled)) == normal
     assert normal.key.lower() == normal.spelled.lower()
 
 
@@ -96,7 +96,7 @@ URIS = [
 @pytest.mark.parametrize("uri", URIS)
 @given(data=st.data())
 def test_every_spelling_has_the_normal_form_of_its_uri(uri: str, data: st.DataObject) -> None:
-    assert normalize(data.draw(spellings(uri))).key == normalize(uri).key
+    assert normalize_uri(data.draw(spellings(uri))).key == normalize_uri(uri).key
 
 
 @pytest.mark.parametrize(

@@ -128,12 +128,12 @@ def detect(event: Any) -> Adapter:
     if isinstance(event, dict):
         for name, source in SOURCES.items():
             if source.matches(event):
-                return adapter(name)
+                return load_adapter(name)
     raise UnknownEventSource(explain_mismatch(event))
 
 
 @cache
-def adapter(name: str) -> Adapter:
+def load_adapter(name: str) -> Adapter:
     """Return the adapter of a source. A cold start imports the module of one source only."""
     adapters: Mapping[str, Adapter] = import_module(f"mcp_roundtrip.adapters.{SOURCES[name].module}").ADAPTERS
     return adapters[name]

@@ -24,7 +24,7 @@ from mcp_roundtrip.engine.questions import Question, Unset
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
-from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing
+from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 
 
 def ask(
@@ -187,7 +187,7 @@ class _Resolver:
         }
         if unaskable:
             needed: list[CapabilityPath] = [path for each in unaskable.values() for path in each.needs()]
-            required = missing(inputs.capabilities, needed) or missing({}, needed)
+            required = missing_capabilities(inputs.capabilities, needed) or missing_capabilities({}, needed)
             raise MissingClientCapability(required, unaskable, lost=self._run.lost_effects())
 
     def _is_unaskable(self, question: Question[Any]) -> bool:
@@ -195,7 +195,7 @@ class _Resolver:
         inputs = self._run.inputs
         needs_user = self._run.requests.user_only_reached and question.trusts_answer
         return (inputs.relayed_by_model and needs_user) or bool(
-            missing(inputs.capabilities, question.needs())
+            missing_capabilities(inputs.capabilities, question.needs())
         )
 
     def _request(self, key: str) -> None:

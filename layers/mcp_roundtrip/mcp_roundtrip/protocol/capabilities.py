@@ -63,7 +63,7 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
     return True
 
 
-def missing(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:
+def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:
     """Return the capabilities that a client does not declare, as the `requiredCapabilities` of -32021."""
     required: dict[str, Any] = {}
     for capability in wanted:

@@ -42,7 +42,7 @@ def check_parameter_headers(
             raise mismatch(f"the {_header(name)} header {problem}")
 
 
-def parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) -> dict[str, str]:
+def build_parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers that a client sends with a call, by lower-case name.
 
     Raises ValueError for a string with a lone surrogate.

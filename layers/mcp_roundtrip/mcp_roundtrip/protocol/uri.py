@@ -41,7 +41,7 @@ class NormalUri(NamedTuple):
     spelled: str
 
 
-def normalize(text: str) -> NormalUri:
+def normalize_uri(text: str) -> NormalUri:
     """Return the normal form of a URI.
 
     Raises ValueError for a character that no URI has and for a percent sign without two digits.
@@ -79,7 +79,7 @@ def _normal_octets(found: re.Match[str]) -> str:
     return chr(octet) if _UNRESERVED.match(chr(octet)) else chr(_OCTET + octet)
 
 
-def decode(text: str) -> str:
+def decode_octets(text: str) -> str:
     """Decode part of a normal form. Raises ValueError if its encoded octets are not UTF-8."""
     return bytes(ord(character) & 0xFF for character in text).decode()
 

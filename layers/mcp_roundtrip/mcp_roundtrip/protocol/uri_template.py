@@ -23,10 +23,10 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.uri import (
     RESERVED,
     NormalUri,
-    decode,
+    decode_octets,
     decode_reserved,
-    normalize,
     normalize_octets,
+    normalize_uri,
 )
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class UriTemplate:
             raise _refused(text, f"the variable {repeated[0]!r} occurs twice; give one of them another name")
         parameters = frozenset(query.split(",") if query else ())
         template = cls(text, key, variables, re.compile(_path_pattern(text, path)), parameters)
-        if template.match(normalize(_EXPRESSION.sub(_expand_sample, text))) is None:
+        if template.match(normalize_uri(_EXPRESSION.sub(_expand_sample, text))) is None:
             raise _refused(
                 text,
                 "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) matches it; remove '.' and '..' "
@@ -112,7 +112,7 @@ class UriTemplate:
         own = len(uri.key) - sum(map(len, values.values()))
         try:
             return Match(
-                {name: decode(value) for name, value in values.items()}, (own, -self.key.count("{+"))
+                {name: decode_octets(value) for name, value in values.items()}, (own, -self.key.count("{+"))
             )
         except ValueError:  # not UTF-8
             return None
@@ -138,13 +138,13 @@ class UriIndex(Generic[T]):
         values are decoded: `{+path}` has one value for `a/b` and `a%2Fb`. A reader needs the scopes of all.
         """
         try:
-            normal = normalize(uri)
+            normal = normalize_uri(uri)
         except ValueError:
             return []
         found = self._find(normal)
         if found and (decoded := decode_reserved(normal.key)) != normal.key:
             known = [id(item) for item, _ in found]
-            found += [each for each in self._find(normalize(decoded)) if id(each[0]) not in known]
+            found += [each for each in self._find(normalize_uri(decoded)) if id(each[0]) not in known]
         return found
 
     def _find(self, uri: NormalUri) -> list[tuple[T, dict[str, str]]]:
@@ -158,7 +158,7 @@ class UriIndex(Generic[T]):
 def spelling_key(text: str) -> str:
     """Return what equivalent spellings of a URI or template have in common; for any other text, the text."""
     try:
-        return normalize(text).key
+        return normalize_uri(text).key
     except ValueError:  # a template has braces
         pass
     try:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.protocol.capabilities import TASKS, missing
+from mcp_roundtrip.protocol.capabilities import TASKS, missing_capabilities
 from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip.server.model import Handler, RequestContext
 from mcp_roundtrip.server.round import Reply
@@ -45,7 +45,7 @@ class Subscriptions:
         requested = context.route.params.get("notifications")
         if not isinstance(requested, dict):
             raise _invalid("notifications", "an object")
-        required = missing(context.route.meta.capabilities, [TASKS])
+        required = missing_capabilities(context.route.meta.capabilities, [TASKS])
         if TASK_IDS in requested and required:
             raise MissingClientCapability(required, needed_by=context.route.method)
         _check(requested)

@@ -37,7 +37,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError, State
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding, user_binding
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import TASKS, missing
+from mcp_roundtrip.protocol.capabilities import TASKS, missing_capabilities
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.inputs import CallParams
@@ -87,7 +87,7 @@ class Call:
 
     def answer(self) -> Reply:
         """Run the round. Raises ProtocolError for what becomes a JSON-RPC error."""
-        required = missing(self.route.meta.capabilities, self.feature.requires)
+        required = missing_capabilities(self.route.meta.capabilities, self.feature.requires)
         if required:
             needed_by = f"The {self.feature.kind} {self.feature.name!r}"
             raise MissingClientCapability(required, needed_by=needed_by)
@@ -139,7 +139,9 @@ class Call:
 
     def may_start_task(self) -> bool:
         """Whether the tool has tasks, and the client declared that it can follow them."""
-        return self.feature.task is not None and not missing(self.route.meta.capabilities, [TASKS])
+        return self.feature.task is not None and not missing_capabilities(
+            self.route.meta.capabilities, [TASKS]
+        )
 
     def _run(self, opened: OpenState | None) -> Run:
         journal = Journal(self._new_flow_id()) if opened is None else self._journal(opened)

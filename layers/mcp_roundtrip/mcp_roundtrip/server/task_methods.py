@@ -26,7 +26,7 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import TASKS, missing
+from mcp_roundtrip.protocol.capabilities import TASKS, missing_capabilities
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
@@ -185,7 +185,7 @@ class TaskMethods:
 
 
 def _declared(context: RequestContext, operation: Callable[[Tasks, str | None, str], T]) -> T:
-    required = missing(context.route.meta.capabilities, [TASKS])
+    required = missing_capabilities(context.route.meta.capabilities, [TASKS])
     if required:
         raise MissingClientCapability(required, needed_by=context.route.method)
     return on_task(context, context.route.params.get("taskId"), operation)
