@@ -14,7 +14,7 @@ from statistics import median
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.task_methods import TaskBody
+from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
@@ -45,7 +45,7 @@ def copied(source: TaskStore, target: TaskStore, pk: str) -> None:
 
 def resume(ours: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[[], None]:
     """A pass without its updates: it can be repeated."""
-    body = TaskBody(ours.server._tool_server, ours.ports, Invocation("bench", sys.maxsize))
+    body = TaskRunner(ours.server._tool_methods, ours.ports, Invocation("bench", sys.maxsize))
     item = store.get(pk, TASK)
     assert item is not None
     task = Task.from_item(item)

@@ -17,7 +17,7 @@ from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.uri_template import spelling_key
-from mcp_roundtrip.server.feature import Feature
+from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.resources import Resource, of_kind
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.loading import load_module, servers_in

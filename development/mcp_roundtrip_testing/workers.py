@@ -102,7 +102,7 @@ class Workers:
         ports = replace(
             self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.port(store)
         )
-        work(load_server(self.source)._tool_server, {"task": pk}, context, lambda: ports)
+        work(load_server(self.source)._tool_methods, {"task": pk}, context, lambda: ports)
 
     def _replay(self, pk: str) -> None:
         task = self.table.task(pk.partition("#")[2])

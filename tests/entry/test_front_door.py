@@ -21,8 +21,8 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
-from mcp_roundtrip.server.model import PAGE_SIZE, ServerOptions
-from mcp_roundtrip.server.tools import ToolServer
+from mcp_roundtrip.server.options import PAGE_SIZE, ServerOptions
+from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
@@ -105,7 +105,7 @@ def test_a_forwarded_calls_task_completes_under_the_front_doors_name() -> None:
         Invocation("id", 1e18, forwarded=forwarded),
     )
     [(_, pk)] = table.dispatcher.sent
-    work(ToolServer(ServerOptions(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
+    work(ToolMethods(ServerOptions(lasting.info), lasting.tools), {"task": pk}, None, lambda: ports)
     task = table.task(pk.partition("#")[2])
     assert task is not None
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"

@@ -100,7 +100,7 @@ def test_the_json_of_a_list_is_written_once(door: Door) -> None:
     exchange = RequestContext(route, None, make_ports(), Invocation("id", 1e18))
     first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
     assert isinstance(first, Reply)
-    assert isinstance(first.result, PreSerialized)
+    assert isinstance(first.body, PreSerialized)
     assert first is second
 
 

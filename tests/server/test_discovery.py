@@ -18,15 +18,16 @@ from mcp_roundtrip.protocol.methods import (
     SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
 )
-from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID, Subscriptions
+from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID, discovery_methods
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip_testing.ports import make_ports
 from support import mcp_schema
 from support.messages import META, headers, message
 
 INFO = {"name": "test", "version": "1"}
-ENDPOINT = Endpoint(Subscriptions(INFO).handlers())
+ENDPOINT = Endpoint(discovery_methods(ServerOptions(INFO), "tools", has_tasks=True))
 PORTS = make_ports()
 EVERYTHING = {
     "toolsListChanged": True,

@@ -12,8 +12,8 @@ import pytest
 
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.entry.server import server_info
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
+from mcp_roundtrip.server.options import make_server_info
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import call
@@ -55,7 +55,7 @@ def test_anything_else_is_a_call_that_was_not_forwarded(context: Any) -> None:
 
 def is_refused(title: str) -> bool:
     try:
-        server_info("door", "1", title)
+        make_server_info("door", "1", title)
     except DefinitionError:
         return True
     return False
@@ -64,8 +64,8 @@ def is_refused(title: str) -> bool:
 @pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
 def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) -> None:
     length = next(length for length in count(1) if is_refused(letter * length)) - 1
-    info = server_info("door", "1", letter * length)
-    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, hides=True).custom()
+    info = make_server_info("door", "1", letter * length)
+    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, hide_unauthorized=True).custom()
     # Lambda's Invoke, X-Amz-Client-Context: up to 3,583 bytes of Base64.
     assert len(b64encode(compact_json({"custom": custom}).encode())) <= 3_583
     assert len(compact_json(info)) > 1_900
@@ -139,7 +139,7 @@ def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too()
 def test_a_front_door_waits_no_longer_than_leaves_time_to_connect_and_answer(
     remaining_ms: float, waits_s: int
 ) -> None:
-    assert patience_s(remaining_ms) == waits_s
+    assert owner_timeout_s(remaining_ms) == waits_s
 
 
 def test_an_owner_answers_under_the_front_doors_name() -> None:

@@ -367,7 +367,7 @@ def test_an_owner_hides_what_its_front_door_hides(request_name: str) -> None:
     """Its catalog may be older, or have a broader template for the same URI."""
     body, _ = REQUESTS[request_name]
     for hides in (True, False):
-        invocation = Invocation("id", 1e18, forwarded=Forwarded(hides=hides))
+        invocation = Invocation("id", 1e18, forwarded=Forwarded(hide_unauthorized=hides))
         request = HttpRequest("POST", headers(body), json.dumps(body), signed_in(NOBODY))
         answer = databases().endpoint.respond(request, ports(), invocation)
         assert ("www-authenticate" in answer.headers) is not hides

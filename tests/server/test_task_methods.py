@@ -325,7 +325,7 @@ def played(world: World, dies_at: int, *, is_done: bool) -> bool:
             _, pk = world.table.dispatcher.sent.popleft()
             dying = CrashingStore(world.table.store, 10**9 if died else dies_at, is_done)
             with suppress(WorkerKilled):
-                work(server._tool_server, {"task": pk}, OfALambda(), partial(world.ports, dying))
+                work(server._tool_methods, {"task": pk}, OfALambda(), partial(world.ports, dying))
             died = died or dying.calls > dies_at
             dies_at = dies_at if died else dies_at - dying.calls
         task = world.get(task_id)["result"]
@@ -408,7 +408,7 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World)
     throttled: Any = Throttled()
     with pytest.raises(StoreError):
         work(
-            server._tool_server,
+            server._tool_methods,
             {"task": world.table.dispatcher.sent[0][1]},
             OfALambda(),
             partial(world.ports, throttled),

@@ -63,7 +63,7 @@ class Deployment(World):
         event = {"Records": [{"messageId": "m", "body": json.dumps({"task": pk})}]}
         store = None if dies_at is None else CrashingStore(self.store, dies_at, is_done=False)
         try:
-            answer = work(self.server._tool_server, event, OfALambda(), partial(self.ports, store))
+            answer = work(self.server._tool_methods, event, OfALambda(), partial(self.ports, store))
         except WorkerKilled:
             answer = {"batchItemFailures": [{"itemIdentifier": "m"}]}
         if answer["batchItemFailures"]:

@@ -135,4 +135,4 @@ class World:
     def run_worker(self, store: TaskStore | None = None) -> None:
         """The next one that was sent for."""
         _, pk = self.table.dispatcher.sent.popleft()
-        work(self.server._tool_server, {"task": pk}, OfALambda(), partial(self.ports, store))
+        work(self.server._tool_methods, {"task": pk}, OfALambda(), partial(self.ports, store))

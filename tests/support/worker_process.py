@@ -22,7 +22,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.task_methods import TaskBody
+from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks
@@ -87,7 +87,7 @@ def clock_of(record: Path) -> Callable[[], int]:
 
 def make_worker(store: TaskStore, clock_ms: Callable[[], int] = now_ms) -> Worker:
     """A worker of `server`, without a deadline."""
-    body = TaskBody(server._tool_server, make_ports(), Invocation("worker", 1e18))
+    body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
     return Worker(store, RecordingDispatcher(), body, clock_ms, lambda: secrets.token_hex(12))
 
 

@@ -11,7 +11,7 @@ from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.task_methods import TaskBody
+from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
@@ -93,7 +93,7 @@ class Counted:
         return self.taken()
 
     def work(self):
-        body = TaskBody(server._tool_server, make_ports(), Invocation("worker", 1e18))
+        body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
         dispatcher = RecordingDispatcher()
         Worker(self.store, dispatcher, body, now_ms, lambda: secrets.token_hex(12)).work(
             self.task.pk, LEASE_MS

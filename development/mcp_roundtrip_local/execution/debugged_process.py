@@ -29,8 +29,8 @@ PACKAGE = "mcp_roundtrip"
 NO_LIMIT = 24 * 3600
 
 LIMITS: dict[str, tuple[str, Any]] = {
-    f"{PACKAGE}.entry.handler": ("_limit_ms", lambda *_: NO_LIMIT * 1000),
-    f"{PACKAGE}.server.invocation": ("FORWARD_S", NO_LIMIT),
+    f"{PACKAGE}.entry.handler": ("request_deadline_ms", lambda now_ms, *_: now_ms + NO_LIMIT * 1000),
+    f"{PACKAGE}.server.invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT),
 }
 """Where the layer ends a call before its client gives up: the person at the prompt takes longer."""
 

@@ -27,6 +27,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 INVALID_PARAMS = -32602
@@ -108,8 +109,10 @@ class ProtocolError(McpRoundtripError):
       basic/index "Error Codes").
     - `data` is the error's optional member.
     - `http_status` (200 to 499) overrides the status that `protocol.jsonrpc` has for the code.
-    - The server adds the `notifications` that precede the error, and `fields` for the log.
     """
+
+    log_fields: Mapping[str, Any] = MappingProxyType({})
+    """Fields for the log record of the request."""
 
     def __init__(
         self,
@@ -124,8 +127,6 @@ class ProtocolError(McpRoundtripError):
         self.message = message
         self.data = data
         self.http_status = http_status
-        self.notifications: tuple[Mapping[str, Any], ...] = ()
-        self.fields: Mapping[str, Any] = {}
 
 
 class MissingClientCapability(ProtocolError):

@@ -1,7 +1,7 @@
-"""The one public endpoint in front of many tool functions.
+"""`FrontDoor`, the one public endpoint of many functions.
 
-It answers discovery and the lists from a catalog that a build step writes, and passes calls on, the event
-unchanged, to the function that owns the tool. It runs no tool code.
+It serves discovery and the lists from a catalog that a build step writes, and forwards calls, with the event
+unchanged, to the function that owns the feature. It runs no code of a feature.
 """
 
 from __future__ import annotations
@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_roundtrip import wiring
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.entry.server import (
-    LegacyTasks,
-    assembled,
-    checked_scopes,
-    hierarchy,
-    initial_scopes,
-    known_dialect,
-    server_info,
-)
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
@@ -39,31 +30,36 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest, patience_s
-from mcp_roundtrip.server.model import (
-    PAGE_SIZE,
-    Handler,
-    RequestContext,
-    ServerOptions,
+from mcp_roundtrip.server.admission import (
     authorize,
-    kept,
-    listed,
-    named,
+    find_by_name,
+    find_by_uri,
+    read_reference,
+    read_uri,
+    unknown_item,
 )
-from mcp_roundtrip.server.round import internal_error
-from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
+from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
+from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.model import Handler, LegacyQuestions, RequestContext, TaskSupport
+from mcp_roundtrip.server.options import (
+    PAGE_SIZE,
+    LegacyTasks,
+    ServerOptions,
+    check_initial_scopes,
+    check_legacy_tasks,
+    initial_scopes,
+    make_server_info,
+    scope_hierarchy,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A feature in the catalog: who owns it, how it is listed, and whether calls may or must become tasks.
-
-    `legacy_questions` is its owner's choice, as far as lists depend on it; `scopes` is what calls need.
-    """
+class CatalogEntry:
+    """A feature in the catalog: its owner, its definition, and the options that lists depend on."""
 
     owner: str
     members: Mapping[str, Any]
@@ -72,34 +68,44 @@ class Listed:
     scopes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, row: Mapping[str, Any]) -> Listed:
-        """A row of the catalog file."""
+    def read(cls, row: Mapping[str, Any]) -> CatalogEntry:
+        """Read a row of the catalog file."""
         questions = row.get("legacyQuestions", "error")
         return cls(row["owner"], row["definition"], row.get("task"), questions, tuple(row.get("scopes", ())))
 
+    @property
+    def name(self) -> str:
+        """The name, URI or URI template that identifies the feature."""
+        identity: str = self.members.get("uriTemplate") or self.members.get("uri") or self.members["name"]
+        return identity
+
     def definition(self) -> Mapping[str, Any]:
+        """Return the object that lists contain."""
         return self.members
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What all owners offer, by name, URI or template, which scopes imply others, and whether owners hide
-    features from callers without their scopes."""
+    """The features of all owners, by name, URI or template.
 
-    tools: Mapping[str, Listed]
-    prompts: Mapping[str, Listed]
-    resources: Mapping[str, Listed]
-    templates: Mapping[str, Listed]
+    `scopes`: which narrower scopes a scope implies.
+    `hides_unauthorized`: whether owners hide features that the caller may not use.
+    """
+
+    tools: Mapping[str, CatalogEntry]
+    prompts: Mapping[str, CatalogEntry]
+    resources: Mapping[str, CatalogEntry]
+    templates: Mapping[str, CatalogEntry]
     scopes: Mapping[str, Sequence[str]]
-    hides: bool = False
+    hides_unauthorized: bool = False
 
     @classmethod
     def read(cls, text: str) -> Catalog:
-        """A catalog file, every list in its order. Raises ValueError when it is none."""
+        """Read a catalog file; the lists keep their order. Raises ValueError for any other text."""
         content = parse_json(text)
         try:
             tools, prompts, resources, templates = (
-                {row["definition"][key]: Listed.read(row) for row in content.get(member, ())}
+                {row["definition"][key]: CatalogEntry.read(row) for row in content.get(member, ())}
                 for member, key in CATALOG_KEYS.items()
             )
             scopes = {name: tuple(narrower) for name, narrower in content.get("scopes", {}).items()}
@@ -109,23 +115,23 @@ class Catalog:
         return cls(tools, prompts, resources, templates, scopes, hides)
 
     @property
-    def has_scopes(self) -> bool:
-        """Whether any feature needs scopes."""
+    def required_scopes(self) -> set[str]:
+        """The scopes that any feature requires."""
         kinds = (self.tools, self.prompts, self.resources, self.templates)
-        return any(each.scopes for kind in kinds for each in kind.values())
+        return {scope for kind in kinds for each in kind.values() for scope in each.scopes}
 
 
 CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
-"""The lists of a catalog file, and what identifies a definition in each."""
+"""The lists of a catalog file, and the member that identifies a definition in each."""
 
 
 class FrontDoor:
-    """An MCP endpoint over a catalog file; `MCP_OWNERS` says which function each owner is.
+    """An MCP endpoint that forwards calls to the functions in a catalog.
 
-    The keywords are those of `Server`; the owners' servers need `legacy_clients` and `legacy_tasks` alike.
-    Scopes are checked here and by the owner again; which of them imply others the owners' servers say, and
-    also whether features are hidden (`hide_unauthorized`, by default what the catalog says): each owner has a
-    path of its own. Raises DefinitionError where the front door and its owners do not agree.
+    `MCP_OWNERS` maps each owner in the catalog to its function. The keywords are those of `Server`. The
+    owners' servers need the same `legacy_clients` and `legacy_tasks`. The front door checks scopes, and the
+    owner checks them again, because every owner also has a path of its own. The scope hierarchy and, by
+    default, `hide_unauthorized` come from the catalog. Raises DefinitionError if they differ.
     """
 
     def __init__(
@@ -145,143 +151,133 @@ class FrontDoor:
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         wiring.prewarm()
-        self.info: Mapping[str, Any] = server_info(name, version, title)
+        self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._options = ServerOptions(
             self.info,
             instructions,
             page_size=page_size,
             list_ttl_ms=list_ttl_ms,
-            hierarchy=hierarchy(self.catalog.scopes),
-            hide_unauthorized=_hides(hide_unauthorized, self.catalog),
+            hierarchy=scope_hierarchy(self.catalog.scopes),
+            hide_unauthorized=_hide_unauthorized(hide_unauthorized, self.catalog),
         )
-        self._initial_scopes = checked_scopes(initial_scopes)
+        self._initial_scopes = check_initial_scopes(initial_scopes)
         self._legacy_clients = legacy_clients
-        self._legacy_tasks = known_dialect(legacy_tasks, legacy_clients)
+        self._legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self._ports = ports
 
     @cached_property
     def endpoint(self) -> Endpoint:
-        """The front door's methods."""
-        catalog = self.catalog
-        offered = (catalog.tools, catalog.prompts, catalog.resources, catalog.templates)
-        return assembled(
-            self._options,
+        """The endpoint of the front door."""
+        catalog, options = self.catalog, self._options
+        return make_endpoint(
+            options,
             self._features,
             self._legacy_handlers if self._legacy_clients else None,
-            initial_scopes(self._initial_scopes, self._options, *offered),
+            initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
             has_tasks=self._has_tasks,
         )
 
     @cached_property
     def _features(self) -> dict[str, dict[str, Handler]]:
-        """The methods of each capability that is used."""
-        return {"tools": self._tool_methods(), **self._further_features()}
-
-    def _tool_methods(self) -> dict[str, Handler]:
-        return {TOOLS_LIST: self._lists("tools", self.catalog.tools), TOOLS_CALL: self._call}
-
-    def _further_features(self) -> dict[str, dict[str, Handler]]:
-        found: dict[str, dict[str, Handler]] = {}
-        prompts, resources, templates = self.catalog.prompts, self.catalog.resources, self.catalog.templates
-        if prompts:
-            found["prompts"] = {
-                PROMPTS_LIST: self._lists("prompts", prompts),
-                PROMPTS_GET: lambda context: self._forward(
-                    named(self._options, prompts, context, "prompt"), context
-                ),
+        """The handlers by capability."""
+        catalog = self.catalog
+        features: dict[str, dict[str, Handler]] = {
+            "tools": {TOOLS_LIST: self._list("tools", catalog.tools), TOOLS_CALL: self._forward_tool}
+        }
+        if catalog.prompts:
+            features["prompts"] = {
+                PROMPTS_LIST: self._list("prompts", catalog.prompts),
+                PROMPTS_GET: self._forward_prompt,
             }
-        if resources or templates:
-            from mcp_roundtrip.server.resources import uri_of
-
-            found["resources"] = {
-                RESOURCES_LIST: self._lists("resources", resources),
-                RESOURCES_TEMPLATES_LIST: self._lists("resourceTemplates", templates),
-                RESOURCES_READ: lambda context: self._forward(
-                    self._resource(uri_of(context.route.params), context), context
-                ),
+        if catalog.resources or catalog.templates:
+            features["resources"] = {
+                RESOURCES_LIST: self._list("resources", catalog.resources),
+                RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
+                RESOURCES_READ: self._forward_resource,
             }
-        if found:
-            from mcp_roundtrip.server.completions import reference_of
+        if catalog.prompts or catalog.resources or catalog.templates:
+            features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
+        return features
 
-            found["completions"] = {
-                COMPLETION_COMPLETE: lambda context: self._forward(
-                    self._referred(*reference_of(context.route.params), context), context
-                )
-            }
-        return found
-
-    def _resource(self, uri: str, context: RequestContext) -> Listed:
-        from mcp_roundtrip.server.resources import find_authorized
-
-        return find_authorized(self._options, self._index, uri, context)[0]
-
-    @cached_property
-    def _index(self) -> UriIndex[Listed]:
-        from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
-
-        entries = {**self.catalog.resources, **self.catalog.templates}
-        return UriIndex((UriTemplate.parse(text), listed) for text, listed in entries.items())
-
-    def _referred(self, kind: str, name: str, context: RequestContext) -> Listed:
-        unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
-        items = self.catalog.prompts
-        if kind == "resource":
-            from mcp_roundtrip.protocol.uri_template import find_equivalent
-
-            items = {**self.catalog.resources, **self.catalog.templates}
-            name = find_equivalent(name, items)
-        return authorize(self._options, items.get(name), context, unknown)
+    def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
+        return FeatureList(self._options, member, items, is_constant=True)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy.methods import LegacyServer  # at the first request of that era
+        from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
 
         tasks: Mapping[str, Handler] = {}
         if self._legacy_tasks is not None and self._has_tasks:
-            from mcp_roundtrip.server.legacy.sep_2322 import task_methods  # off by default
+            from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
 
-            tasks = task_methods()
-        return LegacyServer(self._options, self._features, self.catalog.tools, tasks=tasks).handlers()
+            tasks = task_handlers()
+        return LegacyMethods(self._options, self._features, self.catalog.tools, tasks).handlers()
 
     @property
     def _has_tasks(self) -> bool:
         return any(each.task for each in self.catalog.tools.values())
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
-        """The Lambda handler: `handler = front_door.lambda_handler`."""
+        """Handle a Lambda event: `handler = front_door.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
 
-    def _lists(self, member: str, items: Mapping[str, Listed]) -> Handler:
-        return kept(self._options, lambda context: listed(self._options, member, items, context))
+    # -- forwarding ---------------------------------------------------------------------------------
 
-    def _call(self, context: RequestContext) -> HttpResponse:
-        return self._forward(named(self._options, self.catalog.tools, context), context)
+    def _forward_tool(self, context: RequestContext) -> HttpResponse:
+        return self._forward(find_by_name(self._options, self.catalog.tools, context), context)
 
-    def _forward(self, owned: Listed, context: RequestContext) -> HttpResponse:
+    def _forward_prompt(self, context: RequestContext) -> HttpResponse:
+        return self._forward(find_by_name(self._options, self.catalog.prompts, context, "prompt"), context)
+
+    def _forward_resource(self, context: RequestContext) -> HttpResponse:
+        entry, _ = find_by_uri(self._options, self._index, read_uri(context.params), context)
+        return self._forward(entry, context)
+
+    @cached_property
+    def _index(self) -> UriIndex[CatalogEntry]:
+        from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate  # tools have no URIs
+
+        entries = {**self.catalog.resources, **self.catalog.templates}
+        return UriIndex((UriTemplate.parse(text), entry) for text, entry in entries.items())
+
+    def _forward_completion(self, context: RequestContext) -> HttpResponse:
+        kind, name = read_reference(context.params)
+        items = self.catalog.prompts
+        if kind == "resource":
+            from mcp_roundtrip.protocol.uri_template import find_equivalent  # prompts have no URIs
+
+            items = {**self.catalog.resources, **self.catalog.templates}
+            name = find_equivalent(name, items)
+        entry = authorize(self._options, items.get(name), context, unknown_item(kind, name))
+        return self._forward(entry, context)
+
+    def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
         ports, invocation = context.ports, context.invocation
-        timeout_s = patience_s(invocation.deadline_ms - ports.clock_ms())
-        deadline_ms = int((ports.clock() + timeout_s) * 1_000)
-        definition = definition_digest(owned.members)
-        hides = self._options.hide_unauthorized
-        custom = Forwarded(deadline_ms, definition, invocation.correlation_id, self.info, hides).custom()
+        timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
+        forwarded = Forwarded(
+            int((ports.clock() + timeout_s) * 1_000),
+            definition_digest(entry.members),
+            invocation.correlation_id,
+            self.info,
+            self._options.hide_unauthorized,
+        )
         try:
-            raw = ports.forward(owned.owner, invocation.event or {}, custom, timeout_s)
+            raw = ports.forward(entry.owner, invocation.event or {}, forwarded.custom(), timeout_s)
         except ForwardingFailed as error:
-            ports.observer.failure("forwarding_failed", error, owner=owned.owner)
-            raise internal_error(invocation.correlation_id) from None
-        name = owned.members.get("uriTemplate") or owned.members.get("uri") or owned.members["name"]
+            ports.observer.failure("forwarding_failed", error, owner=entry.owner)
+            raise context.internal_error from None
         ports.observer.record(
-            "request_forwarded", method=context.route.method, feature=name, owner=owned.owner
+            "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner
         )
         return HttpResponse(200, raw=raw)
 
 
-def _hides(chosen: bool | None, catalog: Catalog) -> bool:
-    """Whether the front door hides features. Raises DefinitionError where its owners do otherwise."""
-    if chosen is not None and chosen is not catalog.hides and catalog.has_scopes:
+def _hide_unauthorized(chosen: bool | None, catalog: Catalog) -> bool:
+    """Return the option `hide_unauthorized`. Raises DefinitionError if the owners differ."""
+    if chosen is not None and chosen is not catalog.hides_unauthorized and catalog.required_scopes:
         raise DefinitionError(
             f"FrontDoor(hide_unauthorized={chosen}), and by the catalog the owners' servers do otherwise, "
             f"whom callers can ask at their own paths; write Server(..., hide_unauthorized={chosen}) for "
             "each owner with scopes and run `make catalog`, or remove it from the front door"
         )
-    return catalog.hides if chosen is None else chosen
+    return catalog.hides_unauthorized if chosen is None else chosen

@@ -1,4 +1,4 @@
-"""From a Lambda event to a Lambda response, for whatever endpoint."""
+"""Handle a Lambda event with an endpoint: event to request, request to response, response to Lambda."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mcp_roundtrip.deadline import request_deadline_ms
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.server.endpoint import Endpoint, error_response, record_fault
-from mcp_roundtrip.server.invocation import Forwarded, Invocation, invocation_id
-from mcp_roundtrip.server.round import internal_error
+from mcp_roundtrip.server.endpoint import Endpoint, log_fault
+from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
+from mcp_roundtrip.server.responses import plain_error_response
 
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
-    """Answer one request.
+    """Handle one event.
 
     Raises UnknownEventSource for an event that is no request: a queue that invokes this function would take
-    any answer for success and delete its messages.
+    any return value for success and delete its messages.
     """
     forwarded = Forwarded.read(context)
     correlation_id = forwarded.correlation_id or invocation_id(context)
@@ -40,39 +40,39 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         invocation = Invocation(
             correlation_id, deadline_ms, context, event, forwarded, request.max_response_bytes
         )
-        answer = endpoint.respond(request, ports, invocation)
-    except Exception as error:  # without ports no endpoint: a setting is wrong, or this library
-        answer = _unavailable(request, error, correlation_id)
-    return answer.raw if answer.raw is not None else adapter.format_response(answer)
+        response = endpoint.respond(request, ports, invocation)
+    except Exception as error:  # from make_ports or from this module: the endpoint raises nothing
+        response = _fault_response(request, error, correlation_id)
+    return response.raw if response.raw is not None else adapter.format_response(response)
 
 
-def logged(make_ports: Callable[[], Ports], context: Any) -> Ports:
-    """The ports. Raises what `make_ports` raises, which is in the log then: a worker answers nobody."""
+def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
+    """Return the ports; log what `make_ports` raises, and raise it again, because a worker has no caller."""
     try:
         return make_ports()
     except Exception as error:
-        _record_fault(error, invocation_id(context))
+        _log_fault_of_process(error, invocation_id(context))
         raise
 
 
-def _record_fault(error: Exception, correlation_id: str) -> None:
-    """In the log of the process: there are no ports, whose observer would do it."""
+def _log_fault_of_process(error: Exception, correlation_id: str) -> None:
+    """Log a fault with the observer of the process: there are no ports."""
     observer = wiring.observer()
     observer.begin(correlation_id)
-    record_fault(observer, error)
+    log_fault(observer, error)
 
 
-def _unavailable(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
-    _record_fault(error, correlation_id)
-    if request.method != "POST":  # who looks for metadata goes by the status
-        return replace(error_response(None, internal_error(correlation_id)), status=500)
+def _fault_response(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
+    _log_fault_of_process(error, correlation_id)
+    if request.method != "POST":  # a client that looks for metadata evaluates the status
+        return replace(plain_error_response(None, internal_error(correlation_id)), status=500)
     body = request.body or b""
     try:
         message = jsonrpc.parse_message(
             body if body_within_limit(body, MAX_BODY_BYTES) else b"", MAX_JSON_VALUES
         )
     except jsonrpc.InvalidEnvelope as failure:
-        return error_response(failure.id, failure)
+        return plain_error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):
         return HttpResponse(202)
-    return error_response(message.id, internal_error(correlation_id))
+    return plain_error_response(message.id, internal_error(correlation_id))

@@ -1,4 +1,4 @@
-"""The Lambda handler of a worker: an asynchronous invocation for one task, or messages of a queue."""
+"""Handle an event of a worker function: an asynchronous invocation for one task, or messages of a queue."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from mcp_roundtrip.deadline import lambda_remaining_ms, worker_deadline_ms
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
-from mcp_roundtrip.server.task_methods import TaskBody
-from mcp_roundtrip.server.tools import ToolServer
+from mcp_roundtrip.server.task_runner import TaskRunner
+from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.worker import Worker
 
 LEASE_MARGIN_MS: Final = 5_000
-"""How much longer than its invocation a worker keeps its lease: clocks differ."""
+"""How much longer the lease lasts than the invocation: clocks differ."""
 
-LEFT_OVER_MS: Final = 10_000
-"""With less, which is what the messages before it left over, no message of a batch is begun."""
+MIN_REMAINING_MS: Final = 10_000
+"""Remaining time of the invocation below which no further message of a batch is started."""
 
 
-def work(server: ToolServer, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
-    """Work on the task that the event names, or on those that messages of a queue name.
+def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
+    """Work on the task that the event names, or on the tasks that the messages of a queue name.
 
-    Raises StoreError, so that the delivery is tried again. For a queue it returns instead which of the
-    messages are to be delivered again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+    Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
+    again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
     ports, correlation_id = make_ports(), invocation_id(context)
-    shift = Shift(server, ports, correlation_id, context)
+    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
     if "Records" not in event:
         ports.observer.begin(correlation_id)
         try:
-            return shift.work(str(event["task"]))
+            return invocation.work(str(event["task"]))
         except Exception as error:
-            what = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
-            ports.observer.failure(what, error, task=str(event["task"]).partition("#")[2])
+            failure = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
+            ports.observer.failure(failure, error, task=str(event["task"]).partition("#")[2])
             raise
-    failed = [record["messageId"] for record in event["Records"] if not shift.delivered(record)]
+    failed = [record["messageId"] for record in event["Records"] if not invocation.handle_message(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """One invocation of a worker."""
+class WorkerInvocation:
+    """One invocation of a worker function."""
 
-    server: ToolServer
+    tool_methods: ToolMethods
     ports: Ports
     correlation_id: str
     context: Any
 
     def work(self, pk: str) -> None:
-        """Work on one task. Raises StoreError."""
+        """Work on the task with this partition key. Raises StoreError."""
         ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
         remaining_ms = lambda_remaining_ms(self.context)
         deadline_ms = worker_deadline_ms(ports.clock_ms(), remaining_ms)
@@ -60,24 +60,24 @@ class Shift:
         worker = Worker(
             port.store,
             port.dispatcher,
-            TaskBody(self.server, ports, invocation),
+            TaskRunner(self.tool_methods, ports, invocation),
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
             lambda event, error: ports.observer.failure(event, error, task=task_id),
-            lambda task_id: ports.observer.record("task_abandoned", task=task_id),
+            lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
         )
-        worked = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
-        ports.observer.record("worker_finished" if worked else "task_not_claimed", task=task_id)
+        is_claimed = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
+        ports.observer.record("worker_finished" if is_claimed else "task_not_claimed", task=task_id)
 
-    def delivered(self, record: Mapping[str, Any]) -> bool:
-        """Work on the task of one message; False if the message is to come again."""
-        if lambda_remaining_ms(self.context) < LEFT_OVER_MS:
+    def handle_message(self, record: Mapping[str, Any]) -> bool:
+        """Work on the task of one message; return False if the message has to be delivered again."""
+        if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
             return False
         self.ports.observer.begin(self.correlation_id)
         try:
             message = parse_json(record["body"])
             self.work(str(message["task"]))
-        except Exception as error:  # one message's: the others of the batch are nothing to it
+        except Exception as error:  # a failure of one message must not fail the others of the batch
             self.ports.observer.failure("queue_message_failed", error, message_id=record["messageId"])
             return False
         return True

@@ -92,7 +92,7 @@ class TooLarge(InvalidEnvelope):
     def __init__(self, limit: str, setting: str) -> None:
         text = f"The body has more than {limit}: send less at once"
         super().__init__(INVALID_REQUEST, text, http_status=413)
-        self.fields = {"reason": "body_too_large", "setting": setting}
+        self.log_fields = {"reason": "body_too_large", "setting": setting}
 
 
 def parse_message(body: str | bytes, max_values: int | None = None) -> Request | Notification:

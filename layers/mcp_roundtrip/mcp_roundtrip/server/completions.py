@@ -1,4 +1,4 @@
-"""Completion of the arguments of prompts and of the variables of resource templates."""
+"""Completion of prompt arguments and resource template variables (server/utilities/completion)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
 from mcp_roundtrip.schema.signature import Signature, call_parameters, function_name, unwrap_function
 from mcp_roundtrip.schema.string_arguments import StringArguments
-from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, authorize
-from mcp_roundtrip.server.round import Reply, internal_error
+from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
 
 MAX_VALUES: Final = 100
-"""Of one response (schema, CompleteResult)."""
-
-Reference = tuple[str, str]
-"""Kind and name: ("prompt", its name) or ("resource", its URI template)."""
+"""Values in one response (schema, CompleteResult)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Suggestions, best first: at most 100 are sent. `total` is how many there are in all, if known.
+    """Suggested values, best first: at most 100 are sent. `total` is the number of all matches, if known.
 
-    Raises UsageError for what is no suggestion.
+    Raises UsageError for values that are not text.
     """
 
     values: Sequence[str]
@@ -54,32 +52,30 @@ def _no_suggestions(value: object) -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class Completer:
-    """A function of what has been typed and, if it has a second parameter, of the other arguments."""
+    """A function that takes the text typed so far and, if it has a second parameter, the other arguments."""
 
     function: Callable[..., Any]
     takes_arguments: bool
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Completer:
-        """Raises DefinitionError for a function that does not take one parameter, or two."""
-        parameters = call_parameters(function)
+        """Wrap a function. Raises DefinitionError unless it takes one or two parameters and is not async."""
+        name, parameters = function_name(function), call_parameters(function)
         if iscoroutinefunction(unwrap_function(function)):
-            raise DefinitionError(f"{function_name(function)}: a completion is not async; write `def`")
+            raise DefinitionError(f"{name}: a completion is not async; write `def`")
         if _takes_context(function):
             raise DefinitionError(
                 f"{function_name(function)}: a completion takes no context; remove the parameter"
             )
         if len(parameters) not in (1, 2):
             raise DefinitionError(
-                f"{function_name(function)}: a completion takes the text typed so far and, if it needs "
-                "them, the "
-                f"other arguments; write `def {function_name(function)}(value: str, arguments: dict[str, "
-                "str])`"
+                f"{name}: a completion takes the text typed so far and, if it needs them, the "
+                f"other arguments; write `def {name}(value: str, arguments: dict[str, str])`"
             )
         return cls(function, len(parameters) == 2)
 
     def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
-        """The suggestions. Raises UsageError for what is none."""
+        """Return the suggestions. Raises UsageError for values that are not text."""
         found = self.function(value, arguments) if self.takes_arguments else self.function(value)
         return found if isinstance(found, Completion) else Completion(found)
 
@@ -102,24 +98,24 @@ class Completable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionServer:
-    """`completion/complete` for prompts and templates, with the scopes that they need themselves."""
+class CompletionMethods:
+    """The handler of `completion/complete`. A completion requires the scopes of its prompt or resource."""
 
     options: ServerOptions
     features: Mapping[Reference, Completable]
     completers: Mapping[tuple[Reference, str], Completer]
 
     def handlers(self) -> dict[str, Handler]:
-        """The handler of each method."""
+        """Return the handler of each method."""
         return {COMPLETION_COMPLETE: self._complete}
 
     def _complete(self, context: RequestContext) -> Reply:
-        params = context.route.params
-        reference, (argument, value) = self._known(reference_of(params)), _argument(params)
+        params = context.params
+        reference, (argument, value) = self._registered(read_reference(params)), _argument(params)
         parameters = self._feature(reference, context).parameters
         if argument not in parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
-        completer, others = self.completers.get((reference, argument)), _context(params)
+        completer, others = self.completers.get((reference, argument)), _other_arguments(params)
         try:
             found = (
                 Completion([choice for choice in parameters.choices(argument) if choice.startswith(value)])
@@ -128,12 +124,12 @@ class CompletionServer:
             )
         except Exception as error:
             context.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
-            raise internal_error(context.invocation.correlation_id) from error
-        server_info = self.options.info_for(context.invocation)
-        return Reply(results.complete(server_info, completion=_wire(found)))
+            raise context.internal_error from error
+        server_info = self.options.server_info_for(context.invocation)
+        return Reply(results.complete(server_info, completion=_members(found)))
 
-    def _known(self, reference: Reference) -> Reference:
-        """The reference as it was registered, if this is another spelling of a resource's URI or template."""
+    def _registered(self, reference: Reference) -> Reference:
+        """Return the reference in the spelling of its registration."""
         kind, name = reference
         if kind == "prompt" or reference in self.features:
             return reference
@@ -142,11 +138,10 @@ class CompletionServer:
         return kind, find_equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
 
     def _feature(self, reference: Reference, context: RequestContext) -> Completable:
-        unknown = ProtocolError(INVALID_PARAMS, f"Unknown {reference[0]}: {reference[1][:128]}")
-        return authorize(self.options, self.features.get(reference), context, unknown)
+        return authorize(self.options, self.features.get(reference), context, unknown_item(*reference))
 
 
-def _wire(found: Completion) -> dict[str, Any]:
+def _members(found: Completion) -> dict[str, Any]:
     values = list(found.values[:MAX_VALUES])
     left_out = len(found.values) > MAX_VALUES
     total = len(found.values) if found.total is None and not left_out and not found.has_more else found.total
@@ -157,18 +152,6 @@ def _wire(found: Completion) -> dict[str, Any]:
     return {"values": values, **counted, "hasMore": has_more}
 
 
-def reference_of(params: Mapping[str, Any]) -> Reference:
-    """`params.ref`. Raises -32602."""
-    match params.get("ref"):
-        case {"type": "ref/prompt", "name": str(name)}:
-            return ("prompt", name)
-        case {"type": "ref/resource", "uri": str(uri)}:
-            return ("resource", uri)
-    raise ProtocolError(
-        INVALID_PARAMS, "Invalid params: ref must be a ref/prompt with a name or a ref/resource with a uri"
-    )
-
-
 def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
     match params.get("argument"):
         case {"name": str(name), "value": str(value)}:
@@ -176,7 +159,7 @@ def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
     raise ProtocolError(INVALID_PARAMS, "Invalid params: argument must have a name and a value, both strings")
 
 
-def _context(params: Mapping[str, Any]) -> dict[str, str]:
+def _other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
     match params.get("context", {}):
         case {"arguments": dict(arguments)} if all(isinstance(v, str) for v in arguments.values()):
             return arguments

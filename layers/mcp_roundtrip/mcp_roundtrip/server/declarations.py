@@ -1,4 +1,4 @@
-"""What an author passes to a decorator, checked: names, capabilities, scopes, and the function itself."""
+"""Check what an author passes to a decorator: names, capabilities, scopes, and the function itself."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
-from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.model import LegacyQuestions, Parameters, TaskSupport
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.string_arguments import StringArguments
-    from mcp_roundtrip.server.feature import Parameters
 
 _CONTEXTS: Final = (ContextBase,)
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")

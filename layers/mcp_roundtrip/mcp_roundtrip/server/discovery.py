@@ -1,25 +1,28 @@
-"""`subscriptions/listen`: every subscription is declined, in the form the specification has for that.
+"""What every server answers: `server/discover`, and `subscriptions/listen`, which is declined.
 
-A function answers and ends: it can hold no stream open, and nothing would tell it what to send. So the
-stream is complete when it begins: an acknowledgement that agrees to none of the notification types, then the
-result that ends the subscription gracefully (basic/patterns/subscriptions, "Graceful Closure").
-
-Clients have to accept `text/event-stream` (basic/transports/streamable-http, "Sending Messages"). One that
-does not gets the result alone, which tells it that the subscription is over; no other message could reach it.
+A Lambda function cannot hold a stream open, and nothing would notify it of changes. So the stream of a
+subscription is complete when it begins: an acknowledgement that accepts none of the notification types, then
+the result that ends the subscription gracefully (basic/patterns/subscriptions, "Graceful Closure"). A client
+that does not accept `text/event-stream` gets the result only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
-from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.protocol.capabilities import TASKS, missing_capabilities
-from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN
-from mcp_roundtrip.server.model import Handler, RequestContext
-from mcp_roundtrip.server.round import Reply
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol.capabilities import TASKS
+from mcp_roundtrip.protocol.methods import (
+    DISCOVER,
+    META_SERVER_INFO,
+    SUBSCRIPTIONS_LISTEN,
+    TASKS_EXTENSION,
+)
+from mcp_roundtrip.server.admission import require_capabilities
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -31,32 +34,35 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Subscriptions:
-    """The one method of subscriptions."""
-
-    server_info: Mapping[str, Any]
-
-    def handlers(self) -> dict[str, Handler]:
-        """The handler of each method."""
-        return {SUBSCRIPTIONS_LISTEN: self._listen}
-
-    def _listen(self, context: RequestContext) -> Reply:
-        requested = context.route.params.get("notifications")
-        if not isinstance(requested, dict):
-            raise _invalid("notifications", "an object")
-        required = missing_capabilities(context.route.meta.capabilities, [TASKS])
-        if TASK_IDS in requested and required:
-            raise MissingClientCapability(required, needed_by=context.route.method)
-        _check(requested)
-        tag = {META_SUBSCRIPTION_ID: context.route.id}
-        acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
-        result = {"resultType": "complete", "_meta": {**tag, META_SERVER_INFO: self.server_info}}
-        return Reply(result, (acknowledged,), {"outcome": "declined"})
+def discovery_methods(options: ServerOptions, *features: str, has_tasks: bool) -> dict[str, Handler]:
+    """Return the handlers of a server with these capabilities ("tools", "prompts" …)."""
+    # `logging`, because any feature may send log messages to a client that requests them.
+    capabilities: dict[str, Any] = {**{feature: {} for feature in features}, "logging": {}}
+    if has_tasks:
+        capabilities["extensions"] = {TASKS_EXTENSION: {}}
+    result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
+    return {
+        DISCOVER: lambda context: Reply(result),
+        SUBSCRIPTIONS_LISTEN: lambda context: decline_subscription(context, options.server_info),
+    }
 
 
-def _check(requested: Mapping[str, Any]) -> None:
-    """The types of the filter's members; unknown ones are nobody's here. Raises -32602."""
+def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]) -> Reply:
+    """End a subscription gracefully. Raises ProtocolError -32602 or MissingClientCapability."""
+    requested = context.params.get("notifications")
+    if not isinstance(requested, dict):
+        raise _invalid("notifications", "an object")
+    if TASK_IDS in requested:
+        require_capabilities(context, [TASKS])
+    _check_filter(requested)
+    tag = {META_SUBSCRIPTION_ID: context.request.id}
+    acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
+    result = {"resultType": "complete", "_meta": {**tag, META_SERVER_INFO: server_info}}
+    return Reply(result, (acknowledged,), {"outcome": "declined"})
+
+
+def _check_filter(requested: Mapping[str, Any]) -> None:
+    """Check the types of the known members of the filter. Raises ProtocolError -32602."""
     for name in _FLAGS:
         if not isinstance(requested.get(name, False), bool):
             raise _invalid(f"notifications.{name}", "a boolean")

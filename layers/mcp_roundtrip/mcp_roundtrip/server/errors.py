@@ -1,51 +1,154 @@
-"""Maps what a feature raised to a reply for its client and a record for the log."""
+"""Map the exception of a feature, or a call that cannot continue, to a client error and a log record."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from mcp_roundtrip.errors import Drift, MissingClientCapability, ProtocolError, ToolError, UsageError
-from mcp_roundtrip.internal_errors import CallAborted, KeyServiceError, SettingsError
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import (
+    Drift,
+    MissingClientCapability,
+    ProtocolError,
+    StateRejected,
+    ToolError,
+    UsageError,
+)
+from mcp_roundtrip.internal_errors import (
+    ArgumentsError,
+    CallAborted,
+    KeyServiceError,
+    SettingsError,
+    StateTooLarge,
+)
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
+from mcp_roundtrip.server.model import FeatureCall
 
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.round import Call, Reply
+TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+"""The methods of the input requests that a task may have: namespaced ones are not among them."""
+
+InputRequests = Mapping[str, Mapping[str, Any]]
 
 
-def told_of(call: Call, error: BaseException) -> Reply:
-    """The result that tells of the error. Raises ProtocolError or SettingsError for what no result tells."""
+@dataclass(frozen=True, slots=True)
+class ClientError:
+    """What the client is sent, and the field `outcome` of the log."""
+
+    error: ToolError | ProtocolError
+    outcome: str | None = None
+
+
+# -- exceptions ---------------------------------------------------------------------------------------------
+
+
+def client_error(call: FeatureCall, error: BaseException) -> ClientError:
+    """Return the error for the client, and log what the operator has to know."""
     if isinstance(error, BaseExceptionGroup):
-        from mcp_roundtrip.server.causes import as_one  # of branches alone
-
-        error = as_one(error)
-    call.ports.observer.raised(error)
+        error = collapse_exception_group(error)
+    if isinstance(error, ArgumentsError):
+        return ClientError(error, "arguments_refused")
+    observer, identity, kind = call.context.ports.observer, call.log_identity, call.feature.kind
+    observer.raised(error)
     if isinstance(error, ToolError):
-        return call.told(error, "tool_error")
+        return ClientError(error, "tool_error")
     if isinstance(error, MissingClientCapability) and error.lost:
         asked = sorted(error.questions)
-        call.ports.observer.record("asked_after_steps", **call.named, asked=asked, after=list(error.lost))
+        observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
     if isinstance(error, ProtocolError):
-        error = _checked(error)
-    if isinstance(error, (ProtocolError, SettingsError)):
-        raise error
+        if (problem := reason_not_sendable(error)) is None:
+            return ClientError(error)
+        usage = UsageError(f"ProtocolError({error.code!r}) cannot be sent: {problem}")
+        usage.__cause__ = error
+        error = usage
+    if isinstance(error, SettingsError):
+        observer.failure("misconfigured", error)
+        return ClientError(call.context.internal_error)
     if isinstance(error, KeyServiceError):
-        raise call.internal(error)
-    kind, observer = call.feature.kind, call.ports.observer
+        observer.failure("state_unavailable", error, **identity)
+        return ClientError(call.context.internal_error)
     if isinstance(error, Drift):
-        observer.failure("drift", error, **call.named)
+        observer.failure("drift", error, **identity)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
-        raise ProtocolError(INTERNAL_ERROR, text)
-    raised = f"{kind}_raised"
-    observer.failure(raised, error, **call.named)
-    text = f"The {kind} failed. Quote {call.invocation.correlation_id} to its operator."
-    return call.told(CallAborted(text), raised)
+        return ClientError(ProtocolError(INTERNAL_ERROR, text))
+    observer.failure(f"{kind}_raised", error, **identity)
+    text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
+    return ClientError(CallAborted(text), f"{kind}_raised")
 
 
-def _checked(error: ProtocolError) -> ProtocolError | UsageError:
-    """The error, or else one that says why it cannot be sent."""
-    problem = reason_not_sendable(error)
-    if problem is None:
-        return error
-    refused = UsageError(f"ProtocolError({error.code!r}) cannot be sent: {problem}")
-    refused.__cause__ = error
-    return refused
+def collapse_exception_group(error: BaseException) -> BaseException:
+    """Return the one exception that stands for a group: a response has one error.
+
+    A TaskGroup raises a group for the failures of its branches.
+    """
+    causes = list(_leaves(error))
+    if len(causes) == 1:
+        return causes[0]
+    lacking = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
+    if len(lacking) == len(causes):
+        questions = {key: asked for cause in lacking for key, asked in cause.questions.items()}
+        required = _merge_capabilities([cause.required for cause in lacking])
+        lost = dict.fromkeys(key for cause in lacking for key in cause.lost)
+        return MissingClientCapability(required, questions, lost=lost)
+    if all(isinstance(cause, ToolError) for cause in causes):
+        return ToolError("\n".join(dict.fromkeys(map(str, causes))))
+    return error
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for cause in error.exceptions:
+            yield from _leaves(cause)
+    else:
+        yield error
+
+
+def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = {name for each in capabilities for name in each}
+    return {
+        name: _merge_capabilities([each[name] for each in capabilities if name in each])
+        for name in sorted(names)
+    }
+
+
+# -- calls that need another round and cannot have one ------------------------------------------------------
+
+
+def too_many_rounds(call: FeatureCall, requests: InputRequests, rounds: int) -> ClientError:
+    """Return the error of a call that is not finished after its last round."""
+    text = f"The call was given up: it is not finished after {rounds} rounds."
+    return _unfinished(call, requests, text, "too_many_rounds")
+
+
+def unsealed_state_error(
+    call: FeatureCall, error: StateRejected | StateTooLarge, requests: InputRequests, journal: Journal
+) -> ClientError:
+    """Return the error of a call whose flow has expired, or whose state is too large."""
+    if isinstance(error, StateTooLarge):
+        return _state_too_large(call, error, journal)
+    text = f"The call took too long for another round. Call the {call.feature.kind} again."
+    return _unfinished(call, requests, text, "flow_expired")
+
+
+def _unfinished(call: FeatureCall, requests: InputRequests, text: str, outcome: str) -> ClientError:
+    urls = [params["url"] for each in requests.values() if (params := each["params"]).get("mode") == "url"]
+    pages = [url.partition("#")[0].partition("?")[0] for url in urls]  # the rest may hold a link's token
+    if pages:
+        text += (
+            f" It waits for the user, who has not finished at {' and at '.join(pages)}. Once that is done, "
+            f"call the {call.feature.kind} again with the same arguments: it continues from there."
+        )
+    return ClientError(CallAborted(text), outcome)
+
+
+def _state_too_large(call: FeatureCall, error: StateTooLarge, journal: Journal) -> ClientError:
+    """Blame the steps' results, which the author can shrink, or else the client's answers."""
+    steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
+    if sum(steps.values()) > error.size // 4:
+        largest = max(steps, key=lambda key: steps[key])
+        observer = call.context.ports.observer
+        observer.failure("state_too_large", error, **call.log_identity, largest_step=largest)
+        return ClientError(call.context.internal_error)
+    text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
+    return ClientError(ToolError(text), "answers_too_large")

@@ -1,58 +1,62 @@
-"""What a front door sends along with a call, in the Lambda client context, and what its owner does with it.
-
-Only callers with lambda:InvokeFunction can set it, and they could write the whole event.
-"""
+"""One Lambda invocation: its correlation id, its deadline, and what a front door sent with the call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import MAX_RESPONSE_BYTES
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
 _DEADLINE: Final = "mcpDeadlineMs"
 _DEFINITION: Final = "mcpDefinition"
 _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
-_HIDES: Final = "mcpHideUnauthorized"
+_HIDE_UNAUTHORIZED: Final = "mcpHideUnauthorized"
 
-DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
-"""What the log says where an owner differs from the front door's catalog."""
+CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
+"""The `remedy` of the log event `catalog_drift`."""
 
-FORWARD_S: Final = 26
-"""How long a front door waits for an owner at most."""
+MAX_OWNER_TIMEOUT_S: Final = 26
+"""Longest time in seconds that a front door waits for the function that owns a feature."""
 
 
-def patience_s(remaining_ms: float) -> int:
-    """How long it waits, in whole seconds, with so much time left for its answer.
+def owner_timeout_s(remaining_ms: float) -> int:
+    """Return how many whole seconds a front door waits for the owner, given its own remaining time.
 
-    Less than is left, by the second that connecting may take: the caller gets an answer that says what
-    happened, and no gateway's 5xx.
+    One second is kept for connecting, so that the front door answers before the API gateway gives up.
     """
-    return max(1, min(FORWARD_S, int(remaining_ms / 1_000) - 1))
+    return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """`deadline_ms` is when the front door stops waiting (epoch milliseconds), `definition` the digest of the
-    tool's definition in its catalog, `correlation_id` what both functions' logs say,
-    `server_info` the name under which both answer, `hides` whether callers do not learn of what they may not
-    call."""
+    """What a front door sends with a call, in the `custom` member of the Lambda client context.
+
+    Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
+
+    `deadline_ms`: when the front door stops waiting, in epoch milliseconds.
+    `definition`: the digest of the feature's definition in the front door's catalog.
+    `correlation_id`: the id that the logs of both functions share.
+    `server_info`: the front door's Implementation object, which results carry instead of the owner's.
+    `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
+    """
 
     deadline_ms: float | None = None
     definition: str | None = None
     correlation_id: str | None = None
     server_info: Mapping[str, Any] | None = None
-    hides: bool = False
+    hide_unauthorized: bool = False
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
-        """What came with an invocation; nothing for one that no front door forwarded."""
+        """Read the client context of an invocation; members of the wrong type are ignored."""
         custom = getattr(getattr(lambda_context, "client_context", None), "custom", None)
         if not isinstance(custom, Mapping):
-            return cls()
+            return _NOT_FORWARDED
         deadline = custom.get(_DEADLINE)
         definition, correlation_id = custom.get(_DEFINITION), custom.get(_CORRELATION_ID)
         return cls(
@@ -60,45 +64,57 @@ class Forwarded:
             definition if isinstance(definition, str) else None,
             correlation_id if isinstance(correlation_id, str) else None,
             _implementation(custom.get(_SERVER_INFO)),
-            custom.get(_HIDES) is True,
+            custom.get(_HIDE_UNAUTHORIZED) is True,
         )
 
     def custom(self) -> dict[str, Any]:
-        """The client context's `custom` member."""
+        """Return the `custom` member of the client context."""
         return {
             _DEADLINE: self.deadline_ms,
             _DEFINITION: self.definition,
             _CORRELATION_ID: self.correlation_id,
             _SERVER_INFO: self.server_info,
-            _HIDES: self.hides,
+            _HIDE_UNAUTHORIZED: self.hide_unauthorized,
         }
 
 
+_NOT_FORWARDED: Final = Forwarded()
+
+
 def _implementation(value: Any) -> Mapping[str, Any] | None:
-    """`value`, if it is an Implementation object of text."""
+    """Return `value` if it is an Implementation object with text members only."""
     if isinstance(value, Mapping) and {"name", "version"} <= value.keys():
         return value if all(isinstance(member, str) for member in value.values()) else None
     return None
 
 
 def definition_digest(definition: Mapping[str, Any]) -> str:
-    """Tells two definitions of one tool apart."""
+    """Return a digest that differs between two definitions of one feature."""
     return digest("mcp-rs/v1/definition", definition, size=12)
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """Facts about the Lambda invocation. `correlation_id` is what callers quote to whoever reads the log."""
+    """Facts about the Lambda invocation.
+
+    `correlation_id`: the id that error messages quote, and every log line carries.
+    `deadline_ms`: when the response has to leave, on the monotonic clock of `Ports.clock_ms`.
+    `max_response_bytes`: how many bytes of response body the event source accepts.
+    """
 
     correlation_id: str
     deadline_ms: float
     lambda_context: Any = None
     event: Mapping[str, Any] | None = None
-    forwarded: Forwarded = field(default_factory=Forwarded)
+    forwarded: Forwarded = _NOT_FORWARDED
     max_response_bytes: int = MAX_RESPONSE_BYTES
-    """Bytes that the event source takes as a response's body."""
 
 
-def invocation_id(context: Any) -> str:
-    """Lambda's id of the invocation with this context object; "unknown" outside of Lambda."""
-    return getattr(context, "aws_request_id", None) or "unknown"
+def invocation_id(lambda_context: Any) -> str:
+    """Return Lambda's request id; "unknown" outside of Lambda."""
+    return getattr(lambda_context, "aws_request_id", None) or "unknown"
+
+
+def internal_error(correlation_id: str) -> ProtocolError:
+    """Return a -32603 error that contains nothing but the correlation id of the log lines."""
+    return ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {correlation_id} to the server's operator.")

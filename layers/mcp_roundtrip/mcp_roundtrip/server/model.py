@@ -1,224 +1,220 @@
-"""What the methods of all features have in common: the request at hand, and which features its caller has."""
+"""The types that the modules of the server share: a request, the feature that it calls, and the reply."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ToolError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.protocol import results
+from mcp_roundtrip.principal import Principal, caller_binding
+from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.inputs import CallParams
-from mcp_roundtrip.server.invocation import DRIFT_REMEDY, Invocation, definition_digest
-from mcp_roundtrip.server.round import Call, Reply
+from mcp_roundtrip.server.invocation import Invocation, internal_error
+from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.scopes import ScopeHierarchy
-    from mcp_roundtrip.server.feature import Feature
+    from mcp_roundtrip.state.claims import Binding
 
-PAGE_SIZE: Final = 1_000
-"""Items of a list that are sent at once."""
+TaskSupport = Literal["optional", "required"]
+"""Whether a call may become a task, or the client has to support tasks."""
+
+LegacyQuestions = Literal["error", "default", "model"]
+"""How to handle a question to a client that cannot be asked in the middle of a call.
+
+The call ends in an error, the question takes its default, or the model is told to ask the user.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request that passed the ladder, with all a handler may look at."""
+    """One admitted request and everything that its handler may use.
 
-    route: ValidRequest
+    `headers`: the HTTP headers by lower-case name; None for a direct invocation, which has none.
+    `scopes`: the scopes that the caller was granted.
+    """
+
+    request: ValidRequest
     principal: Principal | None
     ports: Ports
     invocation: Invocation
     headers: Mapping[str, str] | None = None
-    """None where there was no HTTP."""
-    call: Callable[..., Call] = Call
-    """What carries out a call: clients of the `initialize` era have another one."""
     scopes: frozenset[str] = frozenset()
-    """What the principal was granted."""
 
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The params of the request."""
+        return self.request.params
 
-Handler = Callable[[RequestContext], Reply | HttpResponse]
+    @property
+    def internal_error(self) -> ProtocolError:
+        """The -32603 error that quotes the correlation id of this invocation."""
+        return internal_error(self.invocation.correlation_id)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """What a server says of itself. Lists come in pages of `page_size`, and are fresh for `list_ttl_ms`.
+class Reply:
+    """The end of a request: a result or an error, the notifications before it, and fields for the log."""
 
-    `hierarchy` says which scopes imply others; with `hide_unauthorized`, what a caller may not call is not
-    there for it.
+    body: Mapping[str, Any] | ProtocolError
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Handler = Callable[[RequestContext], Reply | HttpResponse]
+"""Handles one method. It returns an HttpResponse if another function has already answered.
+
+Raises ProtocolError or InsufficientScope.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallParams:
+    """The params of `tools/call`, `prompts/get` and `resources/read`."""
+
+    arguments: Mapping[str, Any]
+    input_responses: Mapping[str, Any]
+    request_state: str | None
+    is_retry: bool = False
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any]) -> CallParams:
+        """Check the types of the members. Raises ProtocolError -32602."""
+        responses = params.get("inputResponses", {})
+        state = params.get("requestState")
+        arguments = params.get("arguments")
+        if not isinstance(responses, dict):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        if "requestState" in params and not isinstance(state, str):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: requestState must be a string")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise ProtocolError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+        is_retry = "inputResponses" in params or "requestState" in params
+        return cls(arguments or {}, responses, state, is_retry)
+
+    def declined(self) -> int:
+        """Return how many of the responses decline or cancel."""
+        responses = [each for each in self.input_responses.values() if isinstance(each, dict)]
+        return sum(each.get("action") in ("decline", "cancel") for each in responses)
+
+
+class Parameters(Protocol):
+    """The parameters of a feature's function: `schema.arguments.Arguments` and its siblings."""
+
+    @property
+    def context_parameter(self) -> str | None: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the arguments on the wire."""
+
+    @property
+    def parameter_headers(self) -> Mapping[tuple[str, ...], str]:
+        """The arguments that clients also send as `Mcp-Param-*` headers (SEP-2243)."""
+
+    def json_schema(self) -> Mapping[str, Any]: ...
+    def check(self) -> None:
+        """Build what calls and lists need. Raises DefinitionError."""
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the typed arguments. Raises ArgumentsError."""
+
+
+class Feature(Protocol):
+    """A tool, a prompt or a resource.
+
+    `kind`: "tool", "prompt" or "resource".
+    `requires`: the client capabilities without which a call is refused.
+    `scopes`: the scopes that a caller must have been granted.
     """
 
-    server_info: Mapping[str, Any]
-    instructions: str | None = None
-    namespaced_requests: bool = False
-    page_size: int = PAGE_SIZE
-    list_ttl_ms: int = results.LIST_TTL_MS
-    hierarchy: ScopeHierarchy | None = None
-    hide_unauthorized: bool = False
-    digests: dict[tuple[str, str], str] = field(default_factory=dict)
-    undescribed: set[tuple[str, str]] = field(default_factory=set)
-    """What the log has said of features that no list can describe: their lists and names."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise DefinitionError(
-                    f"{name}={value!r:.100} is not possible; use a whole number from {least}"
-                )
-
-    def info_for(self, invocation: Invocation) -> Mapping[str, Any]:
-        """The server's name, to its clients: that of the front door, if one forwarded the request."""
-        return invocation.forwarded.server_info or self.server_info
-
-    def permits(self, scopes: Sequence[str], context: RequestContext) -> bool:
-        """Whether the caller was granted all of these scopes, or broader ones."""
-        if not scopes or self.hierarchy is None:
-            return context.scopes.issuperset(scopes)
-        return self.hierarchy.satisfies(context.scopes, scopes)
-
-    def hides(self, context: RequestContext) -> bool:
-        """Whether what the caller may not call is not there for it: also where its front door says so."""
-        return self.hide_unauthorized or context.invocation.forwarded.hides
-
-    def digest(self, feature: Feature) -> str:
-        """What tells the feature's definition from another one."""
-        key = (feature.kind, feature.name)
-        if key not in self.digests:  # the JSON Schemas behind it cost milliseconds
-            self.digests[key] = definition_digest(feature.definition())
-        return self.digests[key]
-
-
-def call_of(
-    options: ServerOptions, context: RequestContext, feature: Feature, name: str, call_params: CallParams
-) -> Call:
-    """The call of a feature that a request asks for by this name."""
-    return context.call(
-        feature,
-        name,
-        call_params,
-        context.route,
-        context.principal,
-        context.ports,
-        context.invocation,
-        options,
-    )
-
-
-def carried_out(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
-    """The JSON-RPC error of a feature that ran and whose results cannot say that it failed.
-
-    Its HTTP status is 200, as a tool's is, because its notifications precede it.
-    """
-    if error.is_internal:
-        return ProtocolError(INTERNAL_ERROR, str(error), http_status=200)
-    return ProtocolError(INVALID_PARAMS, str(error), data, http_status=200)
-
-
-class Guarded(Protocol):
-    """What may need scopes."""
-
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def requires(self) -> tuple[CapabilityPath, ...]: ...
+    @property
+    def task(self) -> TaskSupport | None: ...
     @property
     def scopes(self) -> tuple[str, ...]: ...
 
+    def definition(self) -> dict[str, Any]:
+        """Build the object that lists contain."""
 
-AnyGuarded = TypeVar("AnyGuarded", bound=Guarded)
+    @property
+    def definition_digest(self) -> str:
+        """The digest of the definition, computed once."""
+
+    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """Build the result for a returned value. Raises UsageError for a value that is none."""
+
+    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any] | ProtocolError:
+        """Build the result that reports an error, or the JSON-RPC error where no result can."""
 
 
-def authorize(
-    options: ServerOptions,
-    item: AnyGuarded | None,
-    context: RequestContext,
-    unknown: ProtocolError,
-    scopes: Sequence[str] | None = None,
-) -> AnyGuarded:
-    """The item. Raises `unknown` where there is none that the caller may know of, and InsufficientScope.
+@dataclass(frozen=True)  # without slots: the binding is computed at most once
+class FeatureCall:
+    """A request for one feature. `name` is what the request calls it: a resource by its URI."""
 
-    `scopes` are needed instead of the item's own if other items stand for the same request.
-    To be called with what the request means. To look among what the caller may call alone would let it have
-    a feature that is meant for something else.
+    feature: Feature
+    name: str
+    params: CallParams
+    context: RequestContext
+    options: ServerOptions
+
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        """The Implementation object of the results."""
+        return self.options.server_info_for(self.context.invocation)
+
+    @property
+    def log_identity(self) -> dict[str, str]:
+        """The log field that names the feature: not by the URI of a request, which may hold secrets."""
+        return {self.feature.kind: self.feature.name}
+
+    @property
+    def may_start_task(self) -> bool:
+        """Whether the tool supports tasks and the client declared them."""
+        return self.feature.task is not None and not missing_capabilities(
+            self.context.request.meta.capabilities, [TASKS]
+        )
+
+    @cached_property
+    def binding(self) -> Binding:
+        """What a state of this call is bound to."""
+        from mcp_roundtrip.state.claims import Binding  # a call without a state needs none
+
+        config = self.context.ports.config
+        return Binding(
+            issuer=config.issuer(),
+            audience=config.audience(),
+            principal=caller_binding(self.context.principal),
+            method=self.context.request.method,
+            name=self.name,
+            arguments=self.params.arguments,
+        )
+
+
+def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
+    """Return the JSON-RPC error of a feature that ran and whose results cannot report an error.
+
+    Its HTTP status is 200, as a tool's is, because notifications precede it.
     """
-    if item is None:
-        if context.invocation.forwarded.definition is not None:  # the front door lists it
-            method = context.route.method
-            context.ports.observer.record("catalog_drift", method=method, remedy=DRIFT_REMEDY)
-        raise unknown
-    needed = item.scopes if scopes is None else scopes
-    if not options.permits(needed, context):
-        raise unknown if options.hides(context) else InsufficientScope(needed)
-    return item
+    code = INTERNAL_ERROR if error.is_internal else INVALID_PARAMS
+    return ProtocolError(code, str(error), None if error.is_internal else data, http_status=200)
 
 
-def named(
-    options: ServerOptions, items: Mapping[str, AnyGuarded], context: RequestContext, kind: str = "tool"
-) -> AnyGuarded:
-    """The item that `params.name` names. Raises -32602 for an unknown one, and InsufficientScope."""
-    name = context.route.params.get("name")
-    if not isinstance(name, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
-    unknown = ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
-    return authorize(options, items.get(name), context, unknown)
-
-
-class Definable(Guarded, Protocol):
-    """What stands in a list."""
-
-    def definition(self) -> Mapping[str, Any]: ...
-
-
-def listed(
-    options: ServerOptions, member: str, items: Mapping[str, Definable], context: RequestContext
-) -> Reply:
-    """A page of the list that the result's `member` is; `items` are by the names that order them."""
-    cursor, names = context.route.params.get("cursor"), list(items)
-    if options.hides(context):
-        names = [name for name in names if options.permits(items[name].scopes, context)]
-    following: dict[str, str] = {}
-    if cursor is not None or len(names) > options.page_size:
-        from mcp_roundtrip.server.pages import page  # most lists are one page
-
-        part, next_cursor = page(member, names, cursor, options.page_size)
-        names = names[part]
-        following = {} if next_cursor is None else {"nextCursor": next_cursor}
-    definitions = list(_definitions(options, member, {name: items[name] for name in names}, context))
-    result = results.cacheable(options.server_info, options.list_ttl_ms, **{member: definitions}, **following)
-    return Reply({**result, "cacheScope": "private"} if options.hides(context) else result)
-
-
-def _definitions(
-    options: ServerOptions, member: str, items: Mapping[str, Definable], context: RequestContext
-) -> Iterator[Mapping[str, Any]]:
-    """The definitions of all that can be described; of the others the log speaks once."""
-    for name, item in items.items():
-        try:
-            yield item.definition()
-        except Exception as error:  # an annotation of the author's may raise anything
-            if (member, name) not in options.undescribed:
-                options.undescribed.add((member, name))
-                kind = "resource" if member == "resourceTemplates" else member.removesuffix("s")
-                context.ports.observer.failure("definition_failed", error, **{kind: name})
-
-
-def kept(options: ServerOptions, answer: Callable[[RequestContext], Reply]) -> Handler:
-    """A list of what stays the same until the next deployment: the JSON of its pages is written once.
-
-    Not where callers are shown different things.
-    """
-    pages: dict[tuple[str, str], Reply] = {}
-
-    def handled(context: RequestContext) -> Reply:
-        if options.hides(context):
-            return answer(context)
-        page = context.route.meta.protocol_version, compact_json(context.route.params.get("cursor"))
-        if page not in pages:
-            result = answer(context).result  # raises for a cursor of no page
-            pages[page] = Reply(results.PreSerialized(result))
-        return pages[page]
-
-    return handled
+RunFeature = Callable[[FeatureCall], Reply]
+"""Runs a feature and returns its reply. Raises ProtocolError for a request that is refused before it runs."""

@@ -1,10 +1,11 @@
-"""Prompts: messages that a user can ask for by name (server/prompts)."""
+"""Prompts: messages that a user selects by name (server/prompts)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn
+from functools import cached_property
+from typing import Any, ClassVar
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -13,22 +14,23 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.prompt_messages import messages
 from mcp_roundtrip.schema.string_arguments import StringArguments
-from mcp_roundtrip.server.inputs import CallParams
+from mcp_roundtrip.server.admission import find_by_name
+from mcp_roundtrip.server.invocation import definition_digest
+from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import (
+    CallParams,
+    FeatureCall,
     Handler,
     RequestContext,
-    ServerOptions,
-    call_of,
-    carried_out,
-    listed,
-    named,
+    RunFeature,
+    feature_error,
 )
-from mcp_roundtrip.server.round import Reply
+from mcp_roundtrip.server.options import ServerOptions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the digest is computed at most once
 class Prompt:
-    """A registered prompt: a `Feature`."""
+    """A registered prompt: a `Feature`. `extra` holds further members of its definition."""
 
     name: str
     function: Callable[..., Any]
@@ -41,7 +43,7 @@ class Prompt:
     task: ClassVar[None] = None
 
     def definition(self) -> dict[str, Any]:
-        """The Prompt object of `prompts/list`."""
+        """Build the Prompt object of `prompts/list`."""
         members: dict[str, Any] = {"name": self.name}
         if self.parameters.description:
             members["description"] = self.parameters.description
@@ -55,34 +57,39 @@ class Prompt:
         described = {key: schema[key] for key in ("title", "description") if key in schema}
         return {"name": name, **described, "required": name in whole.get("required", ())}
 
-    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
-        """GetPromptResult."""
+    @cached_property
+    def definition_digest(self) -> str:
+        """The digest of the definition."""
+        return definition_digest(self.definition())
+
+    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """Build the GetPromptResult for a returned value. Raises UsageError."""
         description = self.extra.get("description") or self.parameters.description
         described = {"description": description} if description else {}
         return results.complete(server_info, **described, messages=messages(self.name, value))
 
-    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> NoReturn:
-        """Raises ProtocolError: a prompt has no other way to say that it failed."""
+    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> ProtocolError:
+        """Build the JSON-RPC error: a GetPromptResult cannot report one."""
         if isinstance(error, ArgumentsError):
-            raise ProtocolError(INVALID_PARAMS, str(error))
-        raise carried_out(error)
+            return ProtocolError(INVALID_PARAMS, str(error))
+        return feature_error(error)
 
 
 @dataclass(frozen=True, slots=True)
-class PromptServer:
-    """`prompts/list` and `prompts/get` over a set of prompts."""
+class PromptMethods:
+    """The handlers of `prompts/list` and `prompts/get` for a set of prompts."""
 
     options: ServerOptions
     prompts: Mapping[str, Prompt]
 
-    def handlers(self) -> dict[str, Handler]:
-        """The handler of each method."""
-        return {PROMPTS_LIST: self._list, PROMPTS_GET: self._get}
+    def handlers(self, run: RunFeature) -> dict[str, Handler]:
+        """Return the handler of each method."""
+        return {
+            PROMPTS_LIST: FeatureList(self.options, "prompts", self.prompts),
+            PROMPTS_GET: lambda context: run(self._call(context)),
+        }
 
-    def _list(self, context: RequestContext) -> Reply:
-        return listed(self.options, "prompts", self.prompts, context)
-
-    def _get(self, context: RequestContext) -> Reply:
-        call_params = CallParams.read(context.route.params)
-        prompt = named(self.options, self.prompts, context, "prompt")
-        return call_of(self.options, context, prompt, prompt.name, call_params).answer()
+    def _call(self, context: RequestContext) -> FeatureCall:
+        params = CallParams.read(context.params)
+        prompt = find_by_name(self.options, self.prompts, context, "prompt")
+        return FeatureCall(prompt, prompt.name, params, context, self.options)

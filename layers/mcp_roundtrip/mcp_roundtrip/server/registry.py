@@ -1,4 +1,4 @@
-"""What a server offers: tools, prompts and resources, as their authors declare them."""
+"""The registry of a server's tools, prompts, resources and completions, with the decorators that fill it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from mcp_roundtrip.server.declarations import (
     scopes_of,
     string_arguments_of,
 )
-from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport, Tool
+from mcp_roundtrip.server.model import Feature, LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.completions import Completer, Reference
+    from mcp_roundtrip.server.admission import Reference
+    from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
 
@@ -44,15 +46,26 @@ class Registry:
         self._spellings: dict[str, str] = {}
         self.completers: dict[tuple[Reference, str], Completer] = {}
 
+    @property
+    def _registered(self) -> list[Feature]:
+        """All tools, prompts and resources."""
+        return [*self.tools.values(), *self.prompts.values(), *self.resources.values()]
+
     def check_definitions(self) -> None:
         """Build the definition of every tool, prompt and resource, as the lists and calls will need them.
 
         Raises one DefinitionError that names each feature that has none, the parameter, and what to write.
         `load_module`, `Player` and the catalog's command call it, so that mistakes show before deployment.
         """
-        from mcp_roundtrip.server.definitions import check  # requests do without it
-
-        check((*self.tools.values(), *self.prompts.values(), *self.resources.values()))
+        problems: dict[str, None] = {}
+        for feature in self._registered:
+            try:
+                feature.parameters.check()
+                feature.definition()
+            except DefinitionError as error:
+                problems[str(error)] = None
+        if problems:
+            raise DefinitionError("\n".join(problems))
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -120,9 +133,11 @@ class Registry:
                 else known_questions(own_name, legacy_questions)
             )
             if choice == "model":
-                from mcp_roundtrip.server.legacy.model_questions import refuse_own  # few tools choose it
+                from mcp_roundtrip.server.legacy.model_questions import (
+                    reject_reserved_parameter,  # few tools choose it
+                )
 
-                refuse_own(own_name, parameters)
+                reject_reserved_parameter(own_name, parameters)
             self.tools[own_name] = Tool(
                 own_name,
                 function,

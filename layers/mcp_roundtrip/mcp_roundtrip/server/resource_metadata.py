@@ -1,10 +1,11 @@
-"""Protected resource metadata over HTTP: for everybody, browsers on every site included (RFC 9728 §3)."""
+"""OAuth protected resource metadata of an endpoint, over HTTP and in challenges (RFC 9728)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
 from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.http import JSON_HEADERS, HttpResponse
@@ -20,11 +21,20 @@ _PREFLIGHT: Final[Mapping[str, str]] = {
 }
 
 
-def page(method: str, metadata: ProtectedResource) -> HttpResponse | None:
-    """The answer to GET, HEAD and a preflight request; None for any other method."""
+def metadata_response(method: str, metadata: ProtectedResource) -> HttpResponse | None:
+    """Return the response to GET, HEAD or a preflight request, from any origin; None for other methods."""
     if method == "OPTIONS":
         return HttpResponse(204, headers=_PREFLIGHT)
     if method not in ("GET", "HEAD"):
         return None
     headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
     return HttpResponse(200, compact_json(metadata.document()) if method == "GET" else "", headers)
+
+
+def challenge_headers(
+    refusal: Unauthorized | InsufficientScope, metadata: ProtectedResource
+) -> dict[str, str]:
+    """Return the WWW-Authenticate header that leads a refused client to the metadata."""
+    if isinstance(refusal, InsufficientScope):
+        return {"www-authenticate": metadata.challenge("insufficient_scope", refusal.scopes)}
+    return {"www-authenticate": metadata.challenge(refusal.error)}

@@ -1,34 +1,38 @@
-"""Tools: what a model can call (server/tools)."""
+"""Tools, which a model can call (server/tools)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import MISSING, Output
-from mcp_roundtrip.server.inputs import CallParams
-from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, call_of, listed, named
-from mcp_roundtrip.server.round import Call, Reply
+from mcp_roundtrip.server.admission import check_parameter_headers, find_by_name
+from mcp_roundtrip.server.invocation import definition_digest
+from mcp_roundtrip.server.model import (
+    CallParams,
+    FeatureCall,
+    Handler,
+    LegacyQuestions,
+    Parameters,
+    RequestContext,
+    RunFeature,
+    TaskSupport,
+)
+from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.feature import Parameters
-
-TaskSupport = Literal["optional", "required"]
-"""Whether a call may become a task, or has to be able to."""
-
-LegacyQuestions = Literal["error", "default", "model"]
-"""What becomes of a question that a client of the `initialize` era cannot be asked: the call ends in an
-error, the question falls back to its default, or the model is told to ask it."""
+    from mcp_roundtrip.server.listing import FeatureList
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the digest is computed at most once
 class Tool:
-    """A registered tool: a `Feature`."""
+    """A registered tool: a `Feature`. `extra` holds further members of its definition."""
 
     name: str
     function: Callable[..., Any]
@@ -42,18 +46,8 @@ class Tool:
 
     kind: ClassVar[str] = "tool"
 
-    def completed(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
-        """CallToolResult."""
-        content, structured = self.output.dump(value)
-        members = {} if structured is MISSING else {"structuredContent": structured}
-        return results.tool_result(server_info, content, members)
-
-    def refused(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
-        """A CallToolResult for the model."""
-        return results.tool_error(server_info, str(error))
-
     def definition(self) -> dict[str, Any]:
-        """The Tool object of `tools/list`."""
+        """Build the Tool object of `tools/list`."""
         members: dict[str, Any] = {"name": self.name}
         if self.parameters.description:
             members["description"] = self.parameters.description
@@ -63,41 +57,51 @@ class Tool:
             members["outputSchema"] = output_schema
         return members
 
+    @cached_property
+    def definition_digest(self) -> str:
+        """The digest of the definition."""
+        return definition_digest(self.definition())
 
-@dataclass(frozen=True, slots=True)
-class ToolServer:
-    """`tools/list` and `tools/call` over a set of tools."""
+    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """Build the CallToolResult for a returned value. Raises UsageError."""
+        content, structured = self.output.dump(value)
+        members = {} if structured is MISSING else {"structuredContent": structured}
+        return results.tool_result(server_info, content, members)
+
+    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
+        """Build the CallToolResult that reports an error to the model."""
+        return results.tool_error(server_info, str(error))
+
+
+@dataclass(frozen=True)  # without slots: the list is created at its first use
+class ToolMethods:
+    """The handlers of `tools/list` and `tools/call` for a set of tools."""
 
     options: ServerOptions
     tools: Mapping[str, Tool]
 
-    def handlers(self) -> dict[str, Handler]:
-        """The handler of each method."""
-        return {TOOLS_LIST: self._list, TOOLS_CALL: lambda context: self.call(context).answer()}
+    def handlers(self, run: RunFeature) -> dict[str, Handler]:
+        """Return the handler of each method."""
+        return {
+            TOOLS_LIST: lambda context: self._list(context),
+            TOOLS_CALL: lambda context: run(self.call(context)),
+        }
 
     @property
     def has_tasks(self) -> bool:
-        """Whether a call of any tool can become a task."""
+        """Whether any tool supports tasks."""
         return any(tool.task for tool in self.tools.values())
 
-    def _list(self, context: RequestContext) -> Reply:
-        return listed(self.options, "tools", self.tools, context)
+    @cached_property
+    def _list(self) -> FeatureList:
+        from mcp_roundtrip.server.listing import FeatureList  # a call lists nothing
 
-    def tool(self, context: RequestContext) -> Tool:
-        """The tool that a `tools/call` names. Raises ProtocolError or InsufficientScope."""
-        return named(self.options, self.tools, context)
+        return FeatureList(self.options, "tools", self.tools)
 
-    def call(self, context: RequestContext) -> Call:
-        """The call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
-        call_params = CallParams.read(context.route.params)
-        tool = self.tool(context)
-        if tool.parameters.parameter_headers and context.headers is not None:
-            from mcp_roundtrip.protocol.parameter_headers import (
-                check_parameter_headers,  # few tools mirror any
-            )
-
-            mirrored, headers = tool.parameters.parameter_headers, context.headers
-            check_parameter_headers(
-                mirrored, call_params.arguments, headers, required=not context.route.is_legacy
-            )
-        return call_of(self.options, context, tool, tool.name, call_params)
+    def call(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
+        params = CallParams.read(context.params)
+        tool = find_by_name(self.options, self.tools, context)
+        call = FeatureCall(tool, tool.name, params, context, self.options)
+        check_parameter_headers(call)
+        return call

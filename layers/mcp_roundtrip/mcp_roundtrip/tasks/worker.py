@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, OwnershipLost, Sleeping
+from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -45,18 +45,19 @@ class TaskError:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PassResult:
     """The result of one pass over the tool of a task; `run` is None if the tool does not exist.
 
-    `conclude` returns the result or the error of a pass that ended the task.
+    `conclusion` is the result or the error of a pass that ended the task.
     """
 
     run: Run | None
     outcome: Outcome
-    conclude: Callable[[], Completed | TaskError]
+    conclusion: Completed | TaskError | None = None
 
 
-RunPass = Callable[[Task, TaskHistory, "TaskRecorder"], Pass]
+RunPass = Callable[[Task, TaskHistory, "TaskRecorder"], PassResult]
+"""Runs one pass. Raises one of `RETRYABLE` for a fault that another worker may not meet."""
 
 
 @dataclass(slots=True)
@@ -153,8 +154,6 @@ class Worker:
                 self.store.update(task.pk, TASK, change)
             recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.on_error)
             result = self.run_pass(task, past, recorder)
-            if result.run is not None and isinstance(result.run.fault, RETRYABLE):
-                raise result.run.fault
             recorder.flush_status()
             self._store_outcome(task, past, recorder, result)
         except ItemTooLarge as error:
@@ -174,8 +173,13 @@ class Worker:
         else:
             self._dispatch_next(task)
 
-    def _store_outcome(self, task: Task, past: TaskHistory, recorder: TaskRecorder, result: Pass) -> None:
+    def _store_outcome(
+        self, task: Task, past: TaskHistory, recorder: TaskRecorder, result: PassResult
+    ) -> None:
         owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
+        if result.conclusion is not None:
+            self.store.update(task.pk, TASK, self._end(task, owner, result.conclusion))
+            return
         item = None
         match result.outcome:
             case OwnershipLost():
@@ -191,9 +195,6 @@ class Worker:
                     now_ms=now_ms,
                 )
                 item = self.store.update(task.pk, TASK, change)
-            case Done() | Failed():
-                self.store.update(task.pk, TASK, self._end(task, owner, result.conclude()))
-                return
         if item is None and run is not None:  # out of time, or a response arrived during the pass
             change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
             item = self.store.update(task.pk, TASK, change)

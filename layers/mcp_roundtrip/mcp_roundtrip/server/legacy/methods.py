@@ -1,10 +1,9 @@
-"""What clients of the `initialize` era are served: no sessions, and nothing remembered between requests."""
+"""The methods of 2025-11-25 and 2025-06-18, served without sessions and without stored state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final, Protocol
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -18,14 +17,23 @@ from mcp_roundtrip.protocol.methods import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.request_validation import unknown_method
+from mcp_roundtrip.server.admission import UnknownResource
 from mcp_roundtrip.server.legacy.model_questions import with_input_responses
-from mcp_roundtrip.server.legacy.round import LegacyCall
-from mcp_roundtrip.server.model import Handler, RequestContext, ServerOptions, kept, listed
-from mcp_roundtrip.server.round import Reply
-from mcp_roundtrip.server.tools import LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.model import Handler, LegacyQuestions, Reply, RequestContext, TaskSupport
+from mcp_roundtrip.server.options import ServerOptions
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
+
+_INITIALIZE_MEMBERS: Final = (
+    ("protocolVersion", str, f'a string such as "{LEGACY_VERSION}"'),
+    ("capabilities", dict, "an object"),
+    ("clientInfo", dict, "an object with name and version"),
+)
+
+_LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
+"""Members of results that these versions do not have."""
 
 
 class LegacyTool(Protocol):
@@ -41,76 +49,63 @@ class LegacyTool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyServer:
-    """The methods of a server in 2025-11-25 and 2025-06-18.
+class LegacyMethods:
+    """The handlers of all methods.
 
-    `features` are the handlers of today's methods by capability, `tools` the tools by name. `questions` is
-    the choice for prompts and resources. `tasks` are the handlers of the methods for tasks: none, if no call
-    can become a task.
+    `features`: the handlers of the later versions by capability, for calls that end with their request.
+    `tasks`: the handlers of the task methods; empty if no call can become a task.
     """
 
     options: ServerOptions
     features: Mapping[str, Mapping[str, Handler]]
     tools: Mapping[str, LegacyTool]
-    questions: LegacyQuestions = "error"
     tasks: Mapping[str, Handler] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
-        """The handler of each method."""
+        """Return the handler of each method."""
         served = {
-            method: self._served(handler)
+            method: _without_later_members(handler)
             for methods in self.features.values()
             for method, handler in methods.items()
         }
         if RESOURCES_READ in served:
-            served[RESOURCES_READ] = _with_its_code(served[RESOURCES_READ])
+            served[RESOURCES_READ] = _with_resource_not_found(served[RESOURCES_READ])
+        lists = {knows_tasks: self._tool_list(knows_tasks) for knows_tasks in (False, True)}
         return {
             **served,
             INITIALIZE: self._initialize,
             PING: lambda context: Reply({}),
-            TOOLS_LIST: kept(self.options, self._list),
-            **{method: _since_tasks(handler) for method, handler in self.tasks.items()},
+            TOOLS_LIST: lambda context: lists[self._knows_tasks(context)](context),
+            **{method: _only_with_tasks(handler) for method, handler in self.tasks.items()},
         }
 
-    def _served(self, handler: Handler) -> Handler:
-        call = partial(LegacyCall, choice=self.questions)
+    def _knows_tasks(self, context: RequestContext) -> bool:
+        return bool(self.tasks) and has_tasks(context.request.meta.protocol_version)
 
-        def handled(context: RequestContext) -> Reply | HttpResponse:
-            reply = handler(replace(context, call=call))
-            if isinstance(reply, HttpResponse):  # another function's, which serves this era itself
-                return reply
-            return replace(reply, result=legacy_result(reply.result))
-
-        return handled
+    def _tool_list(self, knows_tasks: bool) -> FeatureList:
+        tools = {name: LegacyToolDefinition(tool, knows_tasks) for name, tool in self.tools.items()}
+        return _LegacyList(self.options, "tools", tools, is_constant=True)
 
     def _initialize(self, context: RequestContext) -> Reply:
-        requested = _requested_version(context.route.params)
+        requested = _requested_version(context.params)
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
-        told = self.options.instructions
-        instructions = {} if told is None else {"instructions": told}
+        # No `logging`: the level that a client sets would have to be stored.
+        capabilities: dict[str, Any] = {feature: {} for feature in self.features}
+        if self.tasks and has_tasks(version):
+            capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+        instructions = self.options.instructions
         return Reply(
             {
                 "protocolVersion": version,
-                "capabilities": self._capabilities(version),
+                "capabilities": capabilities,
                 "serverInfo": self.options.server_info,
-                **instructions,
+                **({} if instructions is None else {"instructions": instructions}),
             }
         )
 
-    def _capabilities(self, version: str) -> dict[str, Any]:
-        """No `logging`: nobody would remember the level that a client sets."""
-        tasks: dict[str, Any] = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
-        offered: dict[str, Any] = {feature: {} for feature in self.features}
-        return {**offered, **(tasks if self.tasks and has_tasks(version) else {})}
-
-    def _list(self, context: RequestContext) -> Reply:
-        knows_tasks = bool(self.tasks) and has_tasks(context.route.meta.protocol_version)
-        tools = {name: _Listed(tool, knows_tasks) for name, tool in self.tools.items()}
-        return Reply(legacy_result(listed(self.options, "tools", tools, context).result))
-
 
 def _requested_version(params: Mapping[str, Any]) -> str:
-    """`protocolVersion` of an InitializeRequest. Raises -32602 where one of its required members is wrong."""
+    """Return `protocolVersion` of an InitializeRequest. Raises ProtocolError -32602."""
     for name, kind, expected in _INITIALIZE_MEMBERS:
         if not isinstance(params.get(name), kind):
             raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
@@ -118,75 +113,89 @@ def _requested_version(params: Mapping[str, Any]) -> str:
     return version
 
 
-_INITIALIZE_MEMBERS: Final = (
-    ("protocolVersion", str, f'a string such as "{LEGACY_VERSION}"'),
-    ("capabilities", dict, "an object"),
-    ("clientInfo", dict, "an object with name and version"),
-)
-
-
 def has_tasks(version: str) -> bool:
-    """Whether that version of the protocol has tasks."""
+    """Return whether this version of the protocol has tasks."""
     return version == LEGACY_VERSION
 
 
-def _since_tasks(handler: Handler) -> Handler:
-    def handled(context: RequestContext) -> Reply | HttpResponse:
-        if not has_tasks(context.route.meta.protocol_version):
-            raise unknown_method(context.route.method)
+def _only_with_tasks(handler: Handler) -> Handler:
+    def handle(context: RequestContext) -> Reply | HttpResponse:
+        if not has_tasks(context.request.meta.protocol_version):
+            raise unknown_method(context.request.method)
         return handler(context)
 
-    return handled
+    return handle
 
 
-def _with_its_code(read: Handler) -> Handler:
-    """`resources/read` with the error code that those versions have for a resource that is not there."""
-    from mcp_roundtrip.server.resources import NOT_FOUND
+def _without_later_members(handler: Handler) -> Handler:
+    def handle(context: RequestContext) -> Reply | HttpResponse:
+        reply = handler(context)
+        if isinstance(reply, HttpResponse) or isinstance(reply.body, ProtocolError):
+            return reply  # the function that owns the feature has written its own response
+        return replace(reply, body=legacy_result(reply.body))
 
-    def handled(context: RequestContext) -> Reply | HttpResponse:
+    return handle
+
+
+def _with_resource_not_found(read: Handler) -> Handler:
+    """Replace the error code for an unknown resource by the one of these versions."""
+
+    def handle(context: RequestContext) -> Reply | HttpResponse:
         try:
-            return read(context)
-        except ProtocolError as failure:
-            if failure.code != INVALID_PARAMS or failure.message != NOT_FOUND:
-                raise
-            failure.code = RESOURCE_NOT_FOUND
-            raise
+            reply = read(context)
+        except UnknownResource as error:
+            raise _resource_not_found(error) from None
+        if isinstance(reply, Reply) and isinstance(reply.body, UnknownResource):
+            return replace(reply, body=_resource_not_found(reply.body))
+        return reply
 
-    return handled
+    return handle
+
+
+def _resource_not_found(error: UnknownResource) -> ProtocolError:
+    return ProtocolError(RESOURCE_NOT_FOUND, error.message, error.data)
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """A Tool object of those versions."""
+class LegacyToolDefinition:
+    """The Tool object of these versions, for `tools/list`."""
 
     tool: LegacyTool
     knows_tasks: bool
 
     @property
     def scopes(self) -> tuple[str, ...]:
+        """The scopes of the tool."""
         return self.tool.scopes
 
     def definition(self) -> Mapping[str, Any]:
-        tool = dict(self.tool.definition())
+        """Build the object."""
+        members = dict(self.tool.definition())
         if self.tool.legacy_questions == "model":
-            tool["inputSchema"] = with_input_responses(tool["inputSchema"])
-            tool.pop("outputSchema", None)  # what tells the model to ask has no structured content
-        # Structured content is an object there, so an output schema for anything else has no place.
-        if tool.get("outputSchema", {}).get("type") != "object":
-            tool.pop("outputSchema", None)
+            members["inputSchema"] = with_input_responses(members["inputSchema"])
+            members.pop("outputSchema", None)  # the instruction to ask has no structured content
+        # Structured content is an object in these versions, so an output schema of another type has no place.
+        if members.get("outputSchema", {}).get("type") != "object":
+            members.pop("outputSchema", None)
         if self.knows_tasks and self.tool.task is not None:
-            tool["execution"] = {"taskSupport": self.tool.task}
-        return tool
+            members["execution"] = {"taskSupport": self.tool.task}
+        return members
+
+
+class _LegacyList(FeatureList):
+    def page(self, context: RequestContext) -> dict[str, Any]:
+        """Return the result without the members of later versions."""
+        return legacy_result(super().page(context))
 
 
 def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without the members that those versions do not have."""
-    later = {"ttlMs", "cacheScope"} | ({"resultType"} if result.get("resultType") == "complete" else set())
+    """Return a result without the members that these versions do not have."""
+    later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
     return {name: member for name, member in call_tool_result(result).items() if name not in later}
 
 
 def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A CallToolResult. Structured content that is no object is left out: it stands in `content` as text."""
+    """Return a CallToolResult without structured content that is no object: `content` has it as text."""
     if isinstance(result.get("structuredContent", {}), dict):
         return dict(result)
     return {name: member for name, member in result.items() if name != "structuredContent"}

@@ -1,25 +1,23 @@
-"""Questions that are asked through the model, for clients that cannot be asked in the middle of a call.
+"""Ask through the model, for clients that cannot be asked in the middle of a call.
 
-The result of the call tells the model what to ask the user. The answers come back in an argument of the next
-call and stay there for the ones after it: no state passes through the model. Nobody can tell whether it has
-asked anyone.
+The result of the call instructs the model to ask the user. The answers arrive in an argument of the next call
+and are repeated in later ones, so no state passes through the model. The server cannot verify that the model
+has asked anyone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.forms import VALUE
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.feature import Parameters
+from mcp_roundtrip.server.model import Parameters
 
 INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which the model passes on what the user answered."""
+"""The argument in which the model passes on the answers of the user."""
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -31,8 +29,8 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 
-def refuse_own(name: str, parameters: Parameters) -> None:
-    """Raise DefinitionError for a tool that has an argument of this name itself."""
+def reject_reserved_parameter(name: str, parameters: Parameters) -> None:
+    """Raise DefinitionError for a tool that has a parameter of this name itself."""
     if INPUT_RESPONSES in parameters.names:
         raise DefinitionError(
             f'{name}: legacy_questions="model" adds an argument {INPUT_RESPONSES!r}; give the parameter '
@@ -41,14 +39,14 @@ def refuse_own(name: str, parameters: Parameters) -> None:
 
 
 def with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An `inputSchema` with the optional argument for answers."""
+    """Add the optional argument for answers to an `inputSchema`."""
     return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
 
 
 def read_input_responses(raw: Any) -> dict[str, Any]:
-    """ElicitResults by key. Raises ArgumentsError.
+    """Return ElicitResults by key. Raises ArgumentsError.
 
-    An answer is the content of the form, or an ElicitResult; the value alone will do for a form of one.
+    An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
     """
     if not isinstance(raw, dict):
         raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
@@ -66,8 +64,8 @@ def _elicit_result(answer: Any) -> dict[str, Any]:
     return {"action": "accept", "content": {VALUE: answer}}
 
 
-def ask_the_user(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
-    """What the model reads. `forms` are the params of the elicitations by key."""
+def model_prompt(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text that the model reads. `forms` are the params of the elicitations by key."""
     questions = "\n\n".join(_question_text(key, **form) for key, form in forms.items())
     return (
         f"This is not finished: {tool} needs answers from the user. Ask the user, do not answer yourself. "
@@ -79,7 +77,7 @@ def ask_the_user(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], mode: str) -> str:
     schema = compact_json(requestedSchema)
-    # Or the user's "decline" as a value could not be told from a user who declines.
+    # A form with a field `action` could not be distinguished from an ElicitResult.
     is_ambiguous = "action" in requestedSchema["properties"]
     form = '{"action": "accept", "content": C}, where C is an object' if is_ambiguous else "an object"
     return f"{message}\nKey: {compact_json(key)}. The answer is {form} that fits this JSON Schema: {schema}"

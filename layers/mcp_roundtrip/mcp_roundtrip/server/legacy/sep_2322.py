@@ -1,7 +1,8 @@
-"""The dialect of tasks that SEP-2322 describes, for clients of 2025-11-25: an adapter over the same tasks.
+"""The dialect of tasks in SEP-2322, for clients of 2025-11-25: an adapter over the tasks of the extension.
 
-The client asks for a task (`params.task`), reads what a task asks for and comes to with `tasks/result`, and
-answers with `tasks/input_response` (SEP-2322 "Persistent Tool Workflow"; 2025-11-25, basic/utilities/tasks).
+The client requests a task with `params.task`, reads input requests and the result with `tasks/result`, and
+sends input responses with `tasks/input_response` (SEP-2322 "Persistent Tool Workflow"; 2025-11-25,
+basic/utilities/tasks).
 """
 
 from __future__ import annotations
@@ -25,32 +26,35 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
-from mcp_roundtrip.server.model import Handler, RequestContext
-from mcp_roundtrip.server.round import Call, Reply
-from mcp_roundtrip.server.task_methods import input_requests, members, on_task, unavailable
-from mcp_roundtrip.server.tools import ToolServer
+from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
+from mcp_roundtrip.server.task_methods import input_requests, on_task, task_members, task_table_unavailable
+from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 
 DIALECT: Final = "sep-2322"
 
-ASSUMED: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-"""What a client that asks for a task can do, unless it says: the dialect has no place to say it."""
+ASSUMED_CAPABILITIES: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {},
+    "roots": {},
+}
+"""The capabilities of a client that requests a task and declares none: the dialect has no member for them."""
 
 TTL_MS: Final = 3_600_000
-"""How long the result of a call is kept that ended before it became a task, as `run_as_task` has it."""
+"""Time to live of a task for a call that completed at once; the same as the default of `run_as_task`."""
 
 WAIT_MS: Final = 20_000
-"""How long `tasks/result` waits for a task that works: an HTTP API gives up after 30 seconds."""
+"""How long `tasks/result` waits for a working task: an HTTP API has a timeout of 30 seconds."""
 
 PAUSE_MS: Final = 500
-"""Before the second read of the task; each pause is twice the one before it, up to `MAX_PAUSE_MS`."""
+"""The pause before the second read of the task; each pause doubles, up to `MAX_PAUSE_MS`."""
 
 MAX_PAUSE_MS: Final = 4_000
 
 
-def task_methods() -> dict[str, Handler]:
-    """The handler of each method for tasks."""
+def task_handlers() -> dict[str, Handler]:
+    """Return the handler of each method."""
     return {
         TASKS_GET: _get,
         TASKS_RESULT: _result,
@@ -63,36 +67,47 @@ def task_methods() -> dict[str, Handler]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalls:
-    """`tools/call` over a set of tools: the client decides whether it gets a task."""
+class TaskAugmentedCalls:
+    """The handler of `tools/call`: the client decides whether the call becomes a task.
 
-    server: ToolServer
+    `run_legacy` runs a call that is neither a task nor from a client that declares what it can be asked.
+    """
 
-    def answer(self, context: RequestContext) -> Reply:
-        """The result, or CreateTaskResult. Raises ProtocolError or InsufficientScope."""
-        params = context.route.params
-        tool = self.server.tool(context)
-        if "task" in params and has_tasks(context.route.meta.protocol_version):
+    tool_methods: ToolMethods
+    run_round: RunFeature
+    run_legacy: RunFeature
+
+    def __call__(self, context: RequestContext) -> Reply:
+        """Return the result or the CreateTaskResult. Raises ProtocolError or InsufficientScope."""
+        params, call = context.params, self.tool_methods.call(context)
+        task_support = call.feature.task
+        if "task" in params and has_tasks(context.request.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
-            if tool.task is None:
+            if task_support is None:
                 raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
-            return self._as_task(context, ttl_ms)
-        if tool.task == "required":
+            return self._call_as_task(call, ttl_ms)
+        if task_support == "required":
             raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-        if _declares(context):  # it says what it can be asked, and so knows rounds as the SEP has them
-            context = _as_today(context, context.route.meta.capabilities, tasks=False)
-        return self.server.call(context).answer()
+        if _declares_capabilities(context):  # such a client supports rounds as the SEP describes them
+            call = replace(call, context=_with_capabilities(context, context.request.meta.capabilities))
+            return self.run_round(call)
+        return self.run_legacy(call)
 
-    def _as_task(self, context: RequestContext, ttl_ms: float) -> Reply:
-        capabilities = context.route.meta.capabilities if _declares(context) else ASSUMED
-        context = _of_dialect(_as_today(context, capabilities, tasks=True), ttl_ms)
-        reply = self.server.call(context).answer()
-        match reply.result["resultType"]:
+    def _call_as_task(self, call: FeatureCall, ttl_ms: float) -> Reply:
+        declared, is_declared = call.context.request.meta.capabilities, _declares_capabilities(call.context)
+        capabilities = declared if is_declared else ASSUMED_CAPABILITIES
+        context = _in_dialect(_with_capabilities(call.context, capabilities, tasks=True), ttl_ms)
+        reply = self.run_round(replace(call, context=context))
+        if isinstance(reply.body, ProtocolError):
+            return reply
+        match reply.body["resultType"]:
             case "task":
-                return replace(reply, result={"task": _renamed(reply.result)})
+                return replace(reply, body={"task": _renamed_members(reply.body)})
             case "complete":
-                task = _task(_kept(context, reply.result))
-                return replace(reply, result={"task": task}, fields={**reply.fields, "task": task["taskId"]})
+                task = _members(_store_completed(context, reply.body))
+                return replace(
+                    reply, body={"task": task}, log_fields={**reply.log_fields, "task": task["taskId"]}
+                )
         return reply  # a round before the task (SEP-2322 "Interactions Between ...")
 
 
@@ -105,26 +120,25 @@ def _ttl_ms(task: Any) -> float:
     raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
 
 
-def _declares(context: RequestContext) -> bool:
-    return META_CLIENT_CAPABILITIES in context.route.params.get("_meta", {})
+def _declares_capabilities(context: RequestContext) -> bool:
+    return META_CLIENT_CAPABILITIES in context.params.get("_meta", {})
 
 
-def _as_today(context: RequestContext, capabilities: Mapping[str, Any], *, tasks: bool) -> RequestContext:
-    """Carried out as a call of today, with these capabilities.
-
-    Whether it may become a task is said by nothing but `params.task`.
-    """
+def _with_capabilities(
+    context: RequestContext, capabilities: Mapping[str, Any], *, tasks: bool = False
+) -> RequestContext:
+    """Replace the client's capabilities. Only `params.task` decides whether the call may become a task."""
     declared = capabilities.get("extensions")
     extensions = dict(declared) if isinstance(declared, dict) else {}
     extensions.pop(TASKS_EXTENSION, None)
     if tasks:
         extensions[TASKS_EXTENSION] = {}
-    meta = replace(context.route.meta, capabilities={**capabilities, "extensions": extensions})
-    return replace(context, route=replace(context.route, meta=meta), call=Call)
+    meta = replace(context.request.meta, capabilities={**capabilities, "extensions": extensions})
+    return replace(context, request=replace(context.request, meta=meta))
 
 
-def _of_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
-    """With this dialect's tasks in place of the extension's."""
+def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
+    """Replace the extension's tasks by those of this dialect."""
 
     def port() -> TaskPort:
         there = context.ports.tasks()
@@ -133,23 +147,23 @@ def _of_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> Re
     return replace(context, ports=replace(context.ports, tasks=port))
 
 
-def _kept(context: RequestContext, result: Mapping[str, Any]) -> Task:
-    """A task that has ended: who asked for a task reads nothing else."""
+def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task:
+    """Store a completed task: a client that requested a task reads the result with `tasks/result`."""
     try:
         return context.ports.tasks().tasks.create_completed(
             caller_binding(context.principal), result, ttl_ms=TTL_MS
         )
     except StoreError as error:
-        raise unavailable(error, context.ports, context.invocation) from error
+        raise task_table_unavailable(error, context) from error
 
 
 # -- tasks/* --------------------------------------------------------------------------------------------
 
 
-def _task(task: Task) -> dict[str, Any]:
-    """The members of a Task: a tool that ended in an error has failed."""
-    told = _renamed(members(task))
-    return {**told, "status": Status.FAILED.value} if _is_error(task) else told
+def _members(task: Task) -> dict[str, Any]:
+    """Return the members of a Task. A tool that ended in an error has failed in this dialect."""
+    members = _renamed_members(task_members(task))
+    return {**members, "status": Status.FAILED.value} if _is_error(task) else members
 
 
 def _is_error(task: Task) -> bool:
@@ -161,20 +175,20 @@ _TASK_MEMBERS: Final = {
     "ttlMs": "ttl",
     "pollIntervalMs": "pollInterval",
 }
-"""The extension's name of each member of a Task, and this dialect's."""
+"""The name of each member of a Task in the extension, and in this dialect."""
 
 
-def _renamed(members: Mapping[str, Any]) -> dict[str, Any]:
+def _renamed_members(members: Mapping[str, Any]) -> dict[str, Any]:
     return {_TASK_MEMBERS[name]: member for name, member in members.items() if name in _TASK_MEMBERS}
 
 
 def _get(context: RequestContext) -> Reply:
-    task = on_task(_of_dialect(context), context.route.params.get("taskId"), Tasks.get)
-    return Reply(_task(task), fields={"task": task.task_id})
+    task = on_task(_in_dialect(context), context.params.get("taskId"), Tasks.get)
+    return Reply(_members(task), log_fields={"task": task.task_id})
 
 
 def _result(context: RequestContext) -> Reply:
-    task = _settled(_of_dialect(context))
+    task = _wait_for_task(_in_dialect(context))
     match task.status:
         case Status.INPUT_REQUIRED:
             result: dict[str, Any] = {
@@ -188,16 +202,16 @@ def _result(context: RequestContext) -> Reply:
         case _:
             raise ProtocolError(INVALID_PARAMS, "The task was cancelled: it has no result")
     meta = {**result.get("_meta", {}), **_related(task.task_id)}
-    return Reply({**result, "_meta": meta}, fields={"task": task.task_id})
+    return Reply({**result, "_meta": meta}, log_fields={"task": task.task_id})
 
 
-def _settled(context: RequestContext) -> Task:
-    """The task when there is something to say about it: waits for that, but not for long."""
+def _wait_for_task(context: RequestContext) -> Task:
+    """Wait until the task is not working any more, for `WAIT_MS` at most. Raises ProtocolError."""
     ports = context.ports
     until_ms = min(ports.clock_ms() + WAIT_MS, context.invocation.deadline_ms)
     pause_ms = PAUSE_MS
     while True:
-        task = on_task(context, context.route.params.get("taskId"), Tasks.get)
+        task = on_task(context, context.params.get("taskId"), Tasks.get)
         if task.status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
@@ -208,7 +222,7 @@ def _settled(context: RequestContext) -> Task:
 
 
 def _input_response(context: RequestContext) -> Reply:
-    params = context.route.params
+    params = context.params
     responses = params.get("inputResponses")
     if not isinstance(responses, dict) or not all(isinstance(raw, dict) for raw in responses.values()):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object of objects")
@@ -216,15 +230,15 @@ def _input_response(context: RequestContext) -> Reply:
     if not isinstance(related, dict):
         raise ProtocolError(INVALID_PARAMS, f"Invalid params: {META_RELATED_TASK} must be an object in _meta")
     task_id = related.get("taskId")
-    on_task(_of_dialect(context), task_id, lambda tasks, who, which: tasks.update(who, which, responses))
-    return Reply({"_meta": _related(task_id)}, fields={"task": task_id})
+    on_task(_in_dialect(context), task_id, lambda tasks, who, which: tasks.update(who, which, responses))
+    return Reply({"_meta": _related(task_id)}, log_fields={"task": task_id})
 
 
 def _cancel(context: RequestContext) -> Reply:
-    task = on_task(_of_dialect(context), context.route.params.get("taskId"), Tasks.cancel)
+    task = on_task(_in_dialect(context), context.params.get("taskId"), Tasks.cancel)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
-    return Reply(_task(task), fields={"task": task.task_id})
+    return Reply(_members(task), log_fields={"task": task.task_id})
 
 
 def _related(task_id: Any) -> dict[str, Any]:

@@ -1,0 +1,220 @@
+"""Every check that a request has to pass before a feature runs. The first one that fails decides the error.
+
+==  ======================================  ===============  ===============================
+No  check                                   error            function
+==  ======================================  ===============  ===============================
+1   the Origin is allowed                   403              `admit`
+2   the HTTP method is POST                 405              `admit`
+3   the caller is identified                401, 400, 503    `admit`
+4   the body has no content coding          415              `admit`
+5   the body is readable and not too large  -32700, 413      `admit`
+6   JSON-RPC, headers, `_meta`, version     -32700 … -32022  `validate_request`
+7   the method exists                       -32601           `find_handler`
+8   the params have the right types         -32602           `CallParams.read`, `read_uri` …
+9   the feature exists                      -32602           `find_by_name`, `find_by_uri`
+10  the caller has the scopes               403              `authorize`
+11  parameter headers match the arguments   -32020           `check_parameter_headers`
+12  the client has the capabilities         -32021           `require_capabilities`
+==  ======================================  ===============  ===============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from mcp_roundtrip.auth.callers import InsufficientScope
+from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
+from mcp_roundtrip.http import HttpRequest, body_within_limit
+from mcp_roundtrip.ports import Observer, Ports
+from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, TooLarge
+from mcp_roundtrip.protocol.request_validation import (
+    InvalidRequest,
+    ValidRequest,
+    unknown_method,
+    validate_request,
+)
+from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY, Invocation
+from mcp_roundtrip.server.model import FeatureCall, Handler, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.protocol.uri_template import UriIndex
+
+
+MAX_URI: Final = 8_192
+"""Characters of a URI; the time to match one grows with its length."""
+
+Reference = tuple[str, str]
+"""Kind and name: ("prompt", its name) or ("resource", its URI template)."""
+
+
+class Scoped(Protocol):
+    """Anything that may require scopes."""
+
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+
+
+AnyScoped = TypeVar("AnyScoped", bound=Scoped)
+
+
+def admit(
+    request: HttpRequest, ports: Ports, invocation: Invocation, *, serves_legacy: bool
+) -> RequestContext | Notification | InvalidRequest:
+    """Run the checks that need nothing but the deployment's configuration.
+
+    Raises ProtocolError, Unauthorized or IssuerUnavailable for a request whose body was not read.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in ports.config.allowed_origins:
+        raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
+    if request.method != "POST":
+        raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
+    caller = ports.config.authenticator.caller(request.headers, request.authorizer)
+    checked = validate_request(
+        request.headers,
+        _readable_body(request, ports.config.max_body_bytes),
+        serves_legacy=serves_legacy,
+        max_values=ports.config.max_json_values,
+    )
+    if not isinstance(checked, ValidRequest):
+        return checked
+    ports.observer.redact(lambda: (checked.params, caller.principal and caller.principal.subject))
+    if checked.meta.trace:
+        _tag_trace(checked, ports.observer)
+    headers = None if request.is_direct else request.headers
+    return RequestContext(checked, caller.principal, ports, invocation, headers, caller.scopes)
+
+
+def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        text = "The body has a Content-Encoding: send it without one"
+        raise ProtocolError(INVALID_REQUEST, text, http_status=415)
+    if request.body is None:
+        raise ProtocolError(
+            PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
+        )
+    if not body_within_limit(request.body, limit):
+        raise TooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
+    return request.body
+
+
+def _tag_trace(request: ValidRequest, observer: Observer) -> None:
+    from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
+
+    observer.tag(**TraceContext.read(request.meta.trace).log_fields())
+
+
+def find_handler(handlers: Mapping[str, Handler], method: str) -> Handler:
+    """Return the handler of a method. Raises ProtocolError -32601."""
+    handler = handlers.get(method)
+    if handler is None:
+        raise unknown_method(method)
+    return handler
+
+
+def find_by_name(
+    options: ServerOptions, items: Mapping[str, AnyScoped], context: RequestContext, kind: str = "tool"
+) -> AnyScoped:
+    """Return the item that `params.name` names. Raises ProtocolError -32602 or InsufficientScope."""
+    name = context.params.get("name")
+    if not isinstance(name, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
+    return authorize(options, items.get(name), context, unknown_item(kind, name))
+
+
+def unknown_item(kind: str, name: str) -> ProtocolError:
+    """Return the -32602 error for a name that no item has."""
+    return ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
+
+
+def authorize(
+    options: ServerOptions,
+    item: AnyScoped | None,
+    context: RequestContext,
+    unknown: ProtocolError,
+    scopes: Sequence[str] | None = None,
+) -> AnyScoped:
+    """Return the item if the caller may use it. Raises `unknown` or InsufficientScope.
+
+    Look the item up among all items first. A lookup among the permitted ones only could find an item that the
+    request does not mean. `scopes` replace the item's own if several items match the same request.
+    """
+    if item is None:
+        if context.invocation.forwarded.definition is not None:  # the front door lists it
+            observer = context.ports.observer
+            observer.record("catalog_drift", method=context.request.method, remedy=CATALOG_DRIFT_REMEDY)
+        raise unknown
+    required = item.scopes if scopes is None else scopes
+    if not options.satisfies(context.scopes, required):
+        raise unknown if options.hides_unauthorized(context.invocation) else InsufficientScope(required)
+    return item
+
+
+class UnknownResource(ProtocolError):
+    """-32602 for a URI that no resource has."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+
+def read_uri(params: Mapping[str, Any]) -> str:
+    """Return `params.uri`. Raises ProtocolError -32602."""
+    uri = params.get("uri")
+    if not isinstance(uri, str) or len(uri) > MAX_URI:
+        text = f"Invalid params: uri must be a string of at most {MAX_URI} characters"
+        raise ProtocolError(INVALID_PARAMS, text)
+    return uri
+
+
+def find_by_uri(
+    options: ServerOptions, index: UriIndex[AnyScoped], uri: str, context: RequestContext
+) -> tuple[AnyScoped, dict[str, str]]:
+    """Return the item that this URI names in any of its spellings, and the values of its variables.
+
+    Where several templates match equally well, the first one counts and the caller needs the scopes of all of
+    them: an open template must not expose what another one protects. Raises UnknownResource or
+    InsufficientScope.
+    """
+    matches = index.find(uri)
+    item, variables = matches[0] if matches else (None, {})
+    scopes = tuple(dict.fromkeys(scope for each, _ in matches for scope in each.scopes))
+    return authorize(options, item, context, UnknownResource(uri), scopes), variables
+
+
+def read_reference(params: Mapping[str, Any]) -> Reference:
+    """Return `params.ref`. Raises ProtocolError -32602."""
+    match params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)}:
+            return ("prompt", name)
+        case {"type": "ref/resource", "uri": str(uri)}:
+            return ("resource", uri)
+    raise ProtocolError(
+        INVALID_PARAMS, "Invalid params: ref must be a ref/prompt with a name or a ref/resource with a uri"
+    )
+
+
+def check_parameter_headers(call: FeatureCall) -> None:
+    """Check that `Mcp-Param-*` headers agree with the arguments (SEP-2243). Raises ProtocolError -32020."""
+    mirrored, context = call.feature.parameters.parameter_headers, call.context
+    if mirrored and context.headers is not None:
+        from mcp_roundtrip.protocol import parameter_headers  # few tools mirror any
+
+        is_required = not context.request.is_legacy
+        parameter_headers.check_parameter_headers(
+            mirrored, call.params.arguments, context.headers, required=is_required
+        )
+
+
+def require_capabilities(
+    context: RequestContext, required: Sequence[CapabilityPath], needed_by: str | None = None
+) -> None:
+    """Check that the client declared the capabilities. Raises MissingClientCapability (-32021).
+
+    `needed_by` is what the error message says needs them; the method by default.
+    """
+    lacking = missing_capabilities(context.request.meta.capabilities, required)
+    if lacking:
+        raise MissingClientCapability(lacking, needed_by=needed_by or context.request.method)

@@ -1,0 +1,124 @@
+"""The options of a server, as the keywords of `Server` and `FrontDoor` set them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.server.invocation import Invocation
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy
+
+PAGE_SIZE: Final = 1_000
+"""Default number of items in one page of a list."""
+
+MAX_SERVER_INFO: Final = 2_000
+"""Bytes of JSON that name, version and title may take.
+
+Every response carries them, and so does the client context of a forwarded call, for which Lambda accepts
+3,583 characters of Base64.
+"""
+
+LegacyTasks = Literal["sep-2322"]
+"""The dialect of tasks that clients of 2025-11-25 may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The options that handlers depend on.
+
+    `server_info`: the Implementation object in every result.
+    `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
+    `hierarchy`: which scopes imply others.
+    `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
+
+    Raises DefinitionError for numbers out of range.
+    """
+
+    server_info: Mapping[str, Any]
+    instructions: str | None = None
+    namespaced_requests: bool = False
+    page_size: int = PAGE_SIZE
+    list_ttl_ms: int = LIST_TTL_MS
+    hierarchy: ScopeHierarchy | None = None
+    hide_unauthorized: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise DefinitionError(
+                    f"{name}={value!r:.100} is not possible; use a whole number from {least}"
+                )
+
+    def server_info_for(self, invocation: Invocation) -> Mapping[str, Any]:
+        """Return the Implementation object for results: the front door's if it forwarded the call."""
+        return invocation.forwarded.server_info or self.server_info
+
+    def satisfies(self, granted: frozenset[str], required: Sequence[str]) -> bool:
+        """Return whether the granted scopes contain or imply all required ones."""
+        if not required or self.hierarchy is None:
+            return granted.issuperset(required)
+        return self.hierarchy.satisfies(granted, required)
+
+    def hides_unauthorized(self, invocation: Invocation) -> bool:
+        """Return whether this server, or the front door that forwarded the call, hides features."""
+        return self.hide_unauthorized or invocation.forwarded.hide_unauthorized
+
+
+def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
+    """Build the Implementation object of a server. Raises DefinitionError if it is too long."""
+    info = {"name": name, "version": version} | ({} if title is None else {"title": title})
+    if len(compact_json(info)) > MAX_SERVER_INFO:
+        raise DefinitionError(
+            f"name, version and title of the server have more than {MAX_SERVER_INFO} bytes of JSON; "
+            "use shorter ones"
+        )
+    return info
+
+
+def check_legacy_tasks(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:
+    """Return the option `legacy_tasks`. Raises DefinitionError if it is unknown or without effect."""
+    if legacy_tasks is not None and not legacy_clients:
+        raise DefinitionError("legacy_tasks= is set with legacy_clients=False; remove one of them")
+    if legacy_tasks not in (None, "sep-2322"):
+        raise DefinitionError(f'legacy_tasks={legacy_tasks!r} does not exist; use "sep-2322" or None')
+    return legacy_tasks
+
+
+def scope_hierarchy(scopes: Mapping[str, Sequence[str]]) -> ScopeHierarchy | None:
+    """Build the hierarchy of the option `scopes`; None if it is empty. Raises DefinitionError."""
+    if not scopes:
+        return None
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # only servers with scopes need it
+
+    return ScopeHierarchy.of(scopes)
+
+
+def check_initial_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the option `initial_scopes` without duplicates. Raises DefinitionError."""
+    if given is None:
+        return None
+    from mcp_roundtrip.auth.scopes import validate_scopes  # only servers with scopes need it
+
+    return validate_scopes(given)
+
+
+def initial_scopes(
+    chosen: tuple[str, ...] | None, hierarchy: ScopeHierarchy | None, required: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the scopes that clients should request first.
+
+    `chosen` is the option `initial_scopes`; by default these are the narrowest of the `required` scopes.
+    """
+    needed = set(required)
+    if chosen is not None or not needed:
+        return chosen or ()
+    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # only servers with scopes need it
+
+    return (hierarchy or ScopeHierarchy()).narrowest(needed)

@@ -1,0 +1,129 @@
+"""Write a reply as an HTTP response within the limit of its event source, and log the end of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.http import (
+    JSON_HEADERS,
+    HttpRequest,
+    HttpResponse,
+    build_response,
+    event_size,
+    payload_size,
+)
+from mcp_roundtrip.internal_errors import ResultTooLarge
+from mcp_roundtrip.ports import Observer
+from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
+from mcp_roundtrip.protocol.methods import META_SERVER_INFO, TOOLS_CALL
+from mcp_roundtrip.server.model import Reply, RequestContext
+
+_STATUS_HEADERS: Final = {
+    401: {"www-authenticate": "Bearer"},
+    405: {"allow": "POST"},
+    415: {"accept-encoding": "identity"},
+    429: {"retry-after": str(jsonrpc.RETRY_AFTER_S)},
+    503: {"retry-after": "10"},
+}
+"""The headers that a status requires (RFC 9110)."""
+
+
+def result_response(context: RequestContext, reply: Reply, request: HttpRequest) -> HttpResponse:
+    """Write a result, and log `request_completed`. Raises ProtocolError for a result that is too large."""
+    assert not isinstance(reply.body, ProtocolError)
+    message = _result_message(context.request.id, reply.body)
+    response, dropped = _within_limit(message, reply.notifications, request)
+    log_fields = {**reply.log_fields, **_dropped(reply, dropped)}
+    if response is None:
+        response = _too_large_response(context, reply, request.max_response_bytes)
+        log_fields["outcome"] = "result_too_large"
+    context.ports.observer.record("request_completed", method=context.request.method, **log_fields)
+    return response
+
+
+def error_response(
+    request_id: RequestId | None,
+    reply: Reply,
+    request: HttpRequest,
+    observer: Observer,
+    status: int | None = None,
+) -> HttpResponse:
+    """Write a JSON-RPC error, and log `request_refused`. `status` overrides the one of the error."""
+    error = reply.body
+    assert isinstance(error, ProtocolError)
+    status = status or jsonrpc.http_status(error)
+    response, dropped = None, 0
+    if status == 200:
+        message = compact_json(jsonrpc.error(request_id, error))
+        response, dropped = _within_limit(message, reply.notifications, request)
+    log_fields = {**reply.log_fields, **_dropped(reply, dropped)}
+    observer.record("request_refused", code=error.code, status=status, **log_fields)
+    if response is not None:
+        return response
+    if status == 200:
+        too_large = ResultTooLarge(request.max_response_bytes)
+        observer.failure("result_too_large", too_large, **reply.log_fields)
+        error = ProtocolError(INTERNAL_ERROR, str(too_large))
+    plain = plain_error_response(request_id, error)
+    return replace(plain, status=status, headers={**plain.headers, **_STATUS_HEADERS.get(status, {})})
+
+
+def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:
+    """Write a JSON-RPC error with its HTTP status, without a log record."""
+    body = compact_json(jsonrpc.error(request_id, error))
+    return HttpResponse(jsonrpc.http_status(error), body, JSON_HEADERS)
+
+
+def _within_limit(
+    message: str, notifications: Sequence[Mapping[str, Any]], request: HttpRequest
+) -> tuple[HttpResponse | None, int]:
+    """Return the response after as many of its notifications as there is room for, and how many are dropped.
+
+    The response is None if it is too large without any.
+    """
+    events = list[str]()
+    if notifications:
+        room = request.max_response_bytes - event_size(message)
+        for notification in notifications:
+            event = compact_json(notification)
+            room -= event_size(event)
+            if room < 0:
+                break
+            events.append(event)
+        response = build_response(message, events, request.headers)
+    else:
+        response = HttpResponse(200, message, JSON_HEADERS)
+    fits = payload_size(response.body) <= request.max_response_bytes
+    return response if fits else None, len(notifications) - len(events)
+
+
+def _dropped(reply: Reply, dropped: int) -> dict[str, int]:
+    """Return the log field for notifications that found no room here or in the buffer of the round."""
+    return (
+        {"notifications_dropped": dropped + reply.log_fields.get("notifications_dropped", 0)}
+        if dropped
+        else {}
+    )
+
+
+def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
+    """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason."""
+    error = ResultTooLarge(limit)
+    context.ports.observer.failure("result_too_large", error, **reply.log_fields)
+    if context.request.method != TOOLS_CALL or isinstance(reply.body, ProtocolError):
+        raise ProtocolError(INTERNAL_ERROR, str(error))
+    result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], str(error))
+    if context.request.is_legacy:
+        del result["resultType"]
+    return HttpResponse(200, _result_message(context.request.id, result), JSON_HEADERS)
+
+
+def _result_message(request_id: RequestId, result: Mapping[str, Any]) -> str:
+    if isinstance(result, results.PreSerialized):
+        return f'{{"jsonrpc":"2.0","id":{compact_json(request_id)},"result":{result.json}}}'
+    return compact_json(jsonrpc.result(request_id, result))

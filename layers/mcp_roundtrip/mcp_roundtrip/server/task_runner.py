@@ -1,0 +1,121 @@
+"""Runs the tool of a task for a worker: one pass over its function, and the conclusion once it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.host import TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
+from mcp_roundtrip.internal_errors import ItemTooLarge, ResultTooLarge
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
+from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
+from mcp_roundtrip.server.round import Round, host_services, run_pass
+from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.worker import (
+    RETRYABLE,
+    Completed,
+    PassResult,
+    TaskError,
+    TaskRecorder,
+    too_large_error,
+)
+
+RESPONSE_OVERHEAD: Final = 16_384
+"""Bytes of a response that are reserved for what surrounds the result of a task."""
+
+MAX_STATUS_MESSAGE: Final = 4_096
+"""Characters of a `statusMessage`: every poll reads it."""
+
+
+@dataclass(slots=True)
+class StatusMessages(NotificationBuffer):
+    """Turns progress into the `statusMessage` of the task; log messages are dropped (SEP-2663)."""
+
+    write: Callable[[str], None] = lambda message: None
+
+    def progress(self, done: float, total: float | None, message: str | None, *, is_new: bool) -> None:
+        # Refuses what cannot be sent. (With slots, super() does not work before Python 3.14.)
+        NotificationBuffer.progress(self, done, total, message, is_new=False)
+        text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
+        if is_new:
+            self.write(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRunner:
+    """Runs passes over the tools of a server."""
+
+    tool_methods: ToolMethods
+    ports: Ports
+    invocation: Invocation
+
+    def __call__(self, task: Task, past: TaskHistory, recorder: TaskRecorder) -> PassResult:
+        """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
+        tool = self.tool_methods.tools.get(past.call.name)
+        if tool is None:
+            error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
+            return PassResult(None, Failed(LookupError(past.call.name)), TaskError(error))
+        call = self._call(tool, task, past.call)
+        principal = call.context.principal
+        self.ports.observer.redact(
+            lambda: (past.call.arguments, past.call.client, principal and principal.subject)
+        )
+        run = Run(
+            past.journal,
+            ClientInputs(past.responses, is_resumed=True, capabilities=task.capabilities),
+            host_services(call),
+            StatusMessages(write=recorder.report_status),
+            TaskOptions(recorder=recorder, is_offered=True),
+        )
+        outcome = run_pass(call, run)
+        if isinstance(run.fault, RETRYABLE):
+            raise run.fault
+        conclusion = conclude(call, run, outcome) if isinstance(outcome, Done | Failed) else None
+        return PassResult(run, outcome, conclusion)
+
+    def _call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
+        """Restore the call that became the task."""
+        meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
+        context = RequestContext(
+            ValidRequest(task.task_id, task_call.method, {}, meta),
+            None if task_call.principal is None else Principal(*task_call.principal),
+            self.ports,
+            self.invocation,
+        )
+        params = CallParams(task_call.arguments, {}, None)
+        options = replace(self.tool_methods.options, server_info=task_call.server_info)
+        return FeatureCall(tool, tool.name, params, context, options)
+
+
+def conclude(call: FeatureCall, run: Run, outcome: Done | Failed) -> Completed | TaskError:
+    """Return the result of the task, or the JSON-RPC error in which it ends."""
+    observer = call.context.ports.observer
+    if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
+        observer.failure("task_too_large", outcome.error, tool=call.feature.name)
+        return too_large_error(outcome.error)
+    body = Round(call, run).reply_for(outcome).body
+    if not isinstance(body, ProtocolError):
+        if payload_size(compact_json(body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
+            return Completed(body)
+        error = ResultTooLarge(MAX_RESPONSE_BYTES)
+        observer.failure("result_too_large", error, tool=call.feature.name)
+        body = call.feature.error_body(call.server_info, ToolError(str(error)))
+        if not isinstance(body, ProtocolError):
+            return Completed(body)
+    broken = {"code": body.code, "message": body.message}
+    return TaskError(broken if body.data is None else {**broken, "data": dict(body.data)})
