@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import boto3
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from states import BINDING, CONFIGURATIONS
 
@@ -92,7 +92,7 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
     def arn_of_new_key(spec: str, usage: str) -> str:
         return client.create_key(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"]
 
-    limits, renewals = Limits(), Renewals(clock)
+    limits, renewals = Limits(), RenewalBackoff(clock)
     key = KmsKey(client, arn_of_new_key("ECC_NIST_P256", "SIGN_VERIFY"), clock)
     root = KmsSigner(client, key)
     given = {
@@ -115,7 +115,7 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
         epochs = EpochKeys([mac_key], TYP, **given)
     return RequestStateCodec(
         signer=delegation.signer if delegates else lambda: root,
-        trust=Trust(KmsPublicKeys([key]), ()),
+        trust=TrustedKeys(KmsPublicKeys([key]), ()),
         epochs=epochs,
         limits=limits,
         clock=clock,

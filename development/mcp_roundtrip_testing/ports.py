@@ -12,13 +12,13 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import DeploymentConfig, Ports
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
-from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable
@@ -61,11 +61,11 @@ def make_codec(
 ) -> RequestStateCodec:
     """The real codec, encryption included, with both keys in memory."""
     limits = limits or Limits()
-    renewals = Renewals(clock)
+    renewals = RenewalBackoff(clock)
     epochs = EpochKeys(
         [mac_key], TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )
-    return RequestStateCodec(lambda: key, Trust(key), epochs, limits, clock, secrets.token_bytes)
+    return RequestStateCodec(lambda: key, TrustedKeys(key), epochs, limits, clock, secrets.token_bytes)
 
 
 def make_ports(

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import LIFETIME_S, MAX_LENGTH, TYP, Trust
+from mcp_roundtrip.state.certificates import LIFETIME_S, MAX_LENGTH, TYP, TrustedKeys
 from mcp_roundtrip.state.keys import LocalKey
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
@@ -17,7 +17,7 @@ def certificate(leaf=None, *, jti="0" * 32, issued_at=NOW):
 
 
 def trusted(trust, crt, now=NOW):
-    return trust.key({"crt": crt}, issuer=BINDING.issuer, audience=BINDING.audience, now=now, skew_s=5)
+    return trust.find({"crt": crt}, issuer=BINDING.issuer, audience=BINDING.audience, now=now, skew_s=5)
 
 
 def test_a_certificate_says_which_key_signs_for_whom_and_until_when():
@@ -32,13 +32,13 @@ def test_a_certificate_says_which_key_signs_for_whom_and_until_when():
 
 def test_the_key_of_a_certificate_is_trusted_until_the_certificate_expires():
     leaf = LocalKey.generate()
-    key = trusted(Trust(KEY), certificate(leaf))
+    key = trusted(TrustedKeys(KEY), certificate(leaf))
     assert key.public_key == leaf.public_key
     assert (key.kid, key.expires_at) == (KEY.kid, NOW + LIFETIME_S)
 
 
 def test_a_root_key_is_trusted_without_a_certificate():
-    key = Trust(KEY).key(KEY.key_members, issuer="any", audience="any", now=NOW, skew_s=5)
+    key = TrustedKeys(KEY).find(KEY.key_members, issuer="any", audience="any", now=NOW, skew_s=5)
     assert key.public_key == KEY.public_key
 
 
@@ -58,7 +58,7 @@ def test_that_the_root_key_is_trusted_is_checked_every_time():
     crt = certificates.issue(
         root, leaf.public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=NOW, jti="0" * 32
     )
-    trust = Trust(root)
+    trust = TrustedKeys(root)
     trusted(trust, crt)
     before = root.looked_for
     trusted(trust, crt)
@@ -67,7 +67,7 @@ def test_that_the_root_key_is_trusted_is_checked_every_time():
 
 def test_no_more_certificates_are_remembered_than_there_is_room_for(monkeypatch):
     monkeypatch.setattr(certificates, "_MAX_REMEMBERED", 3)
-    trust, issued = Trust(KEY), [certificate() for _ in range(5)]
+    trust, issued = TrustedKeys(KEY), [certificate() for _ in range(5)]
     for crt in (*issued, *issued):
         assert trusted(trust, crt)
     assert len(trust._remembered) == 3
@@ -76,5 +76,5 @@ def test_no_more_certificates_are_remembered_than_there_is_room_for(monkeypatch)
 @pytest.mark.parametrize("members", [{}, {"kid": KEY.kid, "crt": "x"}, {"crt": "x", "x5c": []}])
 def test_a_key_is_named_in_one_way(members):
     with pytest.raises(StateRejected) as refused:
-        Trust(KEY).key(members, issuer="any", audience="any", now=NOW, skew_s=5)
+        TrustedKeys(KEY).find(members, issuer="any", audience="any", now=NOW, skew_s=5)
     assert refused.value.reason == "header"

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.certificates import LIFETIME_S, Trust
+from mcp_roundtrip.state.certificates import LIFETIME_S, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, Renewals
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from support.tokens import BINDING, NOW, claims_of
 
@@ -50,14 +50,14 @@ def delegation(root, clock, **changes):
         "clock": clock,
         "random_bytes": secrets.token_bytes,
         "random": lambda: 0.0,
-        "renewals": Renewals(clock),
+        "renewals": RenewalBackoff(clock),
         "issued": lambda jti, expires_at: None,
     }
     return Delegation(**{**given, **changes})
 
 
 def trusted(root, signer, now=NOW):
-    return Trust(root).key(
+    return TrustedKeys(root).find(
         signer.key_members, issuer=BINDING.issuer, audience=BINDING.audience, now=now, skew_s=5
     )
 
@@ -154,9 +154,9 @@ import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip.state.renewal import RenewalBackoff
 
-ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, Renewals(time.time))
+ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
 delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)
 for _ in range(3):
     if os.fork() == 0:

@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, short_key_id
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, Renewals
+from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 
 EPOCH = 500_000
@@ -48,7 +48,7 @@ class Epochs(EpochKeys):
 
     def __init__(self, mac_keys, limits, random, issuer):
         self.clock = FakeClock(START)
-        given = {"clock": self.clock, "random": random, "renewals": Renewals(self.clock)}
+        given = {"clock": self.clock, "random": random, "renewals": RenewalBackoff(self.clock)}
         super().__init__(mac_keys, "t+jwt", limits, issuer=issuer, **given)
 
     def current(self, now):

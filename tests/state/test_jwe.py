@@ -58,7 +58,7 @@ def test_what_joserfc_encrypts_with_the_right_members_is_opened_here(content, or
 def test_what_is_encrypted_is_decrypted_and_its_length_is_known_beforehand(content):
     token = encrypted(content)
     assert decrypted(token) == content
-    assert KEY.wrapped(len(content)) == len(token)
+    assert KEY.encrypted_length(len(content)) == len(token)
 
 
 def test_the_content_does_not_show_and_no_two_tokens_are_alike():

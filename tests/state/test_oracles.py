@@ -14,7 +14,7 @@ from joserfc.jwk import ECKey, OctKey
 from joserfc.registry import HeaderParameter
 
 from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.keys import LocalKey, raw_signature
 from support.forgery import FORGES, PAYLOAD, SECRET
 from support.tokens import (
@@ -131,7 +131,7 @@ def test_a_state_that_the_libraries_put_together_is_opened(configuration, minted
 def test_a_certificate_that_the_libraries_mint_is_trusted(configuration, minted):
     forge = FORGES[configuration]
     certificate = minted(header_of(forge.certificate), claims_of(forge.certificate), KEY)
-    key = Trust(KEY).key(
+    key = TrustedKeys(KEY).find(
         {"crt": certificate}, issuer=BINDING.issuer, audience=BINDING.audience, now=NOW, skew_s=5
     )
     assert key.public_key == forge.key.public_key

@@ -10,12 +10,12 @@ from botocore.config import Config
 from mypy_boto3_kms import KMSClient
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_local.services.kms import FakeKms, serve
 from support.tokens import BINDING, Configuration
 
@@ -75,7 +75,7 @@ class Deployment:
         issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """The codec of a new execution environment, which has not called KMS yet."""
-        renewals = Renewals(clock)
+        renewals = RenewalBackoff(clock)
         keys = [KmsKey(kms, arn, clock) for arn in self.keys]
         signer = KmsSigner(kms, keys[0])
         delegation = Delegation(
@@ -93,7 +93,7 @@ class Deployment:
         given = {"issuer": BINDING.issuer, "clock": clock, "random": random, "renewals": renewals}
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
-            trust=Trust(KmsPublicKeys(keys), self.revoked),
+            trust=TrustedKeys(KmsPublicKeys(keys), self.revoked),
             epochs=EpochKeys(mac_keys, TYP, self.limits, **given) if mac_keys else None,
             limits=self.limits,
             clock=clock,

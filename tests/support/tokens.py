@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
 from mcp_roundtrip.state.links import Links
-from mcp_roundtrip.state.renewal import Renewals
+from mcp_roundtrip.state.renewal import RenewalBackoff
 
 NOW = 1_800_000_000  # the first second of an epoch
 EPOCH = NOW // EPOCH_S
@@ -44,7 +44,7 @@ DELEGATION = Delegation(
     clock=lambda: NOW - 600,
     random_bytes=Random(0x5EED).randbytes,
     random=lambda: 0.5,
-    renewals=Renewals(lambda: NOW - 600),
+    renewals=RenewalBackoff(lambda: NOW - 600),
     issued=lambda jti, expires_at: None,
 )
 """Has certified one key, from ten minutes ago until `CERTIFIED_UNTIL`."""
@@ -72,7 +72,7 @@ def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
     def clock() -> float:
         return now
 
-    renewals = Renewals(clock)
+    renewals = RenewalBackoff(clock)
     return EpochKeys(
         macs, TYP, Limits(), issuer=BINDING.issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )
@@ -99,7 +99,7 @@ class Configuration:
         """A codec that has seen no token yet; its clock stands at `now`."""
         return RequestStateCodec(
             DELEGATION.signer if self.delegated else lambda: KEY,
-            Trust(keys, revoked),
+            TrustedKeys(keys, revoked),
             epoch_keys(now, macs) if self.encrypted else None,
             Limits(),
             lambda: now,
@@ -124,7 +124,7 @@ def codec(
 ) -> RequestStateCodec:
     """A codec whose clock stands at `now`; its states are signed only, unless it is given `epochs`."""
     return RequestStateCodec(
-        lambda: signer, Trust(keys), epochs, limits or Limits(), lambda: now, secrets.token_bytes
+        lambda: signer, TrustedKeys(keys), epochs, limits or Limits(), lambda: now, secrets.token_bytes
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
-    from mcp_roundtrip.state.renewal import Renewals
+    from mcp_roundtrip.state.renewal import RenewalBackoff
 
 ON_DEMAND: Final = "on-demand"
 
@@ -138,7 +138,7 @@ class _StateParts:
 
     @cached_property
     def codec(self) -> RequestStateCodec:
-        from mcp_roundtrip.state.certificates import Trust
+        from mcp_roundtrip.state.certificates import TrustedKeys
         from mcp_roundtrip.state.codec import RequestStateCodec
 
         signer, keys = self._keys
@@ -146,7 +146,7 @@ class _StateParts:
         encrypts = self._settings.state_encryption is StateEncryption.ENABLED
         return RequestStateCodec(
             signer=self._delegation(signer) if delegates else lambda: signer,
-            trust=Trust(keys, self._settings.revoked_certificates),
+            trust=TrustedKeys(keys, self._settings.revoked_certificates),
             epochs=self._epochs() if encrypts else None,
             limits=self._limits,
             clock=time.time,
@@ -169,10 +169,10 @@ class _StateParts:
         return count_requests(kms_client(), observer().count_aws_call)
 
     @cached_property
-    def _renewals(self) -> Renewals:
-        from mcp_roundtrip.state.renewal import Renewals
+    def _renewals(self) -> RenewalBackoff:
+        from mcp_roundtrip.state.renewal import RenewalBackoff
 
-        return Renewals(time.time)
+        return RenewalBackoff(time.time)
 
     @cached_property
     def _limits(self) -> Limits:

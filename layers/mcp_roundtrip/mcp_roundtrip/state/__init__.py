@@ -1,13 +1,13 @@
-"""What lets a client carry a call's state: tokens that only this server can have made, for one request alone.
+"""Signed and encrypted tokens: the requestState of a call, and links for URL mode elicitation.
 
-================================  ========================================================================
-`claims`                          what a token is bound to
-`compact`                         how a token is spelt
-`jws`, `keys`                     how it is signed and checked, and by which keys
-`certificates`, `delegation`      signing with a key in memory that the root key has certified
-`jwe`, `epochs`                   how it is encrypted, and under which keys
-`renewal`                         when keys are asked for
-`codec`                           all of these put together for `requestState`
-`links`                           signed links for the URLs of URL mode elicitation
-================================  ========================================================================
+==============================  ==========================================================================
+`claims`                        the claims of a token: what it is bound to
+`serialization`                 the compact serialization of JWS and JWE
+`jws`, `keys`                   signing and verification, and the keys for them
+`certificates`, `delegation`    signing with a key in memory that the root key has certified
+`jwe`, `epochs`                 encryption, and the keys for it
+`renewal`                       when keys are requested from the key service
+`codec`                         all of these, for `requestState`
+`links`                         signed links for the URLs of URL mode elicitation
+==============================  ==========================================================================
 """

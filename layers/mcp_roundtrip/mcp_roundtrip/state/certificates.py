@@ -1,9 +1,9 @@
-"""Certificates: a root key's word that a key in some environment's memory may sign tokens for half an hour.
+"""Certificates: a root key allows a key in an environment's memory to sign tokens for half an hour.
 
-A certificate is itself a signed token, of a type and with claims of its own, so that neither passes for the
-other (RFC 8725 §3.12). It holds `iss` and `aud` (the deployment and the endpoint the key signs for), `iat`,
-`nbf`, `exp`, `jti` (to revoke it by) and `cnf` with the public key as a JWK (RFC 7800 §3.2). It travels in
-the header of every token that the key signs.
+A certificate is a signed token with its own type and claims, so that neither is accepted as the other
+(RFC 8725 §3.12). It has `iss` and `aud` (the deployment and the endpoint that the key signs for), `iat`,
+`nbf`, `exp`, `jti` (for revocation) and `cnf` with the public key as a JWK (RFC 7800 §3.2). The header of each
+token that the key signs contains it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import compact, jws
+from mcp_roundtrip.state import serialization, jws
 from mcp_roundtrip.state.claims import COMMON_TYPES, check_parties, check_times, require_types
 from mcp_roundtrip.state.jws import TrustedKey
 from mcp_roundtrip.state.keys import PublicKeys, Signer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
 MAX_LENGTH = 2048
-"""The most characters of a certificate. It has some 600; a long issuer or audience makes it longer."""
+"""The limit of a certificate in characters. It has about 600, more with a long issuer or audience."""
 
 _MAX_REMEMBERED = 1024
 
@@ -41,12 +41,12 @@ def issue(
     issued_at: int,
     jti: str,
 ) -> str:
-    """A certificate for `public_key`, good for LIFETIME_S.
+    """Issue a certificate for `public_key`, valid for LIFETIME_S.
 
-    Raises KeyServiceError when `root` cannot sign, or when issuer and audience make the certificate too long.
+    Raises KeyServiceError if `root` cannot sign, or if issuer and audience make the certificate too long.
     """
     numbers = public_key.public_numbers()
-    x, y = (compact.encode(number.to_bytes(32, "big")).decode() for number in (numbers.x, numbers.y))
+    x, y = (serialization.encode(number.to_bytes(32, "big")).decode() for number in (numbers.x, numbers.y))
     claims = {
         "iss": issuer,
         "aud": audience,
@@ -64,37 +64,37 @@ def issue(
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate whose signature was right."""
+    """A certificate with a valid signature."""
 
     claims: Mapping[str, Any]
     root_kid: str
     public_key: EllipticCurvePublicKey
 
 
-class Trust:
-    """Which keys may sign a state: root keys, and those that a root key has certified.
+class TrustedKeys:
+    """The keys that may sign a state: root keys, and keys that a root key has certified.
 
-    Signatures of certificates are checked once; that the root key is still trusted, the time, the parties and
-    the revocations every time.
+    The signature of a certificate is verified once. The root key, the times, the parties and the revocations
+    are checked each time.
     """
 
     def __init__(self, roots: PublicKeys, revoked: Collection[str] = ()) -> None:
-        """`revoked` holds the `jti` of certificates that are not accepted any more."""
-        self._by_kid = jws.named_by_kid(roots)
+        """`revoked` has the `jti` of revoked certificates."""
+        self._by_kid = jws.find_by_kid(roots)
         self._revoked = frozenset(revoked)
         self._remembered: dict[bytes, Certificate] = {}
 
-    def key(
+    def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
     ) -> TrustedKey:
-        """The key that a header's members name: `kid` a root key, `crt` a certified one.
+        """Return the key that a header identifies: `kid` a root key, `crt` a certified key.
 
-        Raises StateRejected, with a reason that begins with `certificate` where that is what is wrong.
+        Raises StateRejected. The reason begins with `certificate` if the certificate is invalid.
         """
         if members.keys() != {"crt"}:
             return self._by_kid(members)
         try:
-            certificate = self._certificate(compact.read(members["crt"], MAX_LENGTH))
+            certificate = self._certificate(serialization.read(members["crt"], MAX_LENGTH))
             self._by_kid({"kid": certificate.root_kid})
             check_parties(certificate.claims, issuer=issuer, audience=audience, principal=None)
             check_times(certificate.claims, now=now, skew_s=skew_s)
@@ -122,15 +122,15 @@ def _read(token: bytes, by_kid: jws.FindKey) -> Certificate:
 
 
 def _public_key(cnf: Mapping[str, Any]) -> EllipticCurvePublicKey:
-    from cryptography.hazmat.primitives.asymmetric import ec  # a call without state does without it
+    from cryptography.hazmat.primitives.asymmetric import ec  # a call without state does not need it
 
     jwk = cnf.get("jwk")
     if cnf.keys() != {"jwk"} or not isinstance(jwk, dict) or jwk.keys() != {"crv", "kty", "x", "y"}:
         raise StateRejected("key")
     if (jwk["crv"], jwk["kty"]) != ("P-256", "EC"):
         raise StateRejected("key")
-    x, y = (compact.split(compact.read(jwk[name], 43), 1)[0] for name in "xy")
-    point = b"\x04" + compact.decode(x) + compact.decode(y)
+    x, y = (serialization.split(serialization.read(jwk[name], 43), 1)[0] for name in "xy")
+    point = b"\x04" + serialization.decode(x) + serialization.decode(y)
     try:
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
     except ValueError:  # not two coordinates of 32 bytes, or not on the curve

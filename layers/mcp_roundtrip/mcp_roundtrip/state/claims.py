@@ -1,27 +1,27 @@
-"""What a token is bound to, as JWT claims (RFC 7519 §4.1) built and checked.
+"""The JWT claims of a token (RFC 7519 §4.1): build and check what it is bound to.
 
 ==========  ============================================================================================
-claim       holds
+claim       content
 ==========  ============================================================================================
-iss, aud    the deployment that minted it and the MCP endpoint it is for
+iss, aud    the deployment that minted it, and the MCP endpoint
 sub         a digest of the principal, salted with `jti`; absent when the caller was anonymous
 iat, nbf    when it was minted; not accepted before
-exp         accepted until just before: at most one round's time, and never past the flow's end
-jti         its id, for a store that wants single use
+exp         the expiry: at most one round's time, and not after the end of the flow
+jti         its id, for a store that enforces single use
 rq          a digest of the request: method, name and arguments
-rnd, oiat   the round, and when the flow's first token was minted: without them each round renewed the rest
-st          the state itself
+rnd, oiat   the round, and the time of the flow's first token: they limit the flow over all rounds
+st          the state
 ==========  ============================================================================================
 
 All times are whole seconds since the epoch. Nothing here is secret and all of it is signed, so comparisons
-need not take constant time. A refusal is StateRejected with one of these reasons, which are stable names for
-logs and metrics: `claims` (a claim missing, unknown or of the wrong type), `not_yet_valid`, `expired`,
+need no constant time. A refusal is StateRejected with one of these reasons, which are stable names for
+logs and metrics: `claims` (a claim is missing, unknown or of the wrong type), `not_yet_valid`, `expired`,
 `lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; from
-`state.compact`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
-`decryption`, `signature`, `payload`; and where a certificate is to blame, most of these after `certificate_`,
-`certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this package is `unexpected_`
-and the name of the exception. (The engine adds `journal_version`, for a state of another release, and
-`journal`, for a journal of another form than this release writes.)
+`serialization`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
+`decryption`, `signature`, `payload`; for an invalid certificate, most of these with the prefix
+`certificate_`, and `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this package is
+`unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another release)
+and `journal` (a malformed journal).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mcp_roundtrip.errors import StateRejected
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The request that a token belongs to: it is accepted with an equal one only.
+    """The request that a token is bound to: it is accepted only with an equal one.
 
     `principal` is the principal's canonical JSON, None for an anonymous caller. `name` is what the method
     acts on (the tool, the prompt, the resource's URI), `arguments` what is passed to it; None counts as none.
@@ -50,7 +50,7 @@ class Binding:
     arguments: Mapping[str, Any] | None
 
     def identity(self) -> str | None:
-        """A digest that is equal for equal bindings; None for anonymous callers, who cannot be told apart."""
+        """Return a digest of the binding; None for anonymous callers, who cannot be distinguished."""
         if self.principal is None:
             return None
         named = [self.issuer, self.audience, self.principal, self.method, self.name]
@@ -59,7 +59,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long tokens last (seconds) and how large they may be (characters).
+    """The lifetimes of tokens in seconds, and their sizes in characters.
 
     `round_ttl_s` is the time to answer one round, `flow_ttl_s` the time for all rounds of a call, `skew_s`
     how far this clock may be behind the one that minted. Tokens over `max_minted` are not minted, tokens
@@ -75,7 +75,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class OpenState:
-    """The content of an accepted token; `first_issued_at` (epoch seconds) goes into the next unchanged."""
+    """The content of an accepted token. `first_issued_at` (epoch seconds) is copied into the next one."""
 
     payload: Any
     round: int
@@ -83,7 +83,7 @@ class OpenState:
 
 
 COMMON_TYPES: Mapping[str, type] = {"iss": str, "aud": str, "iat": int, "nbf": int, "exp": int, "jti": str}
-"""Of the claims that every kind of token has: states, certificates and links."""
+"""The claims of all tokens: states, certificates and links."""
 
 _TYPES: Mapping[str, type] = {**COMMON_TYPES, "rq": str, "rnd": int, "oiat": int}
 
@@ -98,10 +98,10 @@ def build(
     jti: str,
     limits: Limits,
 ) -> dict[str, Any]:
-    """The claims of a token minted at `now`; `first_issued_at` is None for a flow's first.
+    """Return the claims of a token minted at `now`; `first_issued_at` is None for the first of a flow.
 
-    Raises StateRejected (`flow_expired`) when the flow has had its time, and ValueError for arguments that
-    JSON cannot hold.
+    Raises StateRejected (`flow_expired`) if the flow has expired, and ValueError for arguments that JSON
+    cannot represent.
     """
     iat = int(now)
     oiat = iat if first_issued_at is None else first_issued_at
@@ -126,7 +126,7 @@ def build(
 
 
 def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Limits) -> OpenState:
-    """The state in verified `claims`, if they are current and bound to `binding`. Raises StateRejected."""
+    """Return the state in verified `claims` if they are valid now and for `binding`. Raises StateRejected."""
     optional = {"sub": str} if "sub" in claims else {}
     require_types(claims, {**_TYPES, **optional}, others={"st"})
     check_times(claims, now=now, skew_s=limits.skew_s)
@@ -138,7 +138,7 @@ def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Li
 
 
 def require_types(claims: Mapping[str, Any], types: Mapping[str, type], *, others: set[str]) -> None:
-    """Demand the members of `types` with exactly these types (True is no int), `others`, and no more."""
+    """Require the claims of `types` with exactly these types (True is not an int), `others`, and no more."""
     if claims.keys() != types.keys() | others:
         raise StateRejected("claims")
     if any(type(claims[name]) is not expected for name, expected in types.items()):
@@ -146,7 +146,7 @@ def require_types(claims: Mapping[str, Any], types: Mapping[str, type], *, other
 
 
 def check_times(claims: Mapping[str, Any], *, now: float, skew_s: int) -> None:
-    """Demand that `now` is in `iat` and `nbf` (less the skew) to `exp` (exclusive, without grace)."""
+    """Require `now` to be between `iat` and `nbf` (less the skew) and `exp` (exclusive)."""
     if max(claims["iat"], claims["nbf"]) > now + skew_s:
         raise StateRejected("not_yet_valid")
     if now >= claims["exp"]:
@@ -154,7 +154,7 @@ def check_times(claims: Mapping[str, Any], *, now: float, skew_s: int) -> None:
 
 
 def check_parties(claims: Mapping[str, Any], *, issuer: str, audience: str, principal: str | None) -> None:
-    """Demand this issuer, this audience and this principal, or none if it is None."""
+    """Require this issuer, audience and principal; None is an anonymous principal."""
     if claims["iss"] != issuer:
         raise StateRejected("wrong_issuer")
     if claims["aud"] != audience:
@@ -167,7 +167,7 @@ def check_parties(claims: Mapping[str, Any], *, issuer: str, audience: str, prin
 def _check_lifetimes(claims: Mapping[str, Any], *, now: float, limits: Limits) -> None:
     if claims["exp"] - claims["iat"] > limits.round_ttl_s:
         raise StateRejected("lifetime")
-    # A clock behind the flow's first one mints an `iat` before `oiat`, by no more than the skew.
+    # A clock behind that of the flow's first token mints an `iat` before `oiat`, at most by the skew.
     if claims["oiat"] > claims["iat"] + limits.skew_s:
         raise StateRejected("lifetime")
     if now >= claims["oiat"] + limits.flow_ttl_s:
@@ -180,5 +180,5 @@ def request_digest(binding: Binding) -> str:
 
 
 def principal_digest(jti: str, principal: str) -> str:
-    """Tells principals apart without naming them; the salt keeps two tokens of one principal unlinkable."""
+    """Return a digest of a principal. The salt `jti` makes the tokens of one principal unlinkable."""
     return canonical.digest("mcp-rs/v1/principal", [jti, principal], size=16)

@@ -1,8 +1,8 @@
-"""`requestState` in both directions: seal what a call has learnt so far, open what a client brings back.
+"""Seal and open `requestState`.
 
 MCP 2026-07-28, basic/patterns/mrtr: the client carries the state and may change it, so the server must
-protect it and check what it gets back. A state is a JWT, signed first and then encrypted (RFC 7519 §11.2);
-without epoch keys it is only signed.
+protect it and verify it. A state is a JWT, signed and then encrypted (RFC 7519 §11.2); without epoch keys it
+is only signed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state import claims, compact, jwe, jws
-from mcp_roundtrip.state.certificates import Trust
+from mcp_roundtrip.state import claims, serialization, jwe, jws
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.keys import Signer
@@ -24,14 +24,14 @@ TYP = "mcp-rs+jwt"
 
 @dataclass(frozen=True, slots=True)
 class RequestStateCodec:
-    """Seals and opens `requestState`. The client cannot change or move it, nor read it if it is encrypted.
+    """Seals and opens `requestState`. A client cannot change it or use it for another request.
 
-    `signer` returns who signs now, `trust` knows whose signatures count. With `epochs`, states are encrypted,
-    and accepted only if they are. `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
+    `signer` returns the current signer, `trust` has the trusted keys. With `epochs`, states are encrypted,
+    and unencrypted ones are refused. `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
     """
 
     signer: Callable[[], Signer]
-    trust: Trust
+    trust: TrustedKeys
     epochs: EpochKeys | None
     limits: Limits
     clock: Callable[[], float]
@@ -45,10 +45,10 @@ class RequestStateCodec:
         round: int,  # noqa: A002 - the specification's word
         first_issued_at: int | None,
     ) -> str:
-        """A token that holds the JSON value `payload` for `binding`.
+        """Return a token with the JSON value `payload`, bound to `binding`.
 
-        `first_issued_at` is that of the state this call opened, None in a flow's first round. Raises
-        StateRejected (`flow_expired`) when the flow has had its time, StateTooLarge, and KeyServiceError.
+        `first_issued_at` is that of the opened state, None in the first round. Raises StateRejected
+        (`flow_expired`) if the flow has expired, StateTooLarge, and KeyServiceError.
         """
         now, max_length = self.clock(), self.limits.max_minted
         content = claims.build(
@@ -63,31 +63,33 @@ class RequestStateCodec:
         if self.epochs is None:
             return jws.mint(self.signer(), TYP, content, max_length=max_length)
         key = self.epochs.current(now)
-        signed = jws.mint(self.signer(), TYP, content, max_length=max_length, wrapped=key.wrapped)
+        signed = jws.mint(
+            self.signer(), TYP, content, max_length=max_length, encrypted_length=key.encrypted_length
+        )
         return jwe.encrypt(signed, key, self.random_bytes(jwe.IV_BYTES))
 
     def open(self, binding: Binding, token: object) -> OpenState:
-        """The state in `token`, if it was sealed for `binding` and is current.
+        """Return the state in `token` if it is valid for `binding` now.
 
-        Raises StateRejected for whatever else `token` may be, and KeyServiceError only when there is no key
-        to check or open it with. A token can be opened any number of times: single use needs a store.
+        Raises StateRejected for any other token, and KeyServiceError only if there is no key to verify or
+        decrypt it. A token can be opened any number of times: single use needs a store.
         """
         try:
             return self._open(binding, token)
         except (StateRejected, KeyServiceError):
             raise
-        except Exception as error:  # deny by default: no odd token may turn into a server error
+        except Exception as error:  # deny by default: no token may cause a server error
             raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
     def _open(self, binding: Binding, token: object) -> OpenState:
         now, epochs = self.clock(), self.epochs
-        signed = presented = compact.read(token, self.limits.max_presented)
+        signed = presented = serialization.read(token, self.limits.max_presented)
         if epochs is not None:
             signed = jwe.decrypt(presented, TYP, lambda kid: epochs.find(kid, now))
         content, key = jws.verify(
             signed,
             TYP,
-            lambda members: self.trust.key(
+            lambda members: self.trust.find(
                 members,
                 issuer=binding.issuer,
                 audience=binding.audience,

@@ -1,8 +1,7 @@
-"""Signing without a call for every token: a key in this environment's memory, certified by the root key.
+"""Signing without a call for each token: the root key certifies a key in this environment's memory.
 
-What that costs: whoever reads this process's memory can sign states until the certificate expires. What it
-gives: one call of the key service for many tokens, and none failing while the key service is out of reach for
-a while.
+Benefit: one call of the key service for many tokens, and none while it is unavailable for some minutes.
+Cost: an attacker who reads this process's memory can sign states until the certificate expires.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey, Signer
-from mcp_roundtrip.state.renewal import Renewals, early
+from mcp_roundtrip.state.renewal import RenewalBackoff, renewal_time
 
 
 @dataclass(frozen=True, slots=True)
 class CertifiedKey:
-    """A key in memory with its certificate, good from `issued_at` to `expires_at` (epoch seconds)."""
+    """A key in memory with its certificate, valid from `issued_at` to `expires_at` (epoch seconds)."""
 
     key: LocalKey
     certificate: str
@@ -39,10 +38,9 @@ class CertifiedKey:
 
 @dataclass(slots=True)
 class Delegation:
-    """Makes the key at the first token and a new one, with a new certificate, from time to time.
+    """Creates a key and its certificate at the first token, and replaces them regularly.
 
-    The first token, not before: what an environment holds when it is snapshot (AWS Lambda SnapStart) is held
-    by every environment that is made from the snapshot.
+    Not earlier: all environments started from one snapshot (AWS Lambda SnapStart) would share the key.
     """
 
     root: Signer
@@ -53,18 +51,18 @@ class Delegation:
     random_bytes: Callable[[int], bytes]
     random: Callable[[], float]
     """In [0, 1)."""
-    renewals: Renewals
+    renewals: RenewalBackoff
     issued: Callable[[str, int], None]
-    """Told the `jti` and the end (epoch seconds) of each certificate: what it takes to revoke one."""
+    """Called with the `jti` and the expiry (epoch seconds) of each certificate. The `jti` can be revoked."""
 
     _certified: CertifiedKey | None = field(default=None, init=False)
     _renew_at: float = field(default=0.0, init=False)
 
     def signer(self) -> Signer:
-        """A key whose certificate outlasts any token signed now.
+        """Return a key whose certificate outlasts any token signed now.
 
-        A new one is asked for before that is necessary; should it fail, the old one goes on while it can.
-        Raises KeyServiceError when there is none.
+        It is renewed early. If that fails, the old key is used as long as possible. Raises KeyServiceError if
+        there is no usable key.
         """
         now = self.clock()
         certified = self._certified
@@ -75,7 +73,7 @@ class Delegation:
         return self.renewals.attempt(lambda: self._renew(now)) or certified
 
     def _is_usable(self, certified: CertifiedKey, now: float) -> bool:
-        # A clock that was set back finds its certificate in the future.
+        # After the clock was set back, the certificate may be in the future.
         first, last = certified.issued_at - self.limits.skew_s, certified.expires_at - self.limits.round_ttl_s
         return first <= now <= last
 
@@ -91,6 +89,6 @@ class Delegation:
             jti=jti,
         )
         certified = self._certified = CertifiedKey(key, certificate, issued_at)
-        self._renew_at = early(now, certified.expires_at - self.limits.round_ttl_s, self.random())
+        self._renew_at = renewal_time(now, certified.expires_at - self.limits.round_ttl_s, self.random())
         self.issued(jti, certified.expires_at)
         return certified

@@ -1,9 +1,9 @@
-"""The keys that encrypt states: one for each hour, derived alike by every environment, with nothing stored.
+"""The keys that encrypt states: each environment derives the same key for each hour, and stores nothing.
 
 A key is the HMAC-SHA-256 that a MAC key computes over the number of the epoch (a PRF as key derivation
 function, NIST SP 800-108) and the deployment's issuer: deployments that share a MAC key share no epoch key.
-The MAC key itself stays in the key service, so a leaked epoch key opens the states of its epoch and no
-others. A `kid` is `<generation>.<epoch>`, the generation naming the MAC key.
+The MAC key stays in the key service, so a leaked epoch key only decrypts the states of its epoch. A `kid` is
+`<short key id>.<epoch>`, with the short id of the MAC key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
-from mcp_roundtrip.state.renewal import Renewals, early, retry_pause_s
+from mcp_roundtrip.state.renewal import RenewalBackoff, renewal_time, retry_pause_s
 
 EPOCH_S = 3600
 
@@ -27,28 +27,28 @@ _KID = re.compile(r"([A-Za-z0-9_-]{8})\.([1-9][0-9]{0,9})", re.ASCII)
 
 
 class MacKey(Protocol):
-    """A key for HMAC-SHA-256 that is used for nothing else."""
+    """A key for HMAC-SHA-256 that has no other use."""
 
     @property
     def short_key_id(self) -> str:
-        """The `short_key_id` its id."""
+        """The `short_key_id` of its id."""
         ...
 
     def mac(self, message: bytes) -> bytes:
-        """32 bytes. Raises KeyServiceError when the key cannot be reached."""
+        """Return 32 bytes. Raises KeyServiceError if the key is not available."""
         ...
 
 
 def short_key_id(key_id: str) -> str:
-    """The 8 characters by which tokens name a MAC key, without telling its id.
+    """Return 8 characters that identify a MAC key in tokens without revealing its id.
 
-    `key_id` is the same in every Region that holds the key, so the name is, too.
+    They are the same in all Regions of a multi-Region key, because `key_id` is.
     """
-    return canonical.digest("mcp-rs/v1/generation", key_id, size=6)
+    return canonical.digest("mcp-rs/v1/key_id", key_id, size=6)
 
 
 class LocalMacKey:
-    """A secret in memory. For tests and for running on one's own computer."""
+    """A secret in memory, for tests and for running locally."""
 
     def __init__(self, key_id: str, secret: bytes) -> None:
         self.short_key_id = short_key_id(key_id)
@@ -60,7 +60,7 @@ class LocalMacKey:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """The last of so many failed derivations in a row, `at` epoch seconds."""
+    """The number of failed derivations in a row, and the time of the last one (epoch seconds)."""
 
     count: int
     at: float
@@ -68,30 +68,30 @@ class _Failure:
 
 
 class EpochKeys:
-    """The epoch keys of one or more generations; the first generation's encrypt.
+    """The epoch keys of one or more MAC keys. States are encrypted with those of the first.
 
-    The next epoch's key is derived ahead, by whatever request comes after a random moment late in this epoch,
-    so that the fleet does not turn to the key service on the hour. Should that fail, this epoch's key still
-    serves until it ends. Keys of other generations are derived when a token comes with one.
+    The first request after a random time late in an epoch derives the key of the next one, so that the
+    environments do not all call the key service on the hour. If that fails, the current key is used until its
+    epoch ends. Keys of the other MAC keys are derived when a token needs them.
     """
 
     def __init__(
         self,
-        generations: Sequence[MacKey],
+        mac_keys: Sequence[MacKey],
         typ: str,
         limits: Limits,
         *,
         issuer: str,
         clock: Callable[[], float],
         random: Callable[[], float],
-        renewals: Renewals,
+        renewals: RenewalBackoff,
     ) -> None:
-        """`typ` is the type of the tokens, `issuer` the deployment that mints and opens them.
+        """`typ` is the type of the tokens, `issuer` the deployment that mints and verifies them.
 
         `clock` returns epoch seconds, `random` numbers in [0, 1).
         """
-        self._generations = {key.short_key_id: key for key in generations}
-        self._current = generations[0].short_key_id
+        self._mac_keys = {key.short_key_id: key for key in mac_keys}
+        self._current = mac_keys[0].short_key_id
         self._typ = typ
         self._limits = limits
         self._issuer = issuer
@@ -100,10 +100,10 @@ class EpochKeys:
         self._renewals = renewals
         self._keys: dict[tuple[str, int], ContentKey] = {}
         self._failures: dict[str, _Failure] = {}
-        self._ahead = (-1, 0.0)  # an epoch, and when in it to derive the next one's keys
+        self._ahead = (-1, 0.0)  # an epoch, and the time to derive the key of the next one
 
     def current(self, now: float) -> ContentKey:
-        """The key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
+        """Return the key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
         self._forget(now)
         epoch = int(now // EPOCH_S)
         key = self._key(self._current, epoch, now)
@@ -111,48 +111,48 @@ class EpochKeys:
         return key
 
     def find(self, kid: str, now: float) -> ContentKey:
-        """The key of an unverified `kid`.
+        """Return the key with an unverified `kid`.
 
-        Raises StateRejected, without a call, unless a current token can have been encrypted under it;
-        KeyServiceError when it cannot be derived.
+        Raises StateRejected, without calling the key service, if no valid token can have this id, and
+        KeyServiceError if the key cannot be derived.
         """
         self._forget(now)
         match = _KID.fullmatch(kid)
         if match is None:
             raise StateRejected("header")
-        generation, epoch = match[1], int(match[2])
-        if generation not in self._generations:
+        key_id, epoch = match[1], int(match[2])
+        if key_id not in self._mac_keys:
             raise StateRejected("unknown_key")
         oldest, newest = now - self._limits.round_ttl_s, now + self._limits.skew_s
         if not oldest // EPOCH_S <= epoch <= newest // EPOCH_S:
             raise StateRejected("epoch")
-        key = self._key(generation, epoch, now)
+        key = self._key(key_id, epoch, now)
         self._derive_ahead(int(now // EPOCH_S), now)
         return key
 
-    def _key(self, generation: str, epoch: int, now: float) -> ContentKey:
-        """The key, derived unless the last attempts with this generation failed a moment ago."""
-        if (generation, epoch) not in self._keys:
-            failure = self._failures.get(generation, _Failure(0, now, ""))
+    def _key(self, key_id: str, epoch: int, now: float) -> ContentKey:
+        """Return the key, and derive it if needed. Raises KeyServiceError, also during a pause after it."""
+        if (key_id, epoch) not in self._keys:
+            failure = self._failures.get(key_id, _Failure(0, now, ""))
             if failure.count and failure.at <= now < failure.at + retry_pause_s(failure.count):
-                # A new one: an exception that is raised again takes every traceback along.
+                # A new exception: one that is raised again accumulates tracebacks.
                 raise KeyServiceError(failure.reason)
             try:
-                self._derive(generation, epoch)
+                self._derive(key_id, epoch)
             except KeyServiceError as error:
-                # Not the time before the call, which may have taken longer than the pause.
-                self._failures[generation] = _Failure(failure.count + 1, self._clock(), error.reason)
+                # The time after the call, which may have taken longer than the pause.
+                self._failures[key_id] = _Failure(failure.count + 1, self._clock(), error.reason)
                 raise
-            self._failures.pop(generation, None)
-        return self._keys[generation, epoch]
+            self._failures.pop(key_id, None)
+        return self._keys[key_id, epoch]
 
-    def _derive(self, generation: str, epoch: int) -> None:
+    def _derive(self, key_id: str, epoch: int) -> None:
         message = f"mcp-rs/v2/epoch:{epoch}:{self._issuer}".encode()
-        secret = self._generations[generation].mac(message)
-        self._keys[generation, epoch] = ContentKey(f"{generation}.{epoch}", secret, self._typ)
+        secret = self._mac_keys[key_id].mac(message)
+        self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self._typ)
 
     def _forget(self, now: float) -> None:
-        """Leave no key in memory that opens nothing current any more."""
+        """Delete the keys that no valid token can need any more."""
         oldest = (now - self._limits.round_ttl_s) // EPOCH_S
         if any(epoch < oldest for _, epoch in self._keys):
             self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}
@@ -160,6 +160,6 @@ class EpochKeys:
     def _derive_ahead(self, epoch: int, now: float) -> None:
         if self._ahead[0] != epoch:
             start = epoch * EPOCH_S
-            self._ahead = (epoch, early(start, start + EPOCH_S, self._random()))
+            self._ahead = (epoch, renewal_time(start, start + EPOCH_S, self._random()))
         if now >= self._ahead[1] and (self._current, epoch + 1) not in self._keys:
             self._renewals.attempt(lambda: self._derive(self._current, epoch + 1))

@@ -1,11 +1,11 @@
-"""Signed tokens: minted through PyJWT, checked by a verifier that is stricter than PyJWT.
+"""Signed tokens: minted with PyJWT, verified by a stricter verifier.
 
 A token is a JWS in compact form (RFC 7515 §7.1) with exactly one shape: ES256, a `typ` that keeps tokens made
-for different purposes apart (RFC 8725 §3.11), and the members that name the key. PyJWT's own decoder takes
-padding, any `typ`, duplicate and unknown members and the second valid s of a signature, each of which would
-make a second spelling of a token; it is also several times slower on large tokens.
+for different purposes apart (RFC 8725 §3.11), and the members that identify the key. PyJWT's decoder accepts
+padding, any `typ`, duplicate and unknown members and the second valid s of a signature, so a token would have
+several valid forms. It is also several times slower for large tokens.
 
-jwt and cryptography are imported where they are used: a call without state does without them.
+jwt and cryptography are imported where they are used, because a call without state does not need them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
-from mcp_roundtrip.state import compact
+from mcp_roundtrip.state import serialization
 from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 ALG = "ES256"
 _SIGNATURE_BYTES = 64
 _SIGNATURE_CHARACTERS = 86
-# With a certificate it has some 900 characters; the bound keeps what is parsed before the check small.
+# A header with a certificate has about 900 characters. The limit bounds what is parsed before verification.
 _MAX_HEADER = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A key whose signatures count until `expires_at` (epoch seconds). `kid` names the root key behind it."""
+    """A trusted key until `expires_at` (epoch seconds). `kid` identifies the root key that certified it."""
 
     public_key: EllipticCurvePublicKey
     kid: str
@@ -43,7 +43,7 @@ class TrustedKey:
 
 
 FindKey = Callable[[Mapping[str, Any]], TrustedKey]
-"""Takes the header's members besides `alg` and `typ`; raises StateRejected if they name no trusted key."""
+"""Takes the header members except `alg` and `typ`. Raises StateRejected if they identify no trusted key."""
 
 
 def mint(
@@ -52,41 +52,40 @@ def mint(
     claims: Mapping[str, Any],
     *,
     max_length: int,
-    wrapped: Callable[[int], int] = lambda length: length,
+    encrypted_length: Callable[[int], int] = lambda length: length,
 ) -> str:
     """Sign `claims` into a token of type `typ`.
 
-    `wrapped` says how long a token of so many characters will be once it is wrapped into another. Raises
-    StateTooLarge, before anything is signed, if that is over `max_length`, and KeyServiceError when the
-    signer cannot sign.
+    `encrypted_length` returns the length of the encrypted token for the length of the signed one. Raises
+    StateTooLarge, before signing, if that is over `max_length`, and KeyServiceError if signing fails.
     """
     payload = canonical.compact_json(claims).encode("ascii")
     header = {"alg": ALG, **signer.key_members, "typ": typ}
     sizes = (len(canonical.compact_json(header)), len(payload), _SIGNATURE_BYTES)
-    length = wrapped(sum(compact.encoded_length(size) for size in sizes) + 2)
+    length = encrypted_length(sum(serialization.encoded_length(size) for size in sizes) + 2)
     if length > max_length:
         raise StateTooLarge(length, max_length)
-    # PyJWT hands the key to the algorithm unseen, and ours takes a Signer.
+    # PyJWT passes the key to the algorithm unchanged, and ours takes a Signer.
     return _pyjws().encode(payload, cast(Any, signer), algorithm=ALG, headers=header)
 
 
 def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], TrustedKey]:
-    """The claims of a token of type `typ`, and the key that signed it; what the claims say the caller checks.
+    """Verify a token of type `typ`; return its claims and the key that signed it.
 
-    Raises StateRejected for everything else, and what `find_key` raises.
+    The caller checks the claims. Raises StateRejected, and the exceptions of `find_key`.
     """
-    header, payload, signature = compact.split(token, 3)
+    header, payload, signature = serialization.split(token, 3)
     if len(header) > _MAX_HEADER or len(signature) != _SIGNATURE_CHARACTERS:
         raise StateRejected("malformed")
     key = find_key(_key_members(header, typ))
-    if not is_valid(compact.decode(signature), token[: -_SIGNATURE_CHARACTERS - 1], key.public_key):
+    if not is_valid(serialization.decode(signature), token[: -_SIGNATURE_CHARACTERS - 1], key.public_key):
         raise StateRejected("signature")
-    # Its own, and the journal adds levels to what a body may have.
-    return compact.json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
+    # Deeper than a request's body: the journal adds levels.
+    return serialization.json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
 
 
-def named_by_kid(keys: PublicKeys) -> FindKey:
-    """Find keys by a header that has a `kid` and nothing else."""
+def find_by_kid(keys: PublicKeys) -> FindKey:
+    """Return a function that finds keys by a header with `kid` and no other member."""
 
     def find(members: Mapping[str, Any]) -> TrustedKey:
         kid = members.get("kid")
@@ -101,7 +100,7 @@ def named_by_kid(keys: PublicKeys) -> FindKey:
 
 
 def _key_members(header: bytes, typ: str) -> dict[str, Any]:
-    members = compact.json_object(header, "header")
+    members = serialization.json_object(header, "header")
     # The algorithm is never the token's choice (RFC 8725 §3.1).
     if (members.pop("alg", None), members.pop("typ", None)) != (ALG, typ):
         raise StateRejected("header")
@@ -110,7 +109,7 @@ def _key_members(header: bytes, typ: str) -> dict[str, Any]:
 
 @cache
 def _pyjws() -> PyJWS:
-    """A PyJWS of our own whose ES256 asks a Signer; PyJWT's global instance stays as it is."""
+    """Return a PyJWS whose ES256 signs with a Signer. PyJWT's global instance is not changed."""
     from jwt import PyJWS  # see the module's docstring
     from jwt.algorithms import Algorithm  # as above
 
@@ -122,11 +121,11 @@ def _pyjws() -> PyJWS:
             return key.sign(msg)
 
         def verify(self, msg: bytes, key: Signer, sig: bytes) -> bool:
-            raise NotImplementedError("tokens are checked by verify() of this module")
+            raise NotImplementedError("tokens are verified by verify() of this module")
 
         @staticmethod
         def to_jwk(key_obj: Any, as_dict: bool = False) -> Any:
-            raise NotImplementedError("a Signer shows no key")
+            raise NotImplementedError("a Signer does not expose its key")
 
         @staticmethod
         def from_jwk(jwk: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Who signs tokens and whose signatures count: ES256 (RFC 7518 §3.4), keys named by a digest of themselves.
+"""Signers and public keys for ES256 (RFC 7518 §3.4). A key id is a digest of the key.
 
-cryptography is imported where it is used: a call that neither mints nor checks a token does without it.
+cryptography is imported where it is used, because most calls neither mint nor verify a token.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class Signer(Protocol):
-    """Signs with one key. Both members raise KeyServiceError when the key cannot be reached."""
+    """Signs with one key. Both members raise KeyServiceError if the key is not available."""
 
     @property
     def key_members(self) -> Mapping[str, str]:
-        """The members of a token's header that say which key this is: `kid`, or `crt`."""
+        """The header members that identify the key: `kid` or `crt`."""
         ...
 
     def sign(self, signing_input: bytes) -> bytes:
-        """The ECDSA signature over SHA-256 as 64 bytes r‖s, s in the lower half."""
+        """Return the ECDSA signature over SHA-256 as 64 bytes r‖s, with the lower s."""
         ...
 
 
 class PublicKeys(Protocol):
-    """The keys whose tokens are accepted, several of them while one replaces another."""
+    """The trusted public keys: several during a rotation."""
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        """The trusted P-256 key of that id, or None.
+        """Return the trusted P-256 key with this id, or None.
 
-        `kid` comes from an unverified header: it is only ever compared, and never makes anything be fetched.
-        Raises KeyServiceError when not a single key could be loaded.
+        `kid` comes from an unverified header, so it is only compared, never used to fetch anything. Raises
+        KeyServiceError if no key could be loaded.
         """
         ...
 
 
 def kid_of(public_key: EllipticCurvePublicKey) -> str:
-    """URL-safe Base64 of the first 12 bytes of SHA-256 over the SubjectPublicKeyInfo in DER.
+    """Return the key id: Base64url of the first 12 bytes of SHA-256 over the SubjectPublicKeyInfo in DER.
 
-    Raises ValueError for a key that is not on P-256.
+    Raises ValueError if the key is not on P-256.
     """
     from cryptography.hazmat.primitives.serialization import (  # see the module's docstring
         Encoding,
@@ -63,9 +63,9 @@ def kid_of(public_key: EllipticCurvePublicKey) -> str:
 
 
 def raw_signature(der: bytes) -> bytes:
-    """The DER signature as r‖s, 64 bytes, with the lower of the two s that are valid.
+    """Convert a DER signature to 64 bytes r‖s, with the lower of the two valid s.
 
-    Raises ValueError for what is not a DER signature.
+    Raises ValueError for malformed DER.
     """
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # as above
 
@@ -76,13 +76,13 @@ def raw_signature(der: bytes) -> bytes:
 
 
 def is_valid(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
-    """Whether 64 bytes r‖s are the public key's signature, in the one form that `raw_signature` gives it."""
+    """Whether 64 bytes r‖s are a valid signature with the lower s."""
     from cryptography.exceptions import InvalidSignature  # as above
     from cryptography.hazmat.primitives import hashes  # as above
     from cryptography.hazmat.primitives.asymmetric import ec, utils  # as above
 
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
-    # With (r, s), (r, order - s) is valid too: without this rule every token has a twin.
+    # (r, order - s) is valid, too: without this check each token would have a second valid form.
     if s > P256_ORDER // 2:
         return False
     try:
@@ -93,7 +93,7 @@ def is_valid(signature: bytes, signing_input: bytes, public_key: EllipticCurvePu
 
 
 class LocalKey:
-    """A private key in memory: signs, and trusts itself."""
+    """A private key in memory, as signer and as the only trusted key."""
 
     def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
         """Raises ValueError for a key that is not on P-256."""
@@ -103,14 +103,14 @@ class LocalKey:
 
     @classmethod
     def generate(cls, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> LocalKey:
-        """A new key from `random_bytes`.
+        """Generate a key from `random_bytes`.
 
-        Not from OpenSSL's generator: where a process is cloned from a snapshot (AWS Lambda SnapStart), so is
-        that generator's state, while the kernel's is seeded anew.
+        OpenSSL's generator is not used, because a snapshot (AWS Lambda SnapStart) copies its state into each
+        environment. The kernel's generator is seeded again.
         """
         from cryptography.hazmat.primitives.asymmetric import ec  # as above
 
-        # FIPS 186-5 §A.2.1: 64 bits more than the order has, so that the remainder is unbiased.
+        # FIPS 186-5 §A.2.1: 64 bits more than the order, so that the remainder is unbiased.
         secret = int.from_bytes(random_bytes(40), "big") % (P256_ORDER - 1) + 1
         return cls(ec.derive_private_key(secret, ec.SECP256R1()))
 

@@ -1,12 +1,11 @@
 """Signed links for URL mode elicitation.
 
-MCP 2026-07-28, client/elicitation, "Phishing": the server must make sure that whoever opens the URL is the
-user the elicitation was made for. The URL therefore carries a token bound to that person. The page behind it
-authenticates its visitor by its own means (a session cookie, say) and opens the token with *the visitor's*
-principal: with another person's it is refused. The token alone proves nothing about its bearer, and it holds
-no personal data. `principal` here is a text that names the person
-(`mcp_roundtrip.principal.user_binding`), without the OAuth client: the page has another client id than the
-MCP client.
+MCP 2026-07-28, client/elicitation, "Phishing": the server must verify that the user who opens the URL is the
+user of the elicitation. The URL therefore contains a token bound to that user. The page authenticates its
+visitor by its own means, such as a session cookie, and opens the token with *the visitor's* principal; the
+token of another user is refused. The token alone proves nothing about its bearer, and contains no personal
+data. `principal` here identifies the user (`mcp_roundtrip.principal.user_binding`) without the OAuth client,
+because the page has another client id than the MCP client.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import compact, jws
+from mcp_roundtrip.state import serialization, jws
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,
     check_parties,
@@ -28,7 +27,7 @@ from mcp_roundtrip.state.keys import PublicKeys, Signer
 
 TYP = "mcp-link+jwt"
 MAX_LENGTH = 4096
-"""The most characters of a link's token: KMS signs as many without a digest (AWS KMS API Reference, Sign)."""
+"""The limit of a token in characters: KMS signs up to 4,096 bytes without a digest (API Reference, Sign)."""
 
 _SKEW_S = 5
 _TYPES: Mapping[str, type] = {**COMMON_TYPES, "sub": str, "key": str, "flow": str}
@@ -36,7 +35,7 @@ _TYPES: Mapping[str, type] = {**COMMON_TYPES, "sub": str, "key": str, "flow": st
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an accepted link is for: the question's key, the flow it belongs to, its end (epoch seconds)."""
+    """The content of an accepted link: the key of the question, its flow, and the expiry (epoch seconds)."""
 
     key: str
     flow_id: str
@@ -58,12 +57,12 @@ class Links:
     random_bytes: Callable[[int], bytes]
 
     def sign(self, principal: str | None, key: str, flow_id: str, expires_at: int) -> str:
-        """A token for the URL of the question `key`, accepted from `principal` alone until `expires_at`.
+        """Return a token for the URL of the question `key`, valid for `principal` until `expires_at`.
 
-        `flow_id` is what the page and the tool know the interaction by, `expires_at` in epoch seconds. Put
-        the token into the URL's query or path; it needs no escaping. Raises UsageError for an anonymous
-        caller, who is indistinguishable from a victim, for a link that has already expired and for a key and
-        flow id that are too long; KeyServiceError when it cannot be signed.
+        `flow_id` identifies the interaction for the page and the tool, `expires_at` is in epoch seconds. The
+        token needs no escaping in a URL. Raises UsageError for an anonymous caller, who cannot be
+        distinguished from a victim, for a link that has already expired, and for a key and a flow id that are
+        too long; KeyServiceError if it cannot be signed.
         """
         now = int(self.clock())
         if not principal:
@@ -93,20 +92,20 @@ class Links:
             ) from None
 
     def open(self, principal: str | None, token: object) -> Link:
-        """What the link is for, if `principal`, the page's authenticated visitor, is who it was made for.
+        """Return the content of a link for `principal`, the authenticated visitor of the page.
 
-        Raises StateRejected for every other token and visitor, and KeyServiceError when there is no public
-        key to check with.
+        Raises StateRejected for any other token or visitor, and KeyServiceError if there is no public key to
+        verify it.
         """
         try:
             return self._open(principal, token)
         except (StateRejected, KeyServiceError):
             raise
-        except Exception as error:  # deny by default, as for requestState
+        except Exception as error:  # deny by default, as in `codec`
             raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
     def _open(self, principal: str | None, token: object) -> Link:
-        claims, _ = jws.verify(compact.read(token, MAX_LENGTH), TYP, jws.named_by_kid(self.keys))
+        claims, _ = jws.verify(serialization.read(token, MAX_LENGTH), TYP, jws.find_by_kid(self.keys))
         require_types(claims, _TYPES, others=set())
         check_times(claims, now=self.clock(), skew_s=_SKEW_S)
         check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)

@@ -1,4 +1,4 @@
-"""When to ask a key service: early, not when everybody else does, and not again at once after a failure."""
+"""When to call the key service: early, spread over the environments, and after a pause if a call failed."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 T = TypeVar("T")
 
 RETRY_S = 1
-"""The pause after the first failed call for a key that is needed now: a flood of forgeries must not become a
-flood of calls."""
+"""The pause after the first failed call for a key that is needed now, so that many forgeries do not cause
+many calls."""
 
 RENEWAL_RETRY_S = 60
-"""The same for what is not needed yet: a request should not wait for a key service that is out of reach."""
+"""The pause after a failed call for a key that is needed later, so that requests do not wait for it."""
 
 
 def retry_pause_s(failures: int) -> int:
-    """Seconds without a call for a key that is needed now, after so many failed calls in a row (at least 1).
+    """Return the pause in seconds after this number of failed calls in a row (at least 1).
 
-    The pause doubles up to a minute: while the key service does not answer, each call holds up its request
-    for as long as the SDK waits.
+    It doubles up to a minute: while the key service does not answer, each call blocks its request until the
+    SDK times out.
     """
     return min(RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
 
 
-def early(start: float, end: float, random: float) -> float:
-    """A moment between two thirds and eleven twelfths of the way from `start` to `end`.
+def renewal_time(start: float, end: float, random: float) -> float:
+    """Return a time between two thirds and eleven twelfths of the way from `start` to `end`.
 
-    `random` is in [0, 1): environments that started together, or share the hour, ask at different times, and
-    the last twelfth is left for retries.
+    `random`, in [0, 1), spreads the calls of environments that started together. The last twelfth is for
+    retries.
     """
     return start + (end - start) * (8 + 3 * random) / 12
 
 
-class Renewals:
-    """The calls of one environment for what is still good and will be needed later.
+class RenewalBackoff:
+    """Makes the calls for keys that are still valid, and pauses all of them after a failure.
 
-    After one has failed there is none for a while, whatever it is for: requests wait for these calls.
+    Requests wait for these calls.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -47,11 +47,11 @@ class Renewals:
         self._failed_at = float("-inf")
 
     def attempt(self, call: Callable[[], T]) -> T | None:
-        """What `call` returns; None if it raises KeyServiceError, or was not made."""
+        """Return the result of `call`, or None if it raised KeyServiceError or was skipped."""
         if self._failed_at <= self._clock() < self._failed_at + RENEWAL_RETRY_S:
             return None
         try:
             return call()
         except KeyServiceError:
-            self._failed_at = self._clock()  # not the time before the call, which may have taken longer
+            self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
             return None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state import compact
+from mcp_roundtrip.state import serialization
 
 ALPHABET = string.ascii_letters + string.digits + "-_"
 
@@ -20,46 +20,46 @@ def refusal(call, *arguments):
 
 @given(st.binary())
 def test_bytes_are_spelt_as_base64url_without_padding_and_read_back(data):
-    encoded = compact.encode(data)
+    encoded = serialization.encode(data)
     assert encoded == urlsafe_b64encode(data).rstrip(b"=")
-    assert compact.decode(encoded) == data
-    assert compact.encoded_length(len(data)) == len(encoded)
+    assert serialization.decode(encoded) == data
+    assert serialization.encoded_length(len(data)) == len(encoded)
 
 
 @given(st.text(ALPHABET).map(str.encode))
 def test_there_is_one_spelling_for_all_bytes(part):
     with suppress(StateRejected):
-        assert compact.encode(compact.decode(part)) == part
+        assert serialization.encode(serialization.decode(part)) == part
 
 
 @given(st.lists(st.text(ALPHABET).map(str.encode), min_size=1, max_size=6), st.integers(1, 6))
 def test_a_token_is_split_into_as_many_parts_as_it_must_have(parts, count):
     token = b".".join(parts)
     if len(parts) == count:
-        assert compact.split(token, count) == parts
+        assert serialization.split(token, count) == parts
     else:
-        assert refusal(compact.split, token, count) == "malformed"
+        assert refusal(serialization.split, token, count) == "malformed"
 
 
 @given(st.characters(codec="ascii", exclude_characters=ALPHABET))
 def test_no_other_character_is_taken(character):
     if character != ".":
-        assert refusal(compact.split, f"AA{character}.AA".encode(), 2) == "malformed"
+        assert refusal(serialization.split, f"AA{character}.AA".encode(), 2) == "malformed"
 
 
 @pytest.mark.parametrize("token", [None, 5, True, b"bytes", ["A"], {}])
 def test_what_is_no_string_is_no_token(token):
-    assert refusal(compact.read, token, 100) == "not_a_string"
+    assert refusal(serialization.read, token, 100) == "not_a_string"
 
 
 @given(st.text())
 def test_a_token_is_ascii(text):
     if text.isascii():
-        assert compact.read(text, len(text)) == text.encode()
+        assert serialization.read(text, len(text)) == text.encode()
     else:
-        assert refusal(compact.read, text, len(text)) == "malformed"
+        assert refusal(serialization.read, text, len(text)) == "malformed"
 
 
 def test_a_token_over_the_limit_is_not_read():
-    assert compact.read("A" * 100, 100)
-    assert refusal(compact.read, "\ud800" * 101, 100) == "too_long"
+    assert serialization.read("A" * 100, 100)
+    assert refusal(serialization.read, "\ud800" * 101, 100) == "too_long"

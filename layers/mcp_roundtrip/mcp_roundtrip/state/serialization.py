@@ -1,7 +1,7 @@
-"""The compact serialization of JWS and JWE (RFC 7515 §7.1, RFC 7516 §7.1), with one spelling for each token.
+"""The compact serialization of JWS and JWE (RFC 7515 §7.1, RFC 7516 §7.1): one valid form for each token.
 
-Libraries are lenient here: padding, foreign characters or stray bits in the last character would each make a
-second spelling of a token. Parts are checked before anything is decoded, and lengths before anything is read.
+Libraries also accept padding, other characters and non-zero bits in the last character, so a token would have
+several valid forms. Here, lengths are checked before anything is read, and parts before anything is decoded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def read(token: object, max_length: int) -> bytes:
-    """The token's characters. Raises StateRejected for what is no string, too long or not in ASCII."""
+    """Return the token as ASCII. Raises StateRejected if it is not a string, too long or not ASCII."""
     if not isinstance(token, str):
         raise StateRejected("not_a_string")
     if len(token) > max_length:
@@ -28,26 +28,26 @@ def read(token: object, max_length: int) -> bytes:
 
 
 def split(token: bytes, count: int) -> list[bytes]:
-    """The `count` parts of a token, still encoded. Raises StateRejected for any other number and alphabet."""
+    """Split a token into `count` encoded parts. Raises StateRejected for another number or alphabet."""
     if token.translate(None, _ALPHABET) != b"." * (count - 1):
         raise StateRejected("malformed")
     return token.split(b".")
 
 
 def decode(part: bytes) -> bytes:
-    """The inverse of `encode` for a part of `split`. Raises StateRejected for any other spelling."""
+    """Decode a part. Raises StateRejected for a form that `encode` does not write."""
     tail = len(part) % 4
     if tail == 1:
         raise StateRejected("malformed")
     decoded = urlsafe_b64decode(part + b"=" * (-tail % 4))
-    # The bits that the last character has too many must be zero (RFC 4648 §3.5).
+    # The unused bits of the last character must be zero (RFC 4648 §3.5).
     if tail and encode(decoded[1 - tail :]) != part[-tail:]:
         raise StateRejected("malformed")
     return decoded
 
 
 def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
-    """The JSON object in an encoded part. Raises StateRejected with `reason` if it holds none."""
+    """Return the JSON object in an encoded part. Raises StateRejected with `reason` if there is none."""
     try:
         value = canonical.parse_json(decode(part), max_depth=max_depth)
     except ValueError:
@@ -58,10 +58,10 @@ def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPT
 
 
 def encode(data: bytes) -> bytes:
-    """Base64url without padding (RFC 7515 §2)."""
+    """Encode bytes as Base64url without padding (RFC 7515 §2)."""
     return urlsafe_b64encode(data).rstrip(b"=")
 
 
 def encoded_length(size: int) -> int:
-    """How many characters `encode` makes of `size` bytes."""
+    """Return the number of characters that `encode` returns for `size` bytes."""
     return (size * 4 + 2) // 3
