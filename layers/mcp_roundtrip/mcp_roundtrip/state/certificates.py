@@ -2,8 +2,8 @@
 
 A certificate is a signed token with its own type and claims, so that neither is accepted as the other
 (RFC 8725 §3.12). It has `iss` and `aud` (the deployment and the endpoint that the key signs for), `iat`,
-`nbf`, `exp`, `jti` (for revocation) and `cnf` with the public key as a JWK (RFC 7800 §3.2). The header of each
-token that the key signs contains it.
+`nbf`, `exp`, `jti` (for revocation) and `cnf` with the public key as a JWK (RFC 7800 §3.2). The header of
+each token that the key signs contains it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import serialization, jws
+from mcp_roundtrip.state import jws, serialization
 from mcp_roundtrip.state.claims import COMMON_TYPES, check_parties, check_times, require_types
 from mcp_roundtrip.state.jws import TrustedKey
 from mcp_roundtrip.state.keys import PublicKeys, Signer

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state import claims, serialization, jwe, jws
+from mcp_roundtrip.state import claims, jwe, jws, serialization
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.epochs import EpochKeys

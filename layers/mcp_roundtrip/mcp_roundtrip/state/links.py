@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import serialization, jws
+from mcp_roundtrip.state import jws, serialization
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,
     check_parties,
