@@ -428,7 +428,7 @@ def a_union_that_takes_exponential_time() -> None:
 
 
 @says(
-    "find: member 'query': JSON has no <Color.RED: (1, 2)>; write the enumeration itself, or Literal "
+    "find: member 'query': JSON cannot hold <Color.RED: (1, 2)>; write the enumeration itself, or Literal "
     "of its value"
 )
 def a_literal_that_json_does_not_have() -> None:
@@ -555,7 +555,7 @@ def a_schema_that_leaves_the_document() -> None:
     raw({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}})
 
 
-@says("find: input_schema has no '/$defs/absent', to which a $ref points; define it under $defs")
+@says("find: a $ref points to '/$defs/absent', which input_schema does not have; define it under $defs")
 def a_schema_with_a_reference_to_nowhere() -> None:
     raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}}, a=1)
 

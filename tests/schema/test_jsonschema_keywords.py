@@ -14,7 +14,7 @@ from referencing import Registry
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema import jsonschema_budget
-from mcp_roundtrip.schema.jsonschema_budget import Work, counted, quiet
+from mcp_roundtrip.schema.jsonschema_budget import ValidationBudget, counted, hide_values
 from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect
 from mcp_roundtrip.schema.raw_arguments import RawArguments
 
@@ -91,14 +91,14 @@ def test_a_value_is_accepted_as_jsonschema_accepts_it(dialect: Any, schema: Any,
         return
     except (AttributeError, TypeError):  # a draft in which a boolean is no schema, or items are others
         return
-    with counted(remembers=True):
-        assert bounded_dialect(dialect)(whole, registry=Registry()).is_valid(quiet(value)) is expected
+    with counted(caches_results=True):
+        assert bounded_dialect(dialect)(whole, registry=Registry()).is_valid(hide_values(value)) is expected
 
 
 @given(VALUES, VALUES)
 def test_digests_are_equal_for_equal_values(one: Any, other: Any) -> None:
     equal = jsonschema.Draft202012Validator({"const": one}).is_valid(other)
-    assert (Work().digest(one) == Work().digest(other)) is equal
+    assert (ValidationBudget().digest(one) == ValidationBudget().digest(other)) is equal
 
 
 def test_numbers_beyond_every_float_can_be_multiples() -> None:
@@ -158,8 +158,8 @@ def test_twice_the_data_takes_at_most_some_twice_the_steps(name: str) -> None:
     arguments = raw(properties={"value": schema}, **{"$defs": DEFINITIONS})
     counts = []
     for times in (1, 2):
-        with counted(remembers=True) as done:
-            list(arguments._validator.iter_errors(quiet({"value": data(times * size)})))
+        with counted(caches_results=True) as done:
+            list(arguments._validator.iter_errors(hide_values({"value": data(times * size)})))
         counts.append((done.steps, len(done.digests)))
     (once, digests), (twice, more_digests) = counts
     assert twice <= 2.3 * once + 20

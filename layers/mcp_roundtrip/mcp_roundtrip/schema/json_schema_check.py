@@ -1,7 +1,8 @@
-"""Checks JSON data against the JSON Schema that pydantic wrote for a type.
+"""Check of JSON data against the JSON Schema that pydantic wrote for a type.
 
-Needed where pydantic itself would coerce, so it knows the keywords that pydantic writes, and no others.
-Patterns run on pydantic's engine within a budget; repeated items are found by their keys.
+It takes the place of pydantic's validation where that would convert values. It knows the keywords that
+pydantic writes, and no others. jsonschema checks authors' own schemas (see `raw_arguments`); it is an extra
+that typed tools do not need.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS
 
 Path = tuple[str | int, ...]
 Problem = tuple[Path, str]
-"""Where in the value, and what should be there."""
+"""The place in the value, and what should be there."""
 
-_KINDS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+_TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "null": ("null", lambda value: value is None),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "integer": ("an integer", lambda value: is_integer(value)),
@@ -33,29 +34,29 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a JSON number: to Python, `true` is one too."""
+    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether `value` is an integer, as JSON Schema has it: 2.0 is one."""
+    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
     return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaCheck:
-    """One check of one value against `schema`, which must not change meanwhile."""
+    """One check of one value against `schema`; neither may change during the check, which goes by `id`."""
 
     schema: Mapping[str, Any]
-    # Alternatives within alternatives would be compared again and again: exponentially often.
-    _known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    # Without this cache, alternatives within alternatives would be checked exponentially often.
+    _conforming: dict[tuple[int, int], bool] = field(default_factory=dict)
     _options: dict[int, frozenset[Hashable]] = field(default_factory=dict)
-    _compared: list[None] = field(default_factory=list)
-    """Not empty while alternatives are compared."""
+    _counting: list[None] = field(default_factory=list)
+    """Not empty while the problems of alternatives are counted."""
     _patterns: PatternBudget = field(default_factory=PatternBudget)
 
     def problems(self, value: Any) -> Iterator[Problem]:
-        """What is wrong with `value`, in the order of the schema; nothing where it conforms.
+        """Yield what is wrong with `value`, in the order of the schema.
 
         Raises TextTooLong, with the place as its argument.
         """
@@ -66,14 +67,14 @@ class SchemaCheck:
             if schema is False:
                 yield path, "Input is not allowed"
             return
-        if "type" in schema and not _is_of(schema["type"], value):
-            yield path, f"Input should be {_kinds(schema)}"
+        if "type" in schema and not _has_type(schema["type"], value):
+            yield path, f"Input should be {_type_names(schema)}"
             return
         for keyword, rule in schema.items():
             if assertion := _ASSERTIONS.get(keyword):
                 kind, conforms, words = assertion
-                if _is_of(kind, value) and not conforms(rule, value):
-                    yield path, f"Input should {words.format(_shown(rule))}"
+                if _has_type(kind, value) and not conforms(rule, value):
+                    yield path, f"Input should {words.format(_quote(rule))}"
             elif applicator := _APPLICATORS.get(keyword):
                 yield from applicator(self, schema, value, path)
 
@@ -81,9 +82,9 @@ class SchemaCheck:
         if not isinstance(value, (dict, list)):
             return next(self._problems(schema, value, ()), None) is None
         key = id(schema), id(value)
-        if key not in self._known:
-            self._known[key] = next(self._problems(schema, value, ()), None) is None
-        return self._known[key]
+        if key not in self._conforming:
+            self._conforming[key] = next(self._problems(schema, value, ()), None) is None
+        return self._conforming[key]
 
     def _resolved(self, schema: Any) -> Any:
         while isinstance(schema, dict) and "$ref" in schema:
@@ -93,17 +94,17 @@ class SchemaCheck:
     def _target(self, reference: str) -> Any:
         return self.schema["$defs"][reference.removeprefix("#/$defs/")]
 
-    # Keywords that apply other schemas, or need one another
+    # Keywords that apply subschemas or depend on each other
 
     def _ref(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         return self._problems(self._target(schema["$ref"]), value, path)
 
-    def _one_of_values(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _enumeration(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         rule = schema["enum"] if "enum" in schema else [schema["const"]]
         if id(schema) not in self._options:
             self._options[id(schema)] = frozenset(map(key_of, rule))
         if key_of(value) not in self._options[id(schema)]:
-            yield path, f"Input should be {' or '.join(map(_shown, rule[:20]))}"
+            yield path, f"Input should be {' or '.join(map(_quote, rule[:20]))}"
 
     def _properties(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         if isinstance(value, dict):
@@ -116,7 +117,7 @@ class SchemaCheck:
         if not isinstance(value, str) or len(value) > schema.get("maxLength", len(value)):
             return
         if not self._matches(schema["pattern"], value, path):
-            yield path, f"Input should match the pattern {_shown(schema['pattern'])}"
+            yield path, f"Input should match the pattern {_quote(schema['pattern'])}"
 
     def _matches(self, pattern: str, text: str, path: Path) -> bool:
         try:
@@ -167,41 +168,41 @@ class SchemaCheck:
         for branch in schema["allOf"]:
             yield from self._problems(branch, value, path)
 
-    def _any_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _at_least_one(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         if not any(self._conforms(branch, value) for branch in schema["anyOf"]):
             yield from self._closest(schema["anyOf"], value, path)
 
-    def _one_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _exactly_one(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
         fitting = sum(self._conforms(branch, value) for branch in schema["oneOf"])
         if fitting > 1:
-            yield path, f"Input should fit one of the alternatives, and fits {fitting}"
+            yield path, f"Input should fit one of the alternatives, not {fitting} of them"
         elif not fitting:
             yield from self._closest(schema["oneOf"], value, path)
 
     def _closest(self, branches: Iterable[Any], value: Any, path: Path) -> Iterator[Problem]:
-        """The problems of the alternative that is meant: it has the same type, and the fewest of them."""
+        """Yield the problems of the alternative of the value's type that has the fewest."""
         resolved = [self._resolved(branch) for branch in branches]
-        alike = [branch for branch in resolved if "type" in branch and _is_of(branch["type"], value)]
-        if alike and self._compared:  # alternatives within alternatives: again, exponentially often
+        alike = [branch for branch in resolved if "type" in branch and _has_type(branch["type"], value)]
+        if alike and self._counting:  # counting within counting would take exponential time
             yield path, "Input should fit an alternative"
         elif alike:
             yield from self._problems(min(alike, key=lambda each: self._distance(each, value)), value, path)
         else:
-            yield path, f"Input should be {' or '.join(dict.fromkeys(map(_kinds, resolved)))}"
+            yield path, f"Input should be {' or '.join(dict.fromkeys(map(_type_names, resolved)))}"
 
     def _distance(self, schema: Any, value: Any) -> int:
-        """How many problems there are, with one for alternatives of which none fits."""
-        self._compared.append(None)
+        """Return the number of problems; alternatives of which none fits count as one."""
+        self._counting.append(None)
         try:
             return sum(1 for _ in islice(self._problems(schema, value, ()), MAX_PROBLEMS))
         finally:
-            self._compared.pop()
+            self._counting.pop()
 
 
 _APPLICATORS: Final[Mapping[str, Callable[[SchemaCheck, Any, Any, Path], Iterator[Problem]]]] = {
     "$ref": SchemaCheck._ref,
-    "enum": SchemaCheck._one_of_values,
-    "const": SchemaCheck._one_of_values,
+    "enum": SchemaCheck._enumeration,
+    "const": SchemaCheck._enumeration,
     "pattern": SchemaCheck._pattern,
     "required": SchemaCheck._required,
     "properties": SchemaCheck._properties,
@@ -211,8 +212,8 @@ _APPLICATORS: Final[Mapping[str, Callable[[SchemaCheck, Any, Any, Path], Iterato
     "items": SchemaCheck._items,
     "prefixItems": SchemaCheck._first_items,
     "allOf": SchemaCheck._all_of,
-    "anyOf": SchemaCheck._any_of,
-    "oneOf": SchemaCheck._one_of,
+    "anyOf": SchemaCheck._at_least_one,
+    "oneOf": SchemaCheck._exactly_one,
 }
 
 Rule = Callable[[Any, Any], bool]
@@ -231,12 +232,12 @@ _ASSERTIONS: Final[Mapping[str, tuple[str, Rule, str]]] = {
     "minProperties": ("object", lambda rule, value: len(value) >= rule, "have {} members or more"),
     "maxProperties": ("object", lambda rule, value: len(value) <= rule, "have {} members at most"),
 }
-"""What a value has to be for a keyword to matter, the rule, and the words for it."""
+"""Keyword -> type of the values it applies to, the rule, and the words for it."""
 
 
 def key_of(value: Any) -> Hashable:
-    """Equal for equal JSON values, as JSON Schema compares them: 1 is 1.0, and true is not 1."""
-    # Python's hash of a large integer is its remainder: thousands may share one (see `limits`).
+    """Return a key that is equal for equal values of JSON Schema: 1 equals 1.0, and true does not equal 1."""
+    # A client can choose thousands of large integers with one Python hash (see `long_inputs`).
     by_text = isinstance(value, (dict, list)) or (is_number(value) and abs(value) > 2**53)
     return canonical_json(value) if by_text else (isinstance(value, bool), value)
 
@@ -248,23 +249,23 @@ def _are_unique(items: list[Any]) -> bool:
 def _is_multiple(step: float, value: float) -> bool:
     if isinstance(step, int) and isinstance(value, int):
         return value % step == 0
-    # Of what was written: 0.3 is a multiple of 0.1, and the nearest doubles are not.
+    # Decimal arithmetic on the digits: 0.3 is a multiple of 0.1, although their doubles are not.
     quotient = Decimal(str(value)) / Decimal(str(step))
     return quotient == quotient.to_integral_value()
 
 
-def _is_of(kinds: Any, value: Any) -> bool:
-    return any(_KINDS[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+def _has_type(kinds: Any, value: Any) -> bool:
+    return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
-def _kinds(schema: Any) -> str:
+def _type_names(schema: Any) -> str:
     if "enum" in schema:
-        return " or ".join(map(_shown, schema["enum"][:20]))
+        return " or ".join(map(_quote, schema["enum"][:20]))
     kinds = schema.get("type", ())
-    names = [_KINDS[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    names = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     return " or ".join(names) or "another value"
 
 
-def _shown(rule: Any) -> str:
+def _quote(rule: Any) -> str:
     text = json.dumps(rule, ensure_ascii=False)
     return text if len(text) <= 200 else f"{text[:199]}…"

@@ -1,4 +1,4 @@
-"""What a validation by an author's JSON Schema may cost: its steps are counted, its digests remembered."""
+"""The budget of one validation with jsonschema: steps are counted, digests and results are cached."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget
 
 MAX_STEPS: Final = 150_000
-"""Keywords that may be applied to values in one call; they take some 5 to 10 microseconds each."""
+"""Applications of a keyword to a value in one validation; each takes 5 to 10 microseconds."""
 
 
-class TooMuchWork(Exception):
-    """A call's arguments need more than `MAX_STEPS` steps."""
+class BudgetExceeded(Exception):
+    """A validation takes more than `MAX_STEPS` steps."""
 
 
 @dataclass(slots=True)
-class Work:
-    """One validation, of values that stay in memory meanwhile: both dicts know them by `id`.
+class ValidationBudget:
+    """The counts and caches of one validation, whose values must stay in memory: the caches go by `id`.
 
-    `remembers` whether values are valid by subschemas: not with dynamic references, which may mean another
-    subschema the next time.
+    `caches_results` is False for schemas with dynamic references, whose target depends on the path to them.
     """
 
-    remembers: bool = True
+    caches_results: bool = True
     steps: int = 0
     patterns: PatternBudget = field(default_factory=PatternBudget)
     digests: dict[int, bytes] = field(default_factory=dict)
-    known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    results: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def step(self) -> None:
-        """Raises TooMuchWork."""
+        """Count one step. Raises BudgetExceeded."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise TooMuchWork
+            raise BudgetExceeded
 
     def digest(self, value: Any) -> bytes:
-        """Equal for values that JSON Schema calls equal: 1 is 1.0, and true is not 1."""
+        """Return a digest, equal for equal values of JSON Schema: 1 equals 1.0, true does not equal 1."""
         if not isinstance(value, (dict, list)):
             return sha256(canonical_json(value)).digest()
         known = self.digests.get(id(value))
@@ -50,16 +49,16 @@ class Work:
             known = self.digests[id(value)] = sha256(b"".join(parts)).digest()
         return known
 
-    def valid(self, schema: Any, value: Any, check: Callable[[], bool]) -> bool:
-        """What `check` returns, which is called once for the two, if `value` is an object or an array."""
+    def is_valid(self, schema: Any, value: Any, check: Callable[[], bool]) -> bool:
+        """Return the result of `check`, cached by schema and value if `value` is an object or an array."""
         key = id(schema), id(value)
-        found = self.known.get(key)
+        found = self.results.get(key)
         if found is None:
             found = check()
-            if not found:  # the error that says so takes as long as another step
+            if not found:  # creating the error takes as long as another step
                 self.step()
-            if self.remembers and isinstance(value, (dict, list)):
-                self.known[key] = found
+            if self.caches_results and isinstance(value, (dict, list)):
+                self.results[key] = found
         return found
 
     def _parts(self, value: dict[str, Any] | list[Any]) -> Iterator[bytes]:
@@ -73,21 +72,21 @@ class Work:
                 yield self.digest(value[name])
 
 
-_current: ContextVar[Work] = ContextVar("work")
+_current: ContextVar[ValidationBudget] = ContextVar("validation_budget")
 
 
 @contextmanager
-def counted(*, remembers: bool) -> Iterator[Work]:
-    """Count what validators made by `keywords.bounded_dialect` do."""
-    token = _current.set(work := Work(remembers))
+def counted(*, caches_results: bool) -> Iterator[ValidationBudget]:
+    """Start the budget of the validators that `bounded_dialect` makes."""
+    token = _current.set(budget := ValidationBudget(caches_results))
     try:
-        yield work
+        yield budget
     finally:
         _current.reset(token)
 
 
-def current() -> Work:
-    """The validation at hand."""
+def current_budget() -> ValidationBudget:
+    """Return the budget of the current validation."""
     return _current.get()
 
 
@@ -113,12 +112,12 @@ class _Integer(int):
         return "…"
 
 
-def quiet(value: Any) -> Any:
-    """An equal value, which jsonschema's messages do not write out."""
+def hide_values(value: Any) -> Any:
+    """Return an equal value with a short repr: jsonschema formats values into messages that are not used."""
     if isinstance(value, dict):
-        return _Object((name, quiet(member)) for name, member in value.items())
+        return _Object((name, hide_values(member)) for name, member in value.items())
     if isinstance(value, list):
-        return _Array(map(quiet, value))
+        return _Array(map(hide_values, value))
     if isinstance(value, str):
         return _Text(value) if len(value) > 100 else value
     if isinstance(value, int) and value.bit_length() > 64:

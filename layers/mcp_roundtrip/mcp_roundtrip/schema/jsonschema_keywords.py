@@ -1,9 +1,9 @@
-"""JSON Schema keywords for an author's own schema, whose cost a client's data cannot drive up.
+"""Keywords for jsonschema whose cost is bounded, whatever data a client sends.
 
-jsonschema compares items with each other, runs patterns on an engine that backtracks, collects every error
-of every alternative, writes the data into messages, and checks alternatives again for the unevaluated
-keywords. These take their place: digests, pydantic's linear engine, the first error, quiet values, sets. What
-still grows faster than the data (alternatives within alternatives) is bounded by counting.
+jsonschema's own keywords compare items with each other, run patterns on an engine that backtracks, collect
+all errors of all alternatives, format the data into messages, and check alternatives again for the
+unevaluated keywords. These use digests, pydantic's engine, the first error, short reprs and sets. The budget
+bounds what still grows faster than the data: alternatives within alternatives.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from mcp_roundtrip.schema.jsonschema_budget import Work, current
+from mcp_roundtrip.schema.jsonschema_budget import ValidationBudget, current_budget
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def bounded_dialect(dialect: type[Validator]) -> type[Validator]:
-    """The dialect with these keywords. To be made for one schema: it keeps what that schema enumerates."""
+    """Return `dialect` with these keywords, for one schema only: it caches that schema's enumerations."""
     known: Mapping[str, Keyword] = dialect.VALIDATORS
     ours = {**_KEYWORDS, "enum": _enumeration()}
     keywords = {name: _counting(ours.get(name, keyword)) for name, keyword in known.items()}
@@ -32,7 +32,7 @@ def bounded_dialect(dialect: type[Validator]) -> type[Validator]:
 
 def _counting(keyword: Keyword) -> Keyword:
     def applied(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
-        current().step()
+        current_budget().step()
         return keyword(validator, rule, instance, schema)
 
     return applied
@@ -40,7 +40,7 @@ def _counting(keyword: Keyword) -> Keyword:
 
 def _refuse(found: bool) -> Iterator[ValidationError]:
     if found:
-        yield ValidationError("")  # `raw` writes its own messages
+        yield ValidationError("")  # `raw_arguments` writes its own messages
 
 
 def _enumeration() -> Keyword:
@@ -48,20 +48,20 @@ def _enumeration() -> Keyword:
 
     def enumeration(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if id(values) not in allowed:
-            allowed[id(values)] = frozenset(map(Work().digest, values))
-        return _refuse(current().digest(instance) not in allowed[id(values)])
+            allowed[id(values)] = frozenset(map(ValidationBudget().digest, values))
+        return _refuse(current_budget().digest(instance) not in allowed[id(values)])
 
     return enumeration
 
 
 def _const(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    return _refuse(current().digest(instance) != Work().digest(value))
+    return _refuse(current_budget().digest(instance) != ValidationBudget().digest(value))
 
 
 def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if not unique or not isinstance(instance, list):
         return _refuse(False)
-    return _refuse(len(set(map(current().digest, instance))) < len(instance))
+    return _refuse(len(set(map(current_budget().digest, instance))) < len(instance))
 
 
 def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -93,11 +93,11 @@ def _pattern_properties(
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return current().patterns.matches(pattern, text)
+    return current_budget().patterns.matches(pattern, text)
 
 
-def others(instance: Mapping[str, Any], schema: Any) -> Iterator[str]:
-    """The names to which `additionalProperties` applies."""
+def additional_names(instance: Mapping[str, Any], schema: Any) -> Iterator[str]:
+    """Return the names to which `additionalProperties` applies."""
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     return (name for name in instance if name not in known and not any(_matches(p, name) for p in patterns))
 
@@ -108,17 +108,17 @@ def _additional_properties(
     if not isinstance(instance, dict):
         return
     if rule is False:
-        yield from _refuse(next(others(instance, schema), None) is not None)
+        yield from _refuse(next(additional_names(instance, schema), None) is not None)
     elif rule is not True:
-        for name in others(instance, schema):
+        for name in additional_names(instance, schema):
             yield from validator.descend(instance[name], rule, path=name)
 
 
-def _any_of(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _at_least_one(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     return _refuse(not any(_is_valid(validator, instance, branch) for branch in branches))
 
 
-def _one_of(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _exactly_one(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     return _refuse(sum(_is_valid(validator, instance, branch) for branch in branches) != 1)
 
 
@@ -133,7 +133,9 @@ def _if(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Valid
 
 
 def _is_valid(validator: Any, instance: Any, schema: Any) -> bool:
-    return current().valid(schema, instance, lambda: next(validator.descend(instance, schema), None) is None)
+    return current_budget().is_valid(
+        schema, instance, lambda: next(validator.descend(instance, schema), None) is None
+    )
 
 
 # -- the unevaluated keywords ---------------------------------------------------------------------------
@@ -158,13 +160,14 @@ def _unevaluated_items(validator: Any, rule: Any, instance: Any, schema: Any) ->
 
 
 Own = Callable[[Any, Any, Any], set[Any]]
+"""Returns what the keywords beside each other in one schema evaluate."""
 
 
 def _evaluated(validator: Any, instance: Any, schema: Any, own: Own) -> set[Any]:
-    """The names or indexes that `schema` has something to say about (2020-12 core, 11.2 and 11.3)."""
+    """Return the names or indexes that `schema` evaluates (2020-12 core, sections 11.2 and 11.3)."""
     if not isinstance(schema, Mapping):
         return set()
-    current().step()
+    current_budget().step()
     found = own(validator, instance, schema)
     for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if keyword in schema:
@@ -226,8 +229,8 @@ _KEYWORDS: Final[Mapping[str, Keyword]] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
-    "anyOf": _any_of,
-    "oneOf": _one_of,
+    "anyOf": _at_least_one,
+    "oneOf": _exactly_one,
     "not": _not,
     "if": _if,
     "unevaluatedProperties": _unevaluated_properties,

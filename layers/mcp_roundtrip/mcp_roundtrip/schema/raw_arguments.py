@@ -1,4 +1,4 @@
-"""Arguments for authors who bring their own JSON Schema (`input_schema=`), validated by jsonschema."""
+"""Arguments of a tool with its own JSON Schema (`input_schema=`), validated by jsonschema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.canonical import exceeds_depth
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.jsonschema_budget import TooMuchWork, counted, quiet
+from mcp_roundtrip.schema.jsonschema_budget import BudgetExceeded, counted, hide_values
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.signature import Described, Signature
@@ -37,12 +37,12 @@ DIALECTS = {
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _SHALLOW = 8
-"""Levels of arguments that a schema has to be able to check."""
+"""Levels of arguments that every usable schema can check: deeper recursion is the arguments' fault."""
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
 class RawArguments(Described):
-    """The same face as `signature.Arguments`; the function takes the whole object as one parameter."""
+    """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
 
     input_schema: dict[str, Any]
     parameter_headers: ParameterHeaders = field(default_factory=dict)
@@ -54,11 +54,12 @@ class RawArguments(Described):
         context_types: tuple[type, ...],
         input_schema: Mapping[str, Any],
     ) -> RawArguments:
-        """Check `input_schema` without importing jsonschema, and find the parameter that takes the object.
+        """Check `input_schema` without importing jsonschema, and find the parameter that takes the arguments.
 
-        Raises DefinitionError for a root that is no object schema, an unknown dialect, a `$ref` that leaves
-        the document, a schema past the bounds, an `x-mcp-header` that clients would refuse, a function
-        without exactly one parameter besides the context, and where jsonschema is not installed.
+        Raises DefinitionError for a root that is not an object schema, an unknown dialect, a `$ref` that
+        leaves the document, a schema that exceeds the bounds, an unusable pattern, an `x-mcp-header` that
+        clients would refuse, and a function without exactly one parameter besides the context; also if
+        jsonschema is not installed.
         """
         signature = Signature.of(function, context_types)
         if len(signature.parameters) != 1:
@@ -80,34 +81,38 @@ class RawArguments(Described):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arguments that the schema names."""
+        """The names under `properties`."""
         properties = self.input_schema.get("properties")
         return tuple(properties) if isinstance(properties, Mapping) else ()
 
     def json_schema(self) -> dict[str, Any]:
-        """The schema as it was given."""
+        """Return the schema as the author wrote it."""
         return self.input_schema
 
     def check(self) -> None:
-        """Check the schema against its dialect. Raises DefinitionError."""
+        """Check the schema against the metaschema of its dialect. Raises DefinitionError."""
         _ = self._validator
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """`{parameter: raw}`; raises ArgumentsError with one line per problem, quoting no value sent."""
+        """Return `{parameter: raw}`.
+
+        Raises ArgumentsError with one line per problem, which quotes no value, and DefinitionError for a
+        `$ref` that cannot be resolved.
+        """
         from referencing.exceptions import Unresolvable  # jsonschema's own dependency
 
         arguments = dict(raw)
         try:
-            with counted(remembers=not self._is_dynamic):
-                found = list(islice(_lines(self._validator, quiet(arguments)), MAX_PROBLEMS + 1))
+            with counted(caches_results=not self._is_dynamic):
+                found = list(islice(_lines(self._validator, hide_values(arguments)), MAX_PROBLEMS + 1))
         except Unresolvable as error:
             raise DefinitionError(
-                f"{self.signature.name}: input_schema has no {error.ref!r}, to which a $ref points; define "
-                "it under $defs"
+                f"{self.signature.name}: a $ref points to {error.ref!r}, which input_schema does not have; "
+                "define it under $defs"
             ) from None
         except TextTooLong:
             raise ArgumentsError(f"arguments: {TOO_LONG}") from None
-        except TooMuchWork:
+        except BudgetExceeded:
             raise ArgumentsError("arguments: too many values to check at once; send fewer") from None
         except RecursionError:
             if exceeds_depth(arguments, _SHALLOW):
@@ -128,12 +133,12 @@ class RawArguments(Described):
 
     @cached_property
     def _validator(self) -> Validator:
-        import jsonschema  # an extra, and slow to import: only tools with a raw schema pay for it
+        import jsonschema  # an extra, and slow to import
         from referencing import Registry
 
         dialect: type[Validator] = getattr(jsonschema, DIALECTS[_dialect(self.input_schema)])
         try:
-            # Patterns were checked at registration, by the engine that runs them.
+            # Registration has checked the patterns with the engine that runs them.
             formats = jsonschema.FormatChecker(formats=())
             dialect.check_schema(self.input_schema, format_checker=formats)  # type: ignore[call-arg]
         except jsonschema.SchemaError as error:
@@ -144,7 +149,7 @@ class RawArguments(Described):
             ) from None
         from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect  # as above
 
-        # jsonschema's default registry fetches what it does not know; an empty one refuses.
+        # jsonschema's default registry fetches unknown documents; an empty one refuses them.
         return bounded_dialect(dialect)(self.input_schema, registry=Registry())
 
 
@@ -162,7 +167,7 @@ def _check(schema: dict[str, Any]) -> None:
         )
     for node in subschemas(schema):
         for keyword in _REFERENCES:
-            # basic/index "$ref Resolution": never dereference what may be a network URI.
+            # basic/index "$ref Resolution": network URIs are never dereferenced.
             if keyword in node and not str(node[keyword]).startswith("#"):
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
@@ -186,7 +191,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _path_to(wanted: Any, node: Any) -> list[str | int] | None:
-    """Where `wanted` itself is in `node`."""
+    """Return the path in `node` to the object `wanted` itself."""
     if wanted is node:
         return []
     children = enumerate(node) if isinstance(node, list) else _mapping(node).items()
@@ -200,13 +205,13 @@ def _lines(validator: Validator, arguments: dict[str, Any]) -> Iterator[str]:
     seen: set[str] = set()
     for error in validator.iter_errors(arguments):
         for line in _describe(error):
-            if line not in seen:  # jsonschema reports each missing member with the whole `required`
+            if line not in seen:  # jsonschema reports the whole `required` for each missing member
                 seen.add(line)
                 yield line
 
 
 def _describe(error: ValidationError) -> Iterator[str]:
-    """jsonschema's own messages quote the input; these name the place, and the rule the author wrote."""
+    """Yield messages with the place and the author's rule; jsonschema's own messages quote the input."""
     path = list(error.absolute_path)
     here = format_location("arguments", path)
     unknown = "unknown member" if path else "unknown argument"
@@ -217,9 +222,11 @@ def _describe(error: ValidationError) -> Iterator[str]:
         missing = (name for name in rule if name not in instance)
         yield from (f"{format_location(here, [name])}: Field required" for name in missing)
     elif keyword == "additionalProperties" and rule is False:
-        from mcp_roundtrip.schema.jsonschema_keywords import others  # imports jsonschema
+        from mcp_roundtrip.schema.jsonschema_keywords import additional_names  # imports jsonschema
 
-        yield from (f"{format_location(here, [name])}: {unknown}" for name in others(instance, error.schema))
+        yield from (
+            f"{format_location(here, [name])}: {unknown}" for name in additional_names(instance, error.schema)
+        )
     elif keyword == "type":
         yield f"{here}: Input should be of type {rule if isinstance(rule, str) else ' or '.join(rule)}"
     elif keyword is None:  # the subschema `false`

@@ -1,8 +1,8 @@
-"""Whether pydantic's strict mode accepts of JSON what the JSON Schema of a type says, and nothing else.
+"""Types for which pydantic's strict mode accepts exactly the JSON that their JSON Schema accepts.
 
-For most types it does, except for integers written as 2.0. For the others the JSON Schema itself has to be
-checked: a set has no item twice, a NamedTuple is no object, `true` is no 1 in a Literal. A type that is not
-known here counts as one of these.
+Most types are exact, except for integers written as 2.0. For the others the JSON Schema itself is checked: a
+set has no repeated items, a NamedTuple is not an object, `true` is not 1 in a Literal. A type that this
+module does not know is not exact.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _EXACT: Final = frozenset(
         *("function-after", "function-before", "function-wrap", "function-plain"),
     )
 )
-"""Types of pydantic's core schemas, if `_EXACTLY` does not say otherwise."""
+"""Types of core schemas that are exact unless `_is_exact` finds a reason against it."""
 
 _KEYS: Final = frozenset({"str", "any", "literal", "enum", "date", "datetime", "uuid"})
-"""Types of a dict's keys that are strings in JSON as well."""
+"""Types of a dict's keys that read the names of a JSON object exactly."""
 
 _WITH_CONFIG: Final = frozenset({"model", "dataclass", "typed-dict"})
 
 _SKIPPED: Final = frozenset(
     (
-        *("serialization", "metadata", "config", "computed_fields", "default", "function"),  # no schemas
+        *("serialization", "metadata", "config", "computed_fields", "default", "function"),  # hold no schemas
         *("python_schema", "lax_schema", "json_schema_input_schema"),  # do not read JSON strictly
     )
 )
@@ -59,13 +59,13 @@ _ASSERTIONS: Final = frozenset(
 
 
 def strict_mode_is_exact(schema: Mapping[str, Any]) -> bool:
-    """Whether strict validation by the core schema `schema` accepts nothing that its JSON Schema refuses.
+    """Return whether strict validation by a core schema accepts nothing that its JSON Schema refuses.
 
-    Raises DefinitionError for a type that accepts nothing of what its JSON Schema says.
+    Raises DefinitionError for a type that accepts nothing of what its JSON Schema accepts.
     """
     exact = True
     waiting: list[tuple[Mapping[str, Any], Path, bool]] = [(schema, (), False)]
-    while waiting:  # to the end: what comes later may be an error
+    while waiting:  # all of them: a later type may be an error
         node, path, transforms = waiting.pop()
         if node["type"] in _WITH_CONFIG:
             config = node.get("config") or {}
@@ -98,12 +98,12 @@ def _is_schema(value: Any) -> bool:
 
 def _is_exact(schema: Mapping[str, Any], path: Path, transforms: bool) -> bool:
     kind = schema["type"]
-    if kind not in _EXACT or not _says_what_pydantic_says(schema):
+    if kind not in _EXACT or not _has_pydantics_schema(schema):
         return False
     if kind == "literal":
         return _is_exact_literal(schema["expected"], path)
     if kind == "enum":
-        return _has_no_others(schema["cls"]) and all(
+        return _has_listed_values_only(schema["cls"]) and all(
             isinstance(each.value, str) for each in schema["members"]
         )
     if kind == "str":
@@ -118,14 +118,14 @@ def _is_exact(schema: Mapping[str, Any], path: Path, transforms: bool) -> bool:
             isinstance(tag, str) for tag in schema["choices"]
         )
     if kind == "model":
-        return not schema.get("custom_init")  # it validates once more, as it likes
+        return not schema.get("custom_init")  # an __init__ of the author's validates again, not strictly
     if kind in ("function-before", "function-wrap", "function-plain"):
         return _is_pydantics(schema["function"]["function"])
     return _has_one_name(schema.get("validation_alias"), path)
 
 
-def _has_no_others(enumeration: type[Enum]) -> bool:
-    """Whether it has no `_missing_` of its own, which may take any value for a member."""
+def _has_listed_values_only(enumeration: type[Enum]) -> bool:
+    """Return whether it keeps Enum's `_missing_`; another one may return a member for any value."""
     own: Any = enumeration._missing_
     return own.__func__ is Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
 
@@ -135,7 +135,7 @@ def _is_exact_literal(expected: Sequence[Any], path: Path) -> bool:
     if unreadable:
         meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
         raise DefinitionError(
-            f"{_named(path)}: JSON has no {unreadable[0]!r}; write {meant}, or Literal of its value"
+            f"{_named(path)}: JSON cannot hold {unreadable[0]!r}; write {meant}, or Literal of its value"
         )
     return all(isinstance(each, (str, type(None))) for each in expected)
 
@@ -153,8 +153,8 @@ def _named(path: Path) -> str:
     return f"member {'.'.join(path)!r}" if path else "the type"
 
 
-def _says_what_pydantic_says(schema: Mapping[str, Any]) -> bool:
-    """Whether the JSON Schema is pydantic's own, with no assertion that the author added or replaced."""
+def _has_pydantics_schema(schema: Mapping[str, Any]) -> bool:
+    """Return whether pydantic wrote the JSON Schema, without assertions that the author added or replaced."""
     if metadata := schema.get("metadata"):
         for name in ("pydantic_js_functions", "pydantic_js_annotation_functions"):
             if not all(map(_is_pydantics, metadata.get(name, ()))):
@@ -173,7 +173,7 @@ def _asserts(extra: Any) -> bool:
 
 
 def _is_pydantics(function: Any) -> bool:
-    """Whether pydantic wrote it: its own validators take no JSON that its schema refuses."""
+    """Return whether pydantic wrote a function: its validators accept no JSON that its schema refuses."""
     if isinstance(getattr(function, "__self__", None), McpHeader):
         return True
     while isinstance(function, partial):

@@ -1,4 +1,4 @@
-"""Walks a JSON Schema, within bounds."""
+"""Iteration over the subschemas of a JSON Schema, within bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
 
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
-"""Keywords whose contents are values, not schemas."""
+"""Keywords whose values are data, not schemas."""
 
 _MAPS: Final = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
@@ -20,9 +20,9 @@ _MAPS: Final = frozenset(
 
 
 def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every object that may be used as a schema; unknown keywords count, since a `$ref` may point there.
+    """Yield every object that may be used as a schema, also under unknown keywords: a `$ref` may point there.
 
-    Raises DefinitionError for a schema that is nested too deeply or has too many of them.
+    Raises DefinitionError for a schema that is nested too deeply or has too many subschemas.
     """
     waiting: list[tuple[int, Any]] = [(0, root)]
     count = 0
@@ -42,6 +42,6 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for keyword, value in node.items():
                 if keyword in _DATA:
                     continue
-                # The members of `properties` are names: one called "$ref" is no reference.
+                # `properties` maps names to schemas: a name "$ref" is not a reference.
                 named = keyword in _MAPS and isinstance(value, dict)
                 waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
