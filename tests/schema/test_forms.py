@@ -21,6 +21,7 @@ from mcp_types import ElicitRequestFormParams
 from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
 from typing_extensions import TypedDict
 
+from mcp_roundtrip import one_of
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.forms import Form
@@ -415,3 +416,25 @@ def test_any_content_is_a_value_or_an_invalid_answer(content):
     except InvalidAnswer:
         return
     assert isinstance(parsed, Everything)
+
+
+# Choices that are known at run time
+
+
+def test_the_options_are_offered_in_their_order_and_one_is_the_answer() -> None:
+    form = Form.of(one_of(["b", "a"], description="Which?"))
+    assert form.requested_schema["properties"] == {
+        "value": {"type": "string", "enum": ["b", "a"], "description": "Which?"}
+    }
+    assert form.parse({"value": "a"}) == "a"
+
+
+def test_anything_else_is_no_answer() -> None:
+    with pytest.raises(InvalidAnswer):
+        Form.of(one_of({"a": 1, "b": 2})).parse({"value": "c"})
+
+
+@pytest.mark.parametrize("options", [[], ["a", "a"]])
+def test_a_choice_that_is_none_is_refused(options: list[str]) -> None:
+    with pytest.raises(DefinitionError):
+        one_of(options)

@@ -24,7 +24,6 @@ from mcp_roundtrip.errors import (
     UsageError,
 )
 from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.schema.choices import one_of
 from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.schema.mcp_header import McpHeader
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.protocol.trace import TraceContext
+    from mcp_roundtrip.schema.forms import one_of
     from mcp_roundtrip.schema.prompt_messages import PromptMessage
     from mcp_roundtrip.schema.resource_contents import ResourceContents
     from mcp_roundtrip.server.completions import Completion
@@ -98,6 +98,7 @@ _LATER = {
     "Sample": "mcp_roundtrip.engine.client_requests",
     "Sampled": "mcp_roundtrip.engine.client_requests",
     "TraceContext": "mcp_roundtrip.protocol.trace",
+    "one_of": "mcp_roundtrip.schema.forms",
 }
 
 

@@ -1,4 +1,4 @@
-"""A tool's arguments: inputSchema from the function's signature, keyword arguments from JSON."""
+"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON."""
 
 from __future__ import annotations
 
@@ -50,24 +50,25 @@ class Arguments(Described):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arguments' names on the wire, in their order. Raises DefinitionError."""
+        """The names of the arguments in JSON, in order. Raises DefinitionError."""
         return tuple(map(argument_name, self.signature.parameters))
 
     def json_schema(self) -> dict[str, Any]:
-        """The tool's `inputSchema`: built once, not to be changed by the caller.
+        """Return the `inputSchema`, which is built once. Do not change it.
 
-        Raises DefinitionError for a type that JSON Schema cannot describe.
+        Raises DefinitionError for a type that JSON Schema cannot describe, and for a header that clients
+        would refuse.
         """
         return self._json_schema
 
     def check(self) -> None:
-        """Build what calls and lists need. Raises DefinitionError."""
+        """Build everything that calls and lists need. Raises DefinitionError."""
         self.json_schema()
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Keyword arguments for the function, from the JSON a client sent.
+        """Return keyword arguments for the function from a client's JSON.
 
-        Raises ArgumentsError with one line per problem; the values sent are not quoted.
+        Raises ArgumentsError with one line per problem, which quotes no value.
         """
         try:
             values: dict[str, Any] = self._reader.read(raw)
@@ -77,7 +78,7 @@ class Arguments(Described):
 
     @cached_property
     def _reader(self) -> ExactReader:
-        # A TypedDict and no model: parameters may be called `json`, `copy` or `_id`, and a dict comes back.
+        # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
         try:
@@ -87,25 +88,25 @@ class Arguments(Described):
             raise self._unusable(error) from None
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
-        except Exception as error:  # an annotation of the author's may raise anything
+        except Exception as error:  # an author's annotation may raise anything
             raise self._unusable(error) from None
 
     @cached_property
     def _json_schema(self) -> dict[str, Any]:
         if not self.signature.parameters:
             return {"type": "object", "additionalProperties": False}
-        from mcp_roundtrip.schema.json_schema import json_schema  # lists need it, most calls do not
+        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
 
         types = self._reader.types
         try:
-            schema = json_schema(types)
+            schema = build_json_schema(types)
         except Exception as error:  # as above
             raise self._unusable(error) from None
         try:
-            mirrored = headers_of_schema(schema)
+            headers = headers_of_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
-        if mirrored != self.parameter_headers:  # no call would be checked against such a declaration
+        if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
             raise DefinitionError(
                 f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
                 "parameter of the tool instead"
@@ -113,11 +114,11 @@ class Arguments(Described):
         return schema
 
     def _unusable(self, error: Exception) -> DefinitionError:
-        """The error for the parameter that pydantic cannot use, or cannot describe."""
-        from mcp_roundtrip.schema.type_errors import first_unusable, reason  # for the author of a mistake
+        """Return the error for the parameter that pydantic cannot use or cannot describe."""
+        from mcp_roundtrip.schema.type_errors import explain_type_error, first_type_error  # for errors only
 
-        found = first_unusable({each.name: self._field(each) for each in self.signature.parameters})
-        where, why = ("", reason(self.signature.name, error)) if found is None else found
+        found = first_type_error({each.name: self._field(each) for each in self.signature.parameters})
+        where, why = ("", explain_type_error(self.signature.name, error)) if found is None else found
         return DefinitionError(f"{self.signature.name}: {where}{why}")
 
     def _field(self, parameter: Parameter) -> Any:
@@ -125,7 +126,7 @@ class Arguments(Described):
         if description := self.signature.docstring.parameters.get(parameter.name):
             metadata.append(Field(description=description))
         base, own = _parts(parameter.annotation)
-        metadata += own  # later metadata wins: an explicit description beats the docstring's
+        metadata += own  # later metadata wins: Field(description=) replaces the docstring's text
         if isinstance(parameter.default, FieldInfo):
             metadata.append(parameter.default)
         elif parameter.default is not Parameter.empty:

@@ -1,8 +1,8 @@
 """The restricted JSON Schema of a form (client/elicitation, "Requested Schema").
 
-Flat objects of primitives, and of schema.json's members for each of them no others. A constraint that has no
-member there is left to the check of the answer. The result is part of a question's digest, so the same type
-must give the same schema in every process.
+A form is a flat object of primitives, with no other keywords than the specification's schema.json lists for
+each. Other constraints are checked when the answer is read. The schema is part of a question's digest, so a
+type must have the same schema in every process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.json_schema import Untitled, json_schema
+from mcp_roundtrip.schema.json_schema import UntitledSchema, build_json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
@@ -23,8 +23,8 @@ _LABELS = ("title", "description")
 _PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
-class _FormSchema(Untitled):
-    """Decimal is a number here: `number | string` is a union, which a form cannot show."""
+class _FormSchema(UntitledSchema):
+    """Describes Decimal as a number: `number | string` is a union, which a form cannot show."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         bounds = {name: float(schema[name]) for name in ("ge", "gt", "le", "lt") if name in schema}
@@ -35,11 +35,11 @@ class _FormSchema(Untitled):
 
 
 def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset[str]]:
-    """`requestedSchema` for an object type, and the fields that may be null, which it cannot say.
+    """Return the `requestedSchema` of an object type, and the fields that may be null, which it cannot say.
 
     Raises DefinitionError that names the field a form cannot hold.
     """
-    schema = json_schema(types, generator=_FormSchema)
+    schema = build_json_schema(types, generator=_FormSchema)
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":
@@ -54,7 +54,7 @@ def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset
 
 
 def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Follow `$ref`, drop the null of an optional field; what stands beside them wins."""
+    """Replace `$ref` by its target and drop the null of an optional field; keywords beside them win."""
     while True:
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")

@@ -1,15 +1,15 @@
-"""Form elicitation: a type becomes `requestedSchema`, an answer becomes a value of that type."""
+"""Form elicitation: `requestedSchema` from a type, and a value of that type from an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from inspect import isclass
 from types import NoneType
-from typing import Annotated, Any, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError
@@ -23,36 +23,36 @@ VALUE = "value"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """What is asked, and how an answer is read. `requested_schema` must not be changed by the caller."""
+    """The schema of a question and the reader of its answers. Do not change `requested_schema`."""
 
     requested_schema: dict[str, Any]
     reader: ExactReader
-    single: bool
+    is_single_field: bool
 
     @classmethod
     def of(cls, model: Any) -> Form:
-        """A form for a flat pydantic model, dataclass or TypedDict, or for one field of any other type.
+        """Create the form of a flat pydantic model, dataclass or TypedDict, or one field of any other type.
 
-        Raises DefinitionError that names the field a form cannot hold, and says why.
+        Raises DefinitionError that names the field a form cannot hold, and the reason.
         """
         if isclass(model):
-            return _of_class(model)  # type: ignore[arg-type]  # every class has a hash
+            return _form_of_class(model)  # type: ignore[arg-type]  # every class has a hash
         try:
-            return _of_alias(model, repr(model))
+            return _form_of_alias(model, repr(model))
         except TypeError:  # not hashable
             return _build(model)
 
     @property
     def is_confirmation(self) -> bool:
-        """Whether the fields it requires, or all of them if it requires none, are booleans."""
+        """Whether all required fields, or all fields if none is required, are booleans."""
         properties = self.requested_schema["properties"]
         names = self.requested_schema.get("required") or properties
         return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
 
     def parse(self, content: Any) -> Any:
-        """The value in an accepted answer's `content`.
+        """Return the value of an accepted answer's `content`.
 
-        Raises InvalidAnswer; its reason says where and what, and never quotes the answer.
+        Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
         if not isinstance(content, Mapping):
             raise InvalidAnswer("answer: Input should be an object")
@@ -60,11 +60,25 @@ class Form:
             value = self.reader.read(content)
         except InvalidValue as error:
             raise InvalidAnswer(str(error)) from None
-        return value.get(VALUE) if self.single else value
+        return value.get(VALUE) if self.is_single_field else value
+
+
+def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
+    """Create the type of a question that offers `options` in their order; the answer is one of them.
+
+    For choices that are known only at run time: `ctx.elicit("place", "Which?", one_of(names))`. Raises
+    DefinitionError for no options, and for an option that occurs twice.
+    """
+    values = tuple(options)
+    if not values or len(set(values)) < len(values):
+        problem = f"has {values[0]!r:.100} or another option twice" if values else "has no options"
+        raise DefinitionError(f"one_of {problem}; pass at least one option, and each of them once")
+    model: Any = Annotated[Literal[values], Field(description=description)]
+    return model  # type: ignore[no-any-return]  # the answer is a str
 
 
 def _build(model: Any) -> Form:
-    from mcp_roundtrip.schema.form_schema import requested_schema  # only a run that asks pays for it
+    from mcp_roundtrip.schema.form_schema import requested_schema  # slow to import
 
     single = not _has_fields(model)
     name = getattr(model, "__name__", None) or type_name(model)
@@ -72,25 +86,25 @@ def _build(model: Any) -> Form:
         kind = type(model).__name__
         raise DefinitionError(f"the model is an instance of {kind}; pass the class {kind}")
     try:
-        types: TypeAdapter[Any] = TypeAdapter(_record(model) if single else model)
+        types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
         schema, nullable = requested_schema(types)
-        # Clients send null for a field that was left empty. The type knows which fields are required.
+        # Clients send null for a field that was left empty. pydantic checks which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
         return Form(schema, ExactReader.of(types, lambda: checked, "", nullable=nullable), single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything
-        from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
+        from mcp_roundtrip.schema.type_errors import explain_type_error  # for errors only
 
-        raise DefinitionError(f"form {name}: {reason(model, error)}") from None
+        raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
 
 
-_of_class = lru_cache(maxsize=256)(_build)
+_form_of_class = lru_cache(maxsize=256)(_build)
 
 
 @lru_cache(maxsize=64)
-def _of_alias(model: Any, spelling: str) -> Form:
-    """By its spelling, too: Literal["a", "b"] equals Literal["b", "a"], and their forms differ."""
+def _form_of_alias(model: Any, spelling: str) -> Form:
+    # Cached by spelling, too: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
     return _build(model)
 
 
@@ -100,12 +114,12 @@ def _has_fields(model: Any) -> bool:
     return (isclass(model) and is_dataclass(model)) or is_typeddict(model)
 
 
-def _record(annotation: Any) -> Any:
+def _single_field_type(annotation: Any) -> Any:
     record: Any = TypedDict("Answer", {VALUE: _optional(annotation)})  # type: ignore[misc]  # dynamic
     return record
 
 
 def _optional(annotation: Any) -> Any:
-    """`X | None` may be left out: a form has no way to answer null."""
+    """Make `X | None` optional: a form cannot answer null."""
     inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     return NotRequired[annotation] if NoneType in get_args(inner) else annotation

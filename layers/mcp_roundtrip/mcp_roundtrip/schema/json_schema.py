@@ -1,7 +1,4 @@
-"""pydantic's JSON Schema without generated titles, and complete where pydantic's own says too little.
-
-Imported when a schema is first asked for.
-"""
+"""pydantic's JSON Schema without generated titles, and with constraints that pydantic leaves out."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
-"""How a string says a number."""
+"""Pattern of a string that stands for a number."""
 
 
 _KEYS: Final[Mapping[str, JsonSchemaValue]] = {
@@ -22,13 +19,13 @@ _KEYS: Final[Mapping[str, JsonSchemaValue]] = {
     "decimal": {"pattern": NUMBER},
     "bool": {"enum": ["true", "false"]},
 }
-"""What the names of an object's members have to be, by the type of a dict's keys."""
+"""Type of a dict's keys -> schema of the names in the JSON object."""
 
 
-class Untitled(GenerateJsonSchema):
-    """Keeps a title only where the author set one: `Name` above `name` costs the model tokens."""
+class UntitledSchema(GenerateJsonSchema):
+    """Keeps only titles that the author wrote; a title `Name` for `name` costs the model tokens."""
 
-    # A default that JSON cannot hold is left out of the schema; the function still has it.
+    # A default that JSON cannot hold is left out of the schema, without a warning.
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -45,7 +42,7 @@ class Untitled(GenerateJsonSchema):
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         made = super().decimal_schema(schema)
-        for branch in made.get("anyOf", ()):  # there is one if it describes what is validated
+        for branch in made.get("anyOf", ()):  # only in validation mode
             if branch.get("type") == "string":
                 branch["pattern"] = NUMBER
         return made
@@ -55,14 +52,14 @@ class Untitled(GenerateJsonSchema):
         if self.mode == "validation":
             if names := _KEYS.get(schema.get("keys_schema", {}).get("type", "any")):
                 made.setdefault("propertyNames", names)
-            if "patternProperties" in made:  # other names would be allowed
+            if "patternProperties" in made:  # pydantic refuses other names
                 made.setdefault("additionalProperties", False)
         return made
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         made = super().tagged_union_schema(schema)
         tag = made.get("discriminator", {}).get("propertyName")
-        if tag and self.mode == "validation":  # needed to choose one, also where a model has a default for it
+        if tag and self.mode == "validation":  # pydantic requires it even if a model has a default for it
             made["required"] = [tag]
         return made
 
@@ -75,20 +72,20 @@ class Untitled(GenerateJsonSchema):
     ) -> JsonSchemaValue:
         self._enums: set[str] = set()
         made = super().generate(schema, mode)
-        # pydantic adds an enumeration's title after enum_schema() has returned.
-        # It is a property's own where McpHeader put the enumeration in place of its $ref.
+        # pydantic adds an enumeration's title after enum_schema() has returned. Properties are included
+        # because McpHeader replaces the $ref to an enumeration by the enumeration.
         for found in (made, *made.get("$defs", {}).values(), *made.get("properties", {}).values()):
             if found.get("title") in self._enums and ("enum" in found or "const" in found):
                 del found["title"]
         return made
 
 
-def json_schema(
+def build_json_schema(
     adapter: TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
-    generator: type[GenerateJsonSchema] = Untitled,
+    generator: type[GenerateJsonSchema] = UntitledSchema,
 ) -> dict[str, Any]:
-    """JSON Schema 2020-12 of the adapter's type, members named by alias, `type` first."""
+    """Return the JSON Schema 2020-12 of the adapter's type, with members named by alias and `type` first."""
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 

@@ -102,17 +102,17 @@ class Output:
     def _json_schema(self) -> dict[str, Any] | None:
         if self.kind is not _Kind.STRUCTURED:
             return None
-        from mcp_roundtrip.schema.json_schema import json_schema  # only lists need it, calls do not
+        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, calls do not
 
         try:
-            return json_schema(type_adapter(self.annotation), "serialization")
+            return build_json_schema(type_adapter(self.annotation), "serialization")
         except Exception as error:  # an annotation of the author's may raise anything
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> DefinitionError:
-        from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
+        from mcp_roundtrip.schema.type_errors import explain_type_error  # for errors only
 
-        return DefinitionError(f"{self.name}: the return type: {reason(self.annotation, error)}")
+        return DefinitionError(f"{self.name}: the return type: {explain_type_error(self.annotation, error)}")
 
     @cached_property
     def _has_instances(self) -> bool:

@@ -1,4 +1,4 @@
-"""Arguments that arrive as text: those of prompts, and the variables of URI templates."""
+"""Arguments that arrive as strings: those of prompts, and the variables of URI templates."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mcp_roundtrip.schema.signature import type_name
 
 
 class StringArguments(Arguments):
-    """Arguments whose values are strings on the wire, and whatever the annotations make of them in Python."""
+    """Arguments that are strings in JSON and are converted to the types of their annotations."""
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
-        """Read `function`. Raises DefinitionError, also for a parameter that no text can be read as."""
+        """Read a signature. Raises DefinitionError, also for a type that no string can stand for."""
         arguments = super().of(function, context_types)
         if arguments.parameter_headers:
             raise DefinitionError(
                 f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"
             )
         for parameter in arguments.signature.parameters:
-            if not _is_from_text(parameter.annotation):
+            if not _is_string_convertible(parameter.annotation):
                 raise DefinitionError(
                     f"{arguments.signature.name}: parameter {parameter.name!r} arrives as text, and "
                     f"{type_name(parameter.annotation)} is not read from one; use str, int, bool, datetime, "
@@ -39,7 +39,7 @@ class StringArguments(Arguments):
         return cls(arguments.signature)
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Keyword arguments for the function. Raises ArgumentsError, quoting no value sent."""
+        """Return keyword arguments for the function. Raises ArgumentsError, which quotes no value."""
         wrong = sorted(name for name, value in raw.items() if not isinstance(value, str))
         if wrong:
             raise ArgumentsError(
@@ -52,19 +52,19 @@ class StringArguments(Arguments):
         return values
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """The values a parameter can have, if its annotation counts them."""
+        """Return the strings that an argument can be, if its annotation is a Literal or an Enum."""
         for own, parameter in zip(self.names, self.signature.parameters, strict=True):
             if own == name:
                 return tuple(_choices(parameter.annotation))
         return ()
 
 
-def _is_from_text(annotation: Any) -> bool:
-    """Whether some text can be read as one of these."""
-    return any(map(_is_one_from_text, _alternatives(annotation)))
+def _is_string_convertible(annotation: Any) -> bool:
+    """Return whether a string can stand for a value of the type."""
+    return any(map(_is_string_convertible_member, _alternatives(annotation)))
 
 
-def _is_one_from_text(annotation: Any) -> bool:
+def _is_string_convertible_member(annotation: Any) -> bool:
     if get_origin(annotation) is Literal:
         return any(isinstance(choice, str) for choice in get_args(annotation))
     structured = is_dataclass(annotation) or is_typeddict(annotation)
@@ -86,7 +86,7 @@ def _choices(annotation: Any) -> Iterator[str]:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """The members of a union, without what is written around a type."""
+    """Yield the members of a union, without Annotated and NewType."""
     if get_origin(annotation) is Annotated:
         yield from _alternatives(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, UnionType):

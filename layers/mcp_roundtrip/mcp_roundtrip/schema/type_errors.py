@@ -1,4 +1,4 @@
-"""Why pydantic cannot use a type, in the author's terms, and what to write instead."""
+"""Messages for types that pydantic cannot use or describe, with what to write instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic_core import SchemaError
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.bounded_validation import bounded
-from mcp_roundtrip.schema.json_schema import json_schema
+from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.patterns import engine_problem
 from mcp_roundtrip.schema.signature import type_name
 
@@ -21,23 +21,23 @@ INSTEAD: Final = "use a type such as str, int, bool, datetime, list[str], a data
 _UNKNOWN: Final = re.compile(r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?))\. Set ")
 
 
-def first_unusable(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first parameter that pydantic cannot use or describe by itself, and the reason."""
+def first_type_error(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the first parameter that pydantic cannot use or describe on its own, and the reason."""
     for name, annotation in annotations.items():
         inner = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
         try:
-            json_schema(bounded(TypeAdapter(inner)))
+            build_json_schema(bounded(TypeAdapter(inner)))
         except Exception as error:  # an annotation of the author's may raise anything
-            return f"parameter {name!r}: ", reason(inner, error)
+            return f"parameter {name!r}: ", explain_type_error(inner, error)
     return None
 
 
-def reason(annotation: Any, error: Exception) -> str:
-    """What `error` says of `annotation`, in one line that ends with what to write."""
+def explain_type_error(annotation: Any, error: Exception) -> str:
+    """Return what `error` means for `annotation`, in one line that ends with what to write."""
     if isinstance(error, DefinitionError):
         return str(error)
     if isinstance(error, SchemaError) and (problem := engine_problem(error)):
-        return f"the pattern of {_of(annotation)} {problem}"
+        return f"the pattern of {_text(annotation)} {problem}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := _UNKNOWN.search(str(error))):
         name = (found["name"] or found["other"]).rpartition(".")[2]
@@ -47,12 +47,12 @@ def reason(annotation: Any, error: Exception) -> str:
     if isinstance(error, PydanticUndefinedAnnotation):
         return f"the type {error.name!r} is not defined; define it at module level, before its use"
     if code == "class-not-fully-defined":
-        return f"{_of(annotation)} refers to a type that is not defined; define that type at module level"
+        return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
     if code == "invalid-for-json-schema":
-        return f"JSON Schema cannot describe {_of(annotation)}; {INSTEAD}"
+        return f"JSON Schema cannot describe {_text(annotation)}; {INSTEAD}"
     first = str(error).partition("\n")[0].rstrip(".")
-    return f"pydantic cannot use {_of(annotation)} ({type(error).__name__}: {first}); {INSTEAD}"
+    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {first}); {INSTEAD}"
 
 
-def _of(annotation: Any) -> str:
+def _text(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else type_name(annotation)

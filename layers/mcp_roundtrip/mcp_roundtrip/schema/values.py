@@ -136,9 +136,9 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
 
 
 def _unusable(annotation: Any, error: Exception) -> str:
-    from mcp_roundtrip.schema.type_errors import reason  # for the author of a mistake
+    from mcp_roundtrip.schema.type_errors import explain_type_error  # for the author of a mistake
 
-    return f"cannot have its return type: {reason(annotation, error)}"
+    return f"cannot have its return type: {explain_type_error(annotation, error)}"
 
 
 # Finds NaN, and the lone surrogates that reading back would refuse.
