@@ -17,7 +17,7 @@ from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.entry.handler import MARGIN_MS
+from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing import FakeClock
@@ -78,7 +78,7 @@ def test_a_call_is_answered_within_the_sources_limit_and_in_its_form(
 ) -> None:
     response = server().lambda_handler(sent_by(source, call("remaining")), LambdaContext())
     result = json.loads(response["body"])["result"]
-    assert (response["statusCode"], result["structuredContent"]) == (200, limit_ms - MARGIN_MS)
+    assert (response["statusCode"], result["structuredContent"]) == (200, limit_ms - RESPONSE_MARGIN_MS)
     assert response[headers]["content-type"] in ("application/json", ["application/json"])
     assert {"headers", "multiValueHeaders"} & response.keys() == {headers}
     assert ("statusDescription" in response) == source.startswith("alb")
