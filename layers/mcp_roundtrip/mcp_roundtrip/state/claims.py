@@ -20,8 +20,8 @@ logs and metrics: `claims` (a claim is missing, unknown or of the wrong type), `
 `serialization`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
 `decryption`, `signature`, `payload`; for an invalid certificate, most of these with the prefix
 `certificate_`, and `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this
-package is `unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another release)
-and `journal` (a malformed journal).
+package is `unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another
+release) and `journal` (a malformed journal).
 """
 
 from __future__ import annotations
