@@ -1,4 +1,4 @@
-"""What is done before anybody waits for it, and what is not: with the real runtime client, by process."""
+"""What happens during initialization, and what does not: with the real runtime client, in processes."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ def traceback(message: str, *brought: Any) -> str:
 
 
 def test_where_it_happened_and_what_kind_it_was_stay() -> None:
-    told = traceback("no such city: Atlantis", {"location": "Atlantis"})
-    assert "test_redaction.py" in told
-    assert "raise ValueError(message)" in told
-    assert "ValueError: no such city: [redacted]" in told
+    text = traceback("no such city: Atlantis", {"location": "Atlantis"})
+    assert "test_redaction.py" in text
+    assert "raise ValueError(message)" in text
+    assert "ValueError: no such city: [redacted]" in text
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_causes_notes_and_groups_are_no_way_around() -> None:
             error.add_note("it was sesame")
             raise ExceptionGroup("sesame", [error]) from cause
     except ExceptionGroup as group:
-        told = redacted_traceback(group, ["sesame"])
-    quoting = [line for line in told.splitlines() if "sesame" in line]
-    assert all('("' in line for line in quoting), "the source's own text alone"
+        text = redacted_traceback(group, ["sesame"])
+    quoting = [line for line in text.splitlines() if "sesame" in line]
+    assert all('("' in line for line in quoting), "only the source text"
 
 
 def noted(note: str) -> Exception:
@@ -74,7 +74,7 @@ def noted(note: str) -> Exception:
 @pytest.mark.parametrize(
     "error",
     [
-        pytest.param(noted("open\nsesame or\n  barley"), id="a note, of which each line stands alone"),
+        pytest.param(noted("open\nsesame or\n  barley"), id="a note of several lines"),
         pytest.param(
             ExceptionGroup("all", [ValueError("open\nsesame or\n  barley")]), id="a group, indented"
         ),
@@ -84,9 +84,9 @@ def noted(note: str) -> Exception:
     ],
 )
 def test_of_a_value_with_several_lines_no_line_is_quoted(error: Exception) -> None:
-    told = redacted_traceback(error, ["open\nsesame or\n  barley"])
-    assert "sesame" not in told
-    assert "barley" not in told
+    text = redacted_traceback(error, ["open\nsesame or\n  barley"])
+    assert "sesame" not in text
+    assert "barley" not in text
 
 
 def test_a_note_that_looks_like_a_frame_is_none() -> None:
@@ -103,16 +103,16 @@ class Order(BaseModel):
 def test_pydantic_shortens_values_and_so_quotes_none(number: Any) -> None:
     with pytest.raises(ValidationError) as raised:
         Order.model_validate({"number": number})
-    told = redacted_traceback(raised.value, [number])
-    assert ("open" in told, "sesame" in told) == (False, False)
-    assert "number" in told
-    assert "input_type=" in told
+    text = redacted_traceback(raised.value, [number])
+    assert ("open" in text, "sesame" in text) == (False, False)
+    assert "number" in text
+    assert "input_type=" in text
 
 
 def test_a_message_of_any_length_takes_no_long_time_and_no_long_line() -> None:
     words = [f"{'b' if number % 2 else ''}{'a' * 4_000}{number}" for number in range(1_000)]
-    told = traceback("a" * MAX_MESSAGE, words)
-    assert len(told) < MAX_MESSAGE + 1_000
+    text = traceback("a" * MAX_MESSAGE, words)
+    assert len(text) < MAX_MESSAGE + 1_000
     assert len(traceback("a" * 4_000_000, words)) < 1_000
 
 
@@ -127,6 +127,6 @@ def test_no_value_is_ever_quoted(values: list[str]) -> None:
     "values", [[f"value-{number}" for number in range(200_000)], ["\n".join(map(str, range(200_000)))]]
 )
 def test_with_more_values_than_are_looked_for_the_message_is_left_out(values: list[str]) -> None:
-    told = traceback("value-150000 failed", values)
-    assert "150000" not in told
-    assert "raise ValueError(message)" in told
+    text = traceback("value-150000 failed", values)
+    assert "150000" not in text
+    assert "raise ValueError(message)" in text

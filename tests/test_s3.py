@@ -1,4 +1,4 @@
-"""Large results go into a bucket, and whoever has the link can fetch them, as long as it is good."""
+"""Large results are stored in a bucket; a link lets its holder fetch them until it expires."""
 
 import io
 import secrets

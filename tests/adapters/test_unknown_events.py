@@ -1,4 +1,4 @@
-"""What an event of no source is told."""
+"""The error for an event from no known source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_roundtrip.adapters.detect import SOURCES, UnknownEventSource, detect, e
 from support.event_sources import HTTP_SOURCES, any_call, sent_by
 
 
-def told(event: Any) -> str:
+def error_text(event: Any) -> str:
     with pytest.raises(UnknownEventSource) as raised:
         detect(event)
     return str(raised.value)
@@ -18,7 +18,7 @@ def told(event: Any) -> str:
 
 @pytest.mark.parametrize("event", [{}, {"Records": [{"body": "x"}]}, None, [], {"type": "REQUEST"}])
 def test_what_was_expected_is_said(event: Any) -> None:
-    message = told(event)
+    message = error_text(event)
     assert all(source.description in message for source in SOURCES.values())
     assert "similar" not in message
 
@@ -47,7 +47,7 @@ OF_ANOTHER_SOURCE = {
     ],
 )
 def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
-    message = told(without(sent_by(source, any_call()), path))
+    message = error_text(without(sent_by(source, any_call()), path))
     nearest, _, differences = message.partition("It is most similar to ")[2].partition(", which has ")
     assert nearest == SOURCES[source].description
     assert path in differences
@@ -63,13 +63,13 @@ def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
     ],
 )
 def test_what_an_event_has_too_much_is_said(source: str, path: str) -> None:
-    message = told({**sent_by(source, any_call()), path: {"x": ["y"]}})
+    message = error_text({**sent_by(source, any_call()), path: {"x": ["y"]}})
     assert message.endswith(f"{SOURCES[source].description}, which has no {path}")
 
 
 def test_an_authorizers_event_is_distinguished_from_a_request() -> None:
     event = {**sent_by("http_api", any_call()), "type": "REQUEST", "routeArn": "arn:aws:execute-api:x"}
-    assert told(event).endswith("an API Gateway HTTP API request (payload 2.0), which has no type")
+    assert error_text(event).endswith("an API Gateway HTTP API request (payload 2.0), which has no type")
 
 
 def test_a_text_that_was_expected_is_quoted_and_none_of_the_events() -> None:

@@ -1,4 +1,4 @@
-"""JSON Web Key Sets, as issuers publish them and as nobody should."""
+"""JSON Web Key Sets: usable keys, and keys that must not be used."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ def test_keys_of_different_types_may_share_a_name() -> None:
     ],
 )
 def test_what_is_no_key_set_is_refused(document: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the text is for nobody
+    with pytest.raises(ValueError):  # noqa: PT011 - the text is not used
         parse_key_set(document)

@@ -1,4 +1,4 @@
-"""The ladder: which rung answers first."""
+"""Request validation: which check fails first, and with which error."""
 
 from __future__ import annotations
 

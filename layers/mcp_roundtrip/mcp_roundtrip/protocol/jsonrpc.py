@@ -87,7 +87,7 @@ class InvalidEnvelope(ProtocolError):
 
 
 class TooLarge(InvalidEnvelope):
-    """413 (RFC 9110, 15.5.14): the body passes the limit that `setting` sets. Nothing of it was read."""
+    """A 413 error (RFC 9110 §15.5.14): the body exceeds the limit of `setting` and was not parsed."""
 
     def __init__(self, limit: str, setting: str) -> None:
         text = f"The body has more than {limit}: send less at once"
