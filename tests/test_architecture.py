@@ -103,6 +103,58 @@ def test_a_module_imports_only_what_its_part_may() -> None:
     assert found == []
 
 
+def imported_modules(tree: ast.AST, known: frozenset[str]) -> frozenset[str]:
+    """Return the modules of this package that a module imports anywhere, also in functions and for types."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    # Importing a module from its package does not import what the package itself imports.
+    packages = {name.rpartition(".")[0] for name in names & known}
+    return (names & known) - packages
+
+
+def import_graph() -> dict[str, frozenset[str]]:
+    """Return the imports of each module of this package, by dotted name."""
+    paths = {".".join(("mcp_roundtrip", *path.with_suffix("").parts)): path for path in modules()}
+    named = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    known = frozenset(named)
+    return {
+        name: imported_modules(ast.parse((PACKAGE / path).read_text()), known) for name, path in named.items()
+    }
+
+
+def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:
+    """Return the modules of one cycle in the order of their imports; none if there is no cycle."""
+    done = set[str]()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done:
+            return []
+        for imported in sorted(graph[name]):
+            if found := visit(imported, [*path, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name, []))), [])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports in functions and for type checkers count: they hide a cycle and do not remove it."""
+    assert " -> ".join(find_cycle(import_graph())) == ""
+
+
+def test_a_cycle_is_found_and_named() -> None:
+    graph = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset({"a"})}
+    assert find_cycle(graph) == ["b", "c", "b"]
+    assert find_cycle({**graph, "c": frozenset()}) == []
+
+
 LONGEST_MODULE = 330
 """Lines. A longer module held two ideas each time one was reviewed."""
 
