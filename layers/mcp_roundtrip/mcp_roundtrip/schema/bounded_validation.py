@@ -17,22 +17,13 @@ from pydantic import TypeAdapter
 
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import DefinitionError
-
-CoreSchema = Mapping[str, Any]
+from mcp_roundtrip.schema.core_schemas import CoreSchema, core_schema_children, core_schema_nodes
 
 SMALL: Final = 16_384
 """Characters up to which all errors are collected; a model of 30 fields then takes 80 MB at most."""
 
 MAX_COPIED: Final = 2_500_000
 """Characters of input that pydantic's errors may copy; small values take up to 40 bytes per character."""
-
-OPAQUE: Final = frozenset(
-    {"metadata", "serialization", "config", "default", "expected", "members", "computed_fields", "function"}
-)
-"""Members of core schemas that hold no schemas for validation."""
-
-NAMED: Final = frozenset({"fields", "choices"})
-"""Members of core schemas whose own members have names that the author chose."""
 
 _JSON_KIND: Final = {
     **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
@@ -74,7 +65,7 @@ def text_copies(schema: CoreSchema) -> int:
     The error for a missing member keeps the whole object: one copy for each field of a type, and for each
     level of a recursive type.
     """
-    fields = sum(node["type"] in _FIELDS for node in _nodes(schema))
+    fields = sum(node["type"] in _FIELDS for node in core_schema_nodes(schema))
     return fields * MAX_DEPTH if _recursive_types(schema) else fields
 
 
@@ -106,7 +97,9 @@ class _BoundedValidator:
 
 def _affordable_length(schema: CoreSchema) -> int:
     """Return how long a JSON text may be if each of its strings is matched with each pattern."""
-    patterns = [node["pattern"] for node in _nodes(schema) if node["type"] == "str" and "pattern" in node]
+    patterns = [
+        node["pattern"] for node in core_schema_nodes(schema) if node["type"] == "str" and "pattern" in node
+    ]
     if not patterns:
         return SMALL
     from mcp_roundtrip.schema.patterns import affordable_length  # few types have patterns
@@ -120,7 +113,7 @@ def _affordable_length(schema: CoreSchema) -> int:
 def _refuse_ambiguous_unions(schema: CoreSchema) -> None:
     definitions = _definitions(schema)
     for ref, definition in definitions.items():
-        for node in _nodes(definition):
+        for node in core_schema_nodes(definition):
             if node["type"] == "union":
                 _refuse_ambiguous_union(node, ref, definitions)
 
@@ -152,7 +145,7 @@ def _refuse_patterns(schema: CoreSchema, *, is_python_re: bool) -> None:
         raise Unbounded("re.Pattern would run what a client sends as a pattern; take a str instead")
     if name == "import_string":
         raise Unbounded("ImportString would import what a client names; take a Literal of names instead")
-    for child in _children(schema):
+    for child in core_schema_children(schema):
         _refuse_patterns(child, is_python_re=is_python_re)
 
 
@@ -173,25 +166,6 @@ def _refuse_pattern(pattern: str | re.Pattern[str], max_length: int | None, is_p
 # -- core schemas ---------------------------------------------------------------------------------------
 
 
-def _children(schema: CoreSchema) -> Iterator[CoreSchema]:
-    for name, value in schema.items():
-        if name in OPAQUE:
-            continue
-        named = name in NAMED and isinstance(value, dict)
-        for each in value.values() if named else value if isinstance(value, list) else (value,):
-            each = each[0] if isinstance(each, tuple) else each  # a choice of a union with its label
-            if isinstance(each, dict) and isinstance(each.get("type"), str):
-                yield each
-
-
-def _nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
-    """Yield the schema and all schemas in it."""
-    waiting = [schema]
-    while waiting:
-        waiting += _children(node := waiting.pop())
-        yield node
-
-
 def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Iterator[CoreSchema]:
     """Yield the members of a union, without the schemas that wrap them."""
     if schema["type"] == "union":
@@ -210,7 +184,7 @@ def _definitions(schema: CoreSchema) -> dict[str, CoreSchema]:
 
 
 def _references(schema: CoreSchema) -> set[str]:
-    return {node["schema_ref"] for node in _nodes(schema) if node["type"] == "definition-ref"}
+    return {node["schema_ref"] for node in core_schema_nodes(schema) if node["type"] == "definition-ref"}
 
 
 def _reachable(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> set[str]:

@@ -22,7 +22,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
-from mcp_roundtrip.schema.bounded_validation import NAMED, OPAQUE
+from mcp_roundtrip.schema.core_schemas import NAMED, OPAQUE
 from mcp_roundtrip.schema.patterns import TOO_LONG, PatternBudget, TextTooLong
 
 MAX_COLLISIONS: Final = 64
