@@ -20,7 +20,7 @@ from mcp_roundtrip import (
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
-from mcp_roundtrip.schema.values import dump
+from mcp_roundtrip.schema.step_values import dump
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import run, run_async, says
 from support.passes import Passes

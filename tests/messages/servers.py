@@ -25,8 +25,8 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.schema.mcp_header import McpHeader
 from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.prompt_messages import messages
-from mcp_roundtrip.schema.resource_contents import contents
+from mcp_roundtrip.schema.prompt_messages import prompt_messages
+from mcp_roundtrip.schema.resource_contents import resource_contents
 from mcp_roundtrip_testing import Player
 from messages.cases import says
 
@@ -434,12 +434,12 @@ def contents_without_content() -> None:
     UsageError,
 )
 def contents_beside_other_items() -> None:
-    contents("guide", [ResourceContents("a"), "b"], "docs://guide", None)
+    resource_contents("guide", [ResourceContents("a"), "b"], "docs://guide", None)
 
 
 @says("guide returned None; return contents, or raise ResourceNotFound", UsageError)
 def contents_that_are_not_there() -> None:
-    contents("guide", None, "docs://guide", None)
+    resource_contents("guide", None, "docs://guide", None)
 
 
 @says(
@@ -448,7 +448,7 @@ def contents_that_are_not_there() -> None:
     UsageError,
 )
 def contents_that_json_cannot_hold() -> None:
-    contents("guide", {"a": object()}, "docs://guide", None)
+    resource_contents("guide", {"a": object()}, "docs://guide", None)
 
 
 @says(
@@ -466,4 +466,4 @@ def a_message_of_nobody() -> None:
     UsageError,
 )
 def a_prompt_that_returns_a_number() -> None:
-    messages("plan", 1)
+    prompt_messages("plan", 1)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.values import EMPTY, return_annotation
+from mcp_roundtrip.schema.step_values import NO_ANNOTATION, return_annotation
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -49,4 +49,4 @@ def test_a_name_imported_for_the_type_checker_only_is_refused_in_a_tool():
 
 
 def test_a_step_may_call_a_function_typed_for_the_checker_only():
-    assert return_annotation(checked) is EMPTY
+    assert return_annotation(checked) is NO_ANNOTATION

@@ -9,7 +9,7 @@ import pytest
 import mcp_roundtrip
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
-MODULES = ["arguments", "raw_arguments", "mcp_header", "output", "content_blocks", "forms", "values"]
+MODULES = ["arguments", "raw_arguments", "mcp_header", "output", "content_blocks", "forms", "step_values"]
 HEAVY = [
     "asyncio",
     "concurrent.futures",

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.metadata import members
+from mcp_roundtrip.schema.metadata import metadata_members
 
 ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}
 
@@ -28,12 +28,12 @@ ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "size
     ],
 )
 def test_members_are_written_as_json(given: dict[str, Any], written: dict[str, Any]) -> None:
-    assert members("tool", "a", given) == written
+    assert metadata_members("tool", "a", given) == written
 
 
 def test_what_an_author_changes_afterwards_is_not_listed() -> None:
     meta = {"a": [1]}
-    written = members("tool", "a", {"_meta": meta})
+    written = metadata_members("tool", "a", {"_meta": meta})
     meta["a"].append(2)
     assert written == {"_meta": {"a": [1]}}
 
@@ -63,13 +63,13 @@ def test_what_an_author_changes_afterwards_is_not_listed() -> None:
 )
 def test_what_cannot_be_listed_is_refused_by_name_and_place(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
-        members("resource", "a://b", {"title": "A", **given})
+        metadata_members("resource", "a://b", {"title": "A", **given})
     assert str(caught.value) == f"resource a://b: {problem}"
 
 
 def test_a_feature_without_a_name_is_reported_by_its_kind() -> None:
     with pytest.raises(DefinitionError, match=r"^prompt: title must be str$"):
-        members("prompt", None, {"title": 1})
+        metadata_members("prompt", None, {"title": 1})
 
 
 @pytest.mark.parametrize("member", [{"title": 1}, {"icons": [{"x": 1}]}, {"meta": {"x": object()}}])

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.content_blocks import Image, Text
-from mcp_roundtrip.schema.output import MISSING, Output
+from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
 
 PIXEL = Image(b"\x89PNG", "image/png")
 SECRET = "hunter2-hunter2"
@@ -149,22 +149,22 @@ def test_a_return_type_without_json_form_is_refused_by_name():
 
 @pytest.mark.parametrize("output", [unannotated(), returning(str | None), returning(Any)])
 def test_text_is_one_block_and_nothing_is_none(output):
-    assert output.dump("hi") == ([{"type": "text", "text": "hi"}], MISSING)
-    assert output.dump(None) == ([], MISSING)
+    assert output.dump("hi") == ([{"type": "text", "text": "hi"}], NO_STRUCTURED_CONTENT)
+    assert output.dump(None) == ([], NO_STRUCTURED_CONTENT)
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(list[Text | Image | str])])
 def test_blocks_are_written_in_order(output):
-    assert output.dump(PIXEL) == ([PIXEL.to_wire()], MISSING)
+    assert output.dump(PIXEL) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
     expected = [{"type": "text", "text": "a"}, PIXEL.to_wire(), {"type": "text", "text": "b"}]
-    assert output.dump(["a", PIXEL, Text("b")]) == (expected, MISSING)
-    assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], MISSING)
+    assert output.dump(["a", PIXEL, Text("b")]) == (expected, NO_STRUCTURED_CONTENT)
+    assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
 
 
 def test_a_list_declared_as_content_is_content_even_without_a_block():
     output = returning(list[Text | str])
-    assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], MISSING)
-    assert output.dump([]) == ([], MISSING)
+    assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
+    assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
 
 
 @pytest.mark.parametrize("value", [["a", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])

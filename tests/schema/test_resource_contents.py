@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.resource_contents import ResourceContents, contents
+from mcp_roundtrip.schema.resource_contents import ResourceContents, resource_contents
 
 URI = "a://b"
 
@@ -42,21 +42,21 @@ def test_meta_is_written_as_json():
 @pytest.mark.parametrize("wrong", [object(), math.nan])
 def test_meta_that_is_no_json_is_refused_by_place(wrong):
     with pytest.raises(UsageError, match=r"ResourceContents\.meta\.a\.b"):
-        contents("r", ResourceContents(text="a", meta={"a": {"b": wrong}}), URI, None)
+        resource_contents("r", ResourceContents(text="a", meta={"a": {"b": wrong}}), URI, None)
 
 
 @pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
 def test_a_value_that_json_cannot_hold_is_refused_by_place(wrong):
     with pytest.raises(UsageError, match=r"^r .*result\.a\[1\]"):
-        contents("r", {"a": [None, wrong]}, URI, None)
+        resource_contents("r", {"a": [None, wrong]}, URI, None)
 
 
 def test_any_other_value_is_json():
-    [held] = contents("r", {"a": ["Zürich", None]}, URI, None)
+    [held] = resource_contents("r", {"a": ["Zürich", None]}, URI, None)
     assert held == {"uri": URI, "mimeType": "application/json", "text": '{"a": ["Zürich", null]}'}
 
 
 def test_a_list_holds_contents_or_it_is_json():
     with pytest.raises(UsageError):
-        contents("r", [ResourceContents(text="a"), "b"], URI, None)
-    assert contents("r", [], URI, None)[0]["text"] == "[]"
+        resource_contents("r", [ResourceContents(text="a"), "b"], URI, None)
+    assert resource_contents("r", [], URI, None)[0]["text"] == "[]"

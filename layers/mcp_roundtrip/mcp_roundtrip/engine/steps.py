@@ -10,7 +10,13 @@ from mcp_roundtrip.canonical import MAX_DEPTH, exceeds_depth
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
-from mcp_roundtrip.schema.values import EMPTY, check, return_annotation, revive, round_trip
+from mcp_roundtrip.schema.step_values import (
+    NO_ANNOTATION,
+    check_annotation,
+    return_annotation,
+    revive,
+    round_trip,
+)
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""
@@ -52,7 +58,7 @@ class Step:
         if not callable(self.function):
             raise self.run.fail(usage_errors().no_function(self.key, self.function))
         try:
-            check(return_annotation(self.function))
+            check_annotation(return_annotation(self.function))
         except UsageError as error:
             raise self.run.fail(usage_errors().step(self.key, error)) from None
         if self.at_most_once and self.has_retry:
@@ -92,7 +98,7 @@ class Step:
     def finish(self, value: Any) -> Any:
         """Journal the function's result and return it as a replay will: written to JSON and read back."""
         annotation = return_annotation(self.function)
-        if annotation is EMPTY and not isinstance(value, _JSON_TYPES):
+        if annotation is NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
             raise usage_errors().unannotated_result(self.key, value)
         try:
             data, result = round_trip(value, annotation)

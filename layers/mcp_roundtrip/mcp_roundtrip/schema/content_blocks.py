@@ -1,7 +1,7 @@
-"""Content blocks a tool may return (server/tools, "Tool Result").
+"""Content blocks of a tool's result (server/tools, "Tool Result").
 
-Raises UsageError: a block for a member of another type, its `to_wire` for what is no JSON in its
-`annotations`, its `icons`, or the `meta` that is sent as `_meta`.
+Creating a block raises UsageError for a member of another type. `to_wire` raises it for `annotations`,
+`icons` and `meta` (sent as `_meta`) that are not JSON.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Text:
         check_types(self, text=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
-        """`TextContent`."""
-        return _present(type="text", text=self.text, **_about(self))
+        """Return `TextContent`."""
+        return _present(type="text", text=self.text, **_annotations_and_meta(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Image:
         check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
-        """`ImageContent`."""
+        """Return `ImageContent`."""
         return _media("image", self)
 
 
@@ -64,7 +64,7 @@ class Audio:
         check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
-        """`AudioContent`."""
+        """Return `AudioContent`."""
         return _media("audio", self)
 
 
@@ -89,7 +89,7 @@ class ResourceLink:
         check_icons("ResourceLink.icons", self.icons)
 
     def to_wire(self) -> dict[str, Any]:
-        """`ResourceLink`."""
+        """Return `ResourceLink`."""
         return _present(
             type="resource_link",
             uri=self.uri,
@@ -98,14 +98,14 @@ class ResourceLink:
             description=self.description,
             mimeType=self.mime_type,
             size=self.size,
-            icons=as_members("ResourceLink.icons", self.icons),
-            **_about(self),
+            icons=mappings_to_json("ResourceLink.icons", self.icons),
+            **_annotations_and_meta(self),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedResource:
-    """A resource with its contents: exactly one of `text` and `blob`, else UsageError."""
+    """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised."""
 
     uri: str
     text: str | None = None
@@ -121,14 +121,14 @@ class EmbeddedResource:
         check_types(self, annotations=_OBJECT, meta=_OBJECT)
 
     def to_wire(self) -> dict[str, Any]:
-        """`EmbeddedResource`."""
+        """Return `EmbeddedResource`."""
         resource = _present(
             uri=self.uri,
             mimeType=self.mime_type,
             text=self.text,
             blob=None if self.blob is None else _base64(self.blob),
         )
-        return _present(type="resource", resource=resource, **_about(self))
+        return _present(type="resource", resource=resource, **_annotations_and_meta(self))
 
 
 BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
@@ -136,9 +136,9 @@ BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
 
 
 def check_types(holder: Any, **kinds: Any) -> None:
-    """Raise UsageError for a member of `holder` that is not of its kind: a class, or a union of some.
+    """Raise UsageError for a member of `holder` that is not of its type, a class or a union of classes.
 
-    Also for text with half of a surrogate pair, which is no Unicode.
+    Also for text with half of a surrogate pair, which UTF-8 cannot encode.
     """
     for name, kind in kinds.items():
         value = getattr(holder, name)
@@ -158,13 +158,13 @@ def check_text(where: str, text: str) -> None:
 
 
 def check_size(where: str, size: Any) -> None:
-    """Raise UsageError for what is neither None nor a number of bytes."""
+    """Raise UsageError for a size that is neither None nor a number of bytes."""
     if size is not None and (type(size) is not int or size < 0):
         raise UsageError(f"{where} must be a whole number of bytes")
 
 
 def check_icons(where: str, icons: Any) -> None:
-    """Raise UsageError for what are neither None nor icons."""
+    """Raise UsageError for `icons` that are neither None nor mappings with `src`."""
     if icons is None:
         return
     if not isinstance(icons, (list, tuple)) or not all(map(_is_icon, icons)):
@@ -175,30 +175,32 @@ def _is_icon(icon: Any) -> bool:
     return isinstance(icon, Mapping) and isinstance(icon.get("src"), str)
 
 
-def json_member(holder: Any, name: str) -> Any:
-    """The mapping that `holder` has as `name`, as JSON, or None. Raises UsageError when it is no JSON."""
-    return as_members(f"{type(holder).__name__}.{name}", getattr(holder, name))
+def member_to_json(holder: Any, name: str) -> Any:
+    """Return the attribute `name` of `holder`, a mapping or None, as JSON. Raises UsageError."""
+    return mappings_to_json(f"{type(holder).__name__}.{name}", getattr(holder, name))
 
 
-def as_members(where: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Any:
-    """A mapping, or a list of some, as JSON. Raises UsageError when it is no JSON."""
+def mappings_to_json(where: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Any:
+    """Return a mapping, a list of mappings or None as JSON. Raises UsageError if it is not JSON."""
     if value is None:
         return None
     plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
     try:
         return to_json(plain)[0]
     except ValueError:
-        from mcp_roundtrip.schema.json_errors import place  # of use to nobody but the author of a mistake
+        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
 
-        raise UsageError(f"{where} must be JSON{place(plain, where)}") from None
+        raise UsageError(f"{where} must be JSON{locate_unserializable(plain, where)}") from None
 
 
-def _about(block: Any) -> dict[str, Any]:
-    return {"annotations": json_member(block, "annotations"), "_meta": json_member(block, "meta")}
+def _annotations_and_meta(block: Any) -> dict[str, Any]:
+    return {"annotations": member_to_json(block, "annotations"), "_meta": member_to_json(block, "meta")}
 
 
 def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
-    return _present(type=kind, data=_base64(media.data), mimeType=media.mime_type, **_about(media))
+    return _present(
+        type=kind, data=_base64(media.data), mimeType=media.mime_type, **_annotations_and_meta(media)
+    )
 
 
 def _base64(data: bytes) -> str:

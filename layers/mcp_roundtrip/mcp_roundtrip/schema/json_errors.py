@@ -1,4 +1,4 @@
-"""Where a value holds what JSON cannot: for the author's eyes, once writing it has failed."""
+"""Messages that locate what JSON cannot hold, once serializing a value has failed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.schema.type_adapters import format_location, to_json
 
 
-def place(value: Any, root: str) -> str:
-    """`, at root.a[0]: Thing`: the first and innermost thing that JSON cannot hold, or "" where all is JSON.
+def locate_unserializable(value: Any, root: str) -> str:
+    """Return `, at root.a[0]: Thing` for the first, innermost value that JSON cannot hold, or "" for JSON.
 
-    Of what is found only the type is named.
+    Only the type of that value is named.
     """
     if _is_json(value):
         return ""
     path: list[str | int] = []
-    while len(path) < MAX_DEPTH:  # a value may hold itself
+    while len(path) < MAX_DEPTH:  # a value may contain itself
         step = next(((at, member) for at, member in _members(value) if not _is_json(member)), None)
         if step is None:
             break
         path.append(step[0])
         value = step[1]
-    return f", at {format_location(root, path)}: {_what(value)}"
+    return f", at {format_location(root, path)}: {_describe(value)}"
 
 
-def _what(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, float):
         return "NaN or Infinity"
     if isinstance(value, str):
@@ -46,7 +46,7 @@ def _is_text(value: Any) -> bool:
 def _is_json(value: Any) -> bool:
     try:
         to_json(value)
-    except Exception:  # an author's serializer may raise whatever it likes
+    except Exception:  # an author's serializer may raise anything
         return False
     return True
 
@@ -57,11 +57,11 @@ def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
     if is_dataclass(value):
         return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
     if isinstance(value, Mapping):
-        return [(_step(name), member) for name, member in value.items()]
+        return [(_path_step(name), member) for name, member in value.items()]
     return enumerate(value) if isinstance(value, (list, tuple)) else ()
 
 
-def _step(name: Any) -> str | int:
+def _path_step(name: Any) -> str | int:
     if isinstance(name, str):
         return name if _is_json(name) else "\ufffd"
     return name if isinstance(name, int) else type(name).__name__

@@ -1,4 +1,4 @@
-"""What an author declares beside a function: members of the objects that lists send."""
+"""Metadata that an author passes to a decorator: members of the objects in lists."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content_blocks import as_members, check_icons, check_size, check_text
+from mcp_roundtrip.schema.content_blocks import check_icons, check_size, check_text, mappings_to_json
 
 _PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type"}
-"""Members that the author's parameter has another name for."""
+"""Member -> name of the decorator's parameter, where they differ."""
 
 
-def members(kind: str, name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given`, by the names of the specification, as JSON: a copy.
+def metadata_members(kind: str, name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of `given` as JSON; its names are those of the specification.
 
-    `kind` and `name` say whose they are. Raises DefinitionError for what could not be listed.
+    `kind` and `name` are those of the feature, for messages. Raises DefinitionError for a value that cannot
+    be listed.
     """
     try:
         return {
-            member: _written(member, _PARAMETERS.get(member, member), value)
+            member: _to_json(member, _PARAMETERS.get(member, member), value)
             for member, value in given.items()
         }
     except UsageError as error:
@@ -27,17 +28,17 @@ def members(kind: str, name: str | None, given: Mapping[str, Any]) -> dict[str, 
         raise DefinitionError(f"{whose}: {error}") from None
 
 
-def _written(member: str, parameter: str, value: Any) -> Any:
+def _to_json(member: str, parameter: str, value: Any) -> Any:
     if member == "size":
         check_size(parameter, value)
         return value
     if member == "icons":
         check_icons(parameter, value)
-        return as_members(parameter, value)
+        return mappings_to_json(parameter, value)
     if member in ("annotations", "_meta"):
         if not isinstance(value, Mapping):
             raise UsageError(f"{parameter} must be a mapping")
-        return as_members(parameter, value)
+        return mappings_to_json(parameter, value)
     if not isinstance(value, str):
         raise UsageError(f"{parameter} must be str")
     check_text(parameter, value)

@@ -1,4 +1,4 @@
-"""A tool's result: outputSchema from the return annotation, content and structuredContent from the value."""
+"""A tool's result: outputSchema from the return annotation, content and structuredContent from a value."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mcp_roundtrip.schema.type_adapters import (
 )
 
 
-class Missing(Enum):
-    """`null` is a structuredContent like any other: its absence needs a value of its own."""
+class NoStructuredContent(Enum):
+    """Marks a result without `structuredContent`; None is the `structuredContent` null."""
 
-    MISSING = "missing"
+    MARK = "no structuredContent"
 
 
-MISSING: Final = Missing.MISSING
+NO_STRUCTURED_CONTENT: Final = NoStructuredContent.MARK
 
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
@@ -39,14 +39,14 @@ _INSTANCES = ("model", "dataclass")
 
 
 class _Kind(Enum):
-    OPEN = "the value decides"
+    UNTYPED = "by the value"
     CONTENT = "content blocks, text or nothing"
-    STRUCTURED = "an outputSchema"
+    STRUCTURED = "by the outputSchema"
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
 class Output:
-    """What a function returns to a client, as JSON Schema and as a serialiser."""
+    """The outputSchema of a function and the serialization of its results."""
 
     name: str
     annotation: Any
@@ -56,13 +56,13 @@ class Output:
     def of(cls, function: Callable[..., Any]) -> Output:
         """Read the return annotation of `function`.
 
-        Raises DefinitionError for one that mixes content blocks with structured values, since an
-        outputSchema would have to hold for both.
+        Raises DefinitionError for an annotation that mixes content blocks with structured values, because no
+        outputSchema describes both.
         """
         name = function_name(function)
         annotation = resolve_type_hints(function).get("return", Signature.empty)
         if annotation in (Signature.empty, Any, object):
-            return cls(name, annotation, _Kind.OPEN)
+            return cls(name, annotation, _Kind.UNTYPED)
         if _is_content(annotation):
             return cls(name, annotation, _Kind.CONTENT)
         if _mentions_block(annotation):
@@ -73,30 +73,30 @@ class Output:
         return cls(name, annotation, _Kind.STRUCTURED)
 
     def json_schema(self) -> dict[str, Any] | None:
-        """The tool's `outputSchema`, or None; built once, not to be changed by the caller.
+        """Return the `outputSchema`, or None. It is built once; do not change it.
 
         Raises DefinitionError for a type that JSON Schema cannot describe.
         """
         return self._json_schema
 
     def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
-        """`content`, and `structuredContent` or MISSING.
+        """Return `content`, and `structuredContent` or NO_STRUCTURED_CONTENT.
 
-        With an outputSchema every value is structured, None and text too: the specification demands a
-        structured result then. Raises UsageError, naming the place and quoting no value, for a value
-        that does not fit the return type or is not JSON.
+        With an outputSchema every value is structured, also None and text, as the specification demands.
+        Raises UsageError for a value that does not fit the return type or is not JSON; it names the place
+        and quotes no value.
         """
         if self.kind is _Kind.STRUCTURED:
             return _structured(*self._typed(value))
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if blocks is not None:
-            return blocks, MISSING
+            return blocks, NO_STRUCTURED_CONTENT
         if self.kind is _Kind.CONTENT:
             raise UsageError(
                 f"{self.name} returned {type(value).__name__}; return {type_name(self.annotation)}, as "
                 "annotated"
             )
-        return _structured(*untyped(self.name, value))
+        return _structured(*untyped_to_json(self.name, value))
 
     @cached_property
     def _json_schema(self) -> dict[str, Any] | None:
@@ -106,7 +106,7 @@ class Output:
 
         try:
             return build_json_schema(type_adapter(self.annotation), "serialization")
-        except Exception as error:  # an annotation of the author's may raise anything
+        except Exception as error:  # an author's annotation may raise anything
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> DefinitionError:
@@ -121,13 +121,13 @@ class Output:
     def _typed(self, value: Any) -> tuple[Any, str]:
         try:
             types = type_adapter(self.annotation)
-            # Validating first lets a dict stand for a model, and holds every constraint the schema states.
+            # Validation accepts a dict for a model and checks the constraints of the schema.
             fitting = types.validate_python(value, by_alias=True, by_name=True)
             data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
             if self._has_instances:
-                from mcp_roundtrip.schema.revalidation import check  # many results are plain data
+                from mcp_roundtrip.schema.revalidation import revalidate  # many results are plain data
 
-                check(types, fitting)
+                revalidate(types, fitting)
         except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
@@ -145,16 +145,16 @@ class Output:
 
 
 def _instances_in(schema: Any) -> bool:
-    """Whether pydantic's core schema has a model or a dataclass."""
+    """Return whether a core schema has a model or a dataclass."""
     if isinstance(schema, Mapping):
         return schema.get("type") in _INSTANCES or any(map(_instances_in, schema.values()))
     return isinstance(schema, _SEQUENCE) and any(map(_instances_in, schema))
 
 
-def untyped(name: str, value: Any) -> tuple[Any, str]:
-    """What the function `name` returned, as JSON data and as text.
+def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
+    """Return a result of the function `name` as JSON data and as JSON text.
 
-    Raises UsageError, naming the place and quoting no value, for what JSON cannot hold.
+    Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
     """
     try:
         return to_json(value)
@@ -173,13 +173,13 @@ def _not_json(name: str, value: Any) -> UsageError:
 
 
 def _place(value: Any) -> str:
-    from mcp_roundtrip.schema.json_errors import place  # most calls return what can be written
+    from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
 
-    return place(value, "result")
+    return locate_unserializable(value, "result")
 
 
 def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
-    return [{"type": "text", "text": text}], data  # not by way of Text: `encode_json` has checked it already
+    return [{"type": "text", "text": text}], data  # without Text, because `encode_json` has checked the text
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
@@ -193,11 +193,11 @@ def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
         return None
     if text_alone or any(isinstance(item, BLOCKS) for item in value):
         return [Text(item).to_wire() if isinstance(item, str) else item.to_wire() for item in value]
-    return None  # a list of strings that nothing marks as content is data
+    return None  # without blocks or an annotation, a list of strings is data
 
 
 def _is_content(annotation: Any, *, item: bool = False) -> bool:
-    """None, str, blocks, unions of them, and lists or tuples that may hold blocks."""
+    """Return whether the type is None, str, a block, a union of these, or a list or tuple with blocks."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _is_content(arguments[0], item=item)

@@ -14,7 +14,7 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """What `role` says; text may be given as a string. Raises UsageError for any other role or content."""
+    """A message of `role`, with text or a content block. Raises UsageError for another role or content."""
 
     content: str | Block
     role: Role = "user"
@@ -27,25 +27,26 @@ class PromptMessage:
             )
 
     def to_wire(self) -> dict[str, Any]:
-        """`PromptMessage`."""
+        """Return `PromptMessage`."""
         content = Text(self.content) if isinstance(self.content, str) else self.content
         return {"role": self.role, "content": content.to_wire()}
 
 
-def messages(name: str, value: Any) -> list[dict[str, Any]]:
-    """What a prompt's function returned: text, a content block or a PromptMessage, or several of them.
+def prompt_messages(name: str, value: Any) -> list[dict[str, Any]]:
+    """Return what a prompt's function returned, as `messages` of the result of `prompts/get`.
 
-    What has no role is the user's. Raises UsageError for anything else.
+    Text, a content block or a PromptMessage, or a list of them; text and blocks get the role `user`. Raises
+    UsageError for anything else.
     """
     items = value if isinstance(value, (list, tuple)) else [value]
-    told = [
+    found = [
         item if isinstance(item, PromptMessage) else PromptMessage(item)
         for item in items
         if isinstance(item, (str, PromptMessage, *BLOCKS))
     ]
-    if not items or len(told) != len(items):
+    if not items or len(found) != len(items):
         raise UsageError(
             f"{name} returned {type(value).__name__}, which is not a message; return a str, a content block, "
             "a PromptMessage or a list of them"
         )
-    return [message.to_wire() for message in told]
+    return [message.to_wire() for message in found]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content_blocks import check_types, json_member
-from mcp_roundtrip.schema.output import untyped
+from mcp_roundtrip.schema.content_blocks import check_types, member_to_json
+from mcp_roundtrip.schema.output import untyped_to_json
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceContents:
-    """One of the contents of a resource: exactly one of `text` and `blob`.
+    """One item of a resource's contents: exactly one of `text` and `blob`.
 
     `uri` and `mime_type` default to those of the resource that is read; `meta` is JSON. Raises UsageError.
     """
@@ -33,22 +33,23 @@ class ResourceContents:
         check_types(self, **optional, blob=bytes | None, meta=Mapping | None)
 
     def to_wire(self, uri: str, mime_type: str | None) -> dict[str, Any]:
-        """`TextResourceContents` or `BlobResourceContents`. Raises UsageError if `meta` is no JSON."""
+        """Return `TextResourceContents` or `BlobResourceContents`. Raises UsageError for invalid `meta`."""
         members = {
             "uri": self.uri or uri,
             "mimeType": self.mime_type or mime_type,
             "text": self.text,
             "blob": None if self.blob is None else b64encode(self.blob).decode("ascii"),
-            "_meta": json_member(self, "meta"),
+            "_meta": member_to_json(self, "meta"),
         }
         return {name: value for name, value in members.items() if value is not None}
 
 
-def contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
-    """What a resource's function returned: text, bytes, ResourceContents or a list of them, or any JSON.
+def resource_contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
+    """Return what a resource's function returned, as `contents` of the result of `resources/read`.
 
-    Raises UsageError for a value that JSON cannot hold, for a list of which only some are ResourceContents,
-    and for None: what is not there is said to be missing by ResourceNotFound.
+    Text, bytes, ResourceContents or a list of them, or any value that JSON can hold. Raises UsageError for
+    other values, for a list with ResourceContents and other items, and for None: a function raises
+    ResourceNotFound for a missing resource.
     """
     several = value if isinstance(value, (list, tuple)) else ()
     if any(isinstance(each, ResourceContents) for each in several):
@@ -69,6 +70,6 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
         return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
     if value is None:
         raise UsageError(f"{name} returned None; return contents, or raise ResourceNotFound")
-    data, _ = untyped(name, value)
+    data, _ = untyped_to_json(name, value)
     text = json.dumps(data, ensure_ascii=False)
     return ResourceContents(text=text, mime_type=mime_type or "application/json")

@@ -1,7 +1,8 @@
-"""Models and dataclasses that an author returns: pydantic takes an instance as it is.
+"""A second validation of returned models and dataclasses, which pydantic accepts without looking inside.
 
-A dataclass of the standard library was never validated, a model may have been changed since. So their
-members are validated once more, and nothing comes of it but a refusal: what is written is the author's own.
+A dataclass of the standard library was never validated, and a model may have been changed since. The
+specification demands that a result conforms to its outputSchema. The validated copy is discarded: the result
+is the author's own value.
 """
 
 from __future__ import annotations
@@ -17,43 +18,45 @@ from pydantic_core.core_schema import ErrorType
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None), bytes})
 
-# A validator of the author's may take nothing but what a client sends, the class itself, or no more than
-# the fields of a base class. That says nothing about the schema, so with these there is no refusal.
-_STATED: Final = {*get_args(ErrorType)} - {
+# Errors that an author's own validators can cause, for example one that accepts only instances of its class.
+# They do not show that a value breaks its schema.
+_SCHEMA_ERRORS: Final = {*get_args(ErrorType)} - {
     *("value_error", "assertion_error", "is_instance_of", "recursion_loop"),
     *("extra_forbidden", "unexpected_keyword_argument"),
 }
 
 
-def check(types: TypeAdapter[Any], value: Any) -> None:
-    """Raise pydantic's ValidationError for a `value` that breaks what the schema of its type states.
+def revalidate(types: TypeAdapter[Any], value: Any) -> None:
+    """Raise pydantic's ValidationError for a `value` that breaks the schema of its type.
 
-    `value` has been validated and written: its types are right, and it does not hold itself.
+    `value` was validated and serialized before, so its types are right and it does not contain itself.
     """
     try:
-        # Every instance has become a dict, which no `strict` dataclass takes.
-        types.validate_python(unpacked(value), strict=False, by_alias=False, by_name=True)
+        # Instances are dicts now, which a `strict` dataclass would refuse.
+        types.validate_python(as_dicts(value), strict=False, by_alias=False, by_name=True)
     except ValidationError as error:
-        if all(each["type"] in _STATED for each in error.errors(include_url=False, include_input=False)):
+        if all(
+            each["type"] in _SCHEMA_ERRORS for each in error.errors(include_url=False, include_input=False)
+        ):
             raise
-    except Exception:  # an author's validator may raise whatever it likes
+    except Exception:  # an author's validator may raise anything
         return
 
 
-def unpacked(value: Any) -> Any:
-    """`value` with the members of its models and dataclasses in dicts, by the names of the fields.
+def as_dicts(value: Any) -> Any:
+    """Replace models and dataclasses in `value` by dicts of their fields.
 
-    Containers are copies: a validator of the author's may change what it is given.
+    Containers are copied, because an author's validator may change its argument.
     """
     kind: Any = type(value)
     unpack = _by_type(kind)
     return value if unpack is None else unpack(value)
 
 
-@lru_cache(maxsize=512)  # a thousand models are of one type, and asking what a model is takes long
+@lru_cache(maxsize=512)  # issubclass is slow for models, and a list has many of one type
 def _by_type(kind: type[Any]) -> Callable[[Any], Any] | None:
     if issubclass(kind, RootModel):
-        return lambda model: unpacked(model.root)
+        return lambda model: as_dicts(model.root)
     if issubclass(kind, BaseModel):
         return _model
     if issubclass(kind, dict):
@@ -65,7 +68,7 @@ def _by_type(kind: type[Any]) -> Callable[[Any], Any] | None:
 
 def _model(model: BaseModel) -> dict[str, Any]:
     members, fields = model.__dict__, type(model).__pydantic_fields__
-    if not members.keys() <= fields.keys():  # what a cached property keeps
+    if not members.keys() <= fields.keys():  # cached properties
         members = {name: member for name, member in members.items() if name in fields}
     return _dict({**members, **model.__pydantic_extra__} if model.__pydantic_extra__ else members)
 
@@ -73,16 +76,16 @@ def _model(model: BaseModel) -> dict[str, Any]:
 def _dict(members: Mapping[str, Any]) -> dict[str, Any]:
     if _SCALARS.issuperset(map(type, members.values())):
         return dict(members)
-    return {name: unpacked(member) for name, member in members.items()}
+    return {name: as_dicts(member) for name, member in members.items()}
 
 
-def _list(items: Iterable[Any]) -> list[Any]:  # also for a set: dicts have no hash
-    return list(items) if _SCALARS.issuperset(map(type, items)) else list(map(unpacked, items))
+def _list(items: Iterable[Any]) -> list[Any]:  # a list for sets, too: dicts have no hash
+    return list(items) if _SCALARS.issuperset(map(type, items)) else list(map(as_dicts, items))
 
 
 def _dataclass(kind: type[Any]) -> Callable[[Any], Any] | None:
     if any(_is_init_var(each.type) for each in kind.__dataclass_fields__.values()):
-        return None  # what it was made from is gone
+        return None  # the values of its InitVars are gone
     names = [field.name for field in fields(kind) if field.init]
     return lambda value: _dict({name: getattr(value, name) for name in names})
 

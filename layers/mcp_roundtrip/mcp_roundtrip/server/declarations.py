@@ -24,9 +24,9 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
     """Members of the object that lists send, as JSON. Raises DefinitionError."""
     given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.schema import metadata  # many declare nothing but a function
+        from mcp_roundtrip.schema.metadata import metadata_members  # many declare nothing but a function
 
-        return metadata.members(kind, name, given)
+        return metadata_members(kind, name, given)
     return given
 
 

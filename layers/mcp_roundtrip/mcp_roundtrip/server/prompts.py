@@ -12,7 +12,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import PROMPTS_GET, PROMPTS_LIST
-from mcp_roundtrip.schema.prompt_messages import messages
+from mcp_roundtrip.schema.prompt_messages import prompt_messages
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.invocation import definition_digest
@@ -66,7 +66,7 @@ class Prompt:
         """Build the GetPromptResult for a returned value. Raises UsageError."""
         description = self.extra.get("description") or self.parameters.description
         described = {"description": description} if description else {}
-        return results.complete(server_info, **described, messages=messages(self.name, value))
+        return results.complete(server_info, **described, messages=prompt_messages(self.name, value))
 
     def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> ProtocolError:
         """Build the JSON-RPC error: a GetPromptResult cannot report one."""

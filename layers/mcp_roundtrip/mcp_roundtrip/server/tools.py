@@ -11,7 +11,7 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
-from mcp_roundtrip.schema.output import MISSING, Output
+from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.server.admission import check_parameter_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.model import (
@@ -65,7 +65,7 @@ class Tool:
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the CallToolResult for a returned value. Raises UsageError."""
         content, structured = self.output.dump(value)
-        members = {} if structured is MISSING else {"structuredContent": structured}
+        members = {} if structured is NO_STRUCTURED_CONTENT else {"structuredContent": structured}
         return results.tool_result(server_info, content, members)
 
     def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.values import EMPTY, check, dump, return_annotation, revive
+from mcp_roundtrip.schema.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
 
 SECRET = "hunter2-hunter2"
 
@@ -116,7 +116,7 @@ json_values = st.recursive(
 CARRIED = [
     (None, json_values),
     (Any, json_values),
-    (EMPTY, json_values),
+    (NO_ANNOTATION, json_values),
     (type(None), st.none()),
     (bool, st.booleans()),
     (int, st.integers()),
@@ -154,7 +154,7 @@ def test_a_replay_gets_what_the_first_run_got(pair):
     annotation, value = pair
     revived = through(value, annotation)
     assert revived == value
-    if annotation not in (None, Any, EMPTY):  # JSON alone does not tell 1.0 from 1
+    if annotation not in (None, Any, NO_ANNOTATION):  # JSON alone does not tell 1.0 from 1
         assert type(revived) is type(value)
 
 
@@ -178,7 +178,7 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     def step() -> annotation: ...
 
     found = return_annotation(step)
-    check(found)
+    check_annotation(found)
     assert revive(dump(value, found), found) == value
 
 
@@ -189,7 +189,7 @@ def test_a_whole_float_that_became_an_integer_is_a_float_again():
 
 def test_untyped_models_become_plain_data():
     value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
-    assert through(value, EMPTY) == {
+    assert through(value, NO_ANNOTATION) == {
         "when": "2026-07-28",
         "point": {"x": 1, "y": 0.0},
         "id": str(UUID(int=1)),
@@ -202,7 +202,7 @@ def test_untyped_models_become_plain_data():
 @pytest.mark.parametrize("value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff"])
 def test_an_untyped_value_json_cannot_hold_is_refused(value):
     with pytest.raises(UsageError):
-        dump(value, EMPTY)
+        dump(value, NO_ANNOTATION)
 
 
 class Small(BaseModel):
@@ -223,9 +223,9 @@ def test_an_instance_that_a_replay_could_not_read_is_refused_at_once(value, hold
 
 
 def test_a_name_that_json_would_change_is_refused():
-    assert through({"\ufffd": "\ufffd"}, EMPTY) == {"\ufffd": "\ufffd"}
+    assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
     with pytest.raises(UsageError):
-        dump({"\udc80": 1}, EMPTY)
+        dump({"\udc80": 1}, NO_ANNOTATION)
 
 
 class Opaque: ...
@@ -304,12 +304,12 @@ def wrapped(*args):
         (wrapped, list[Point]),
         (awaited, Point),
         (awaitable, Point),
-        (untyped, EMPTY),
-        (unresolved, EMPTY),
+        (untyped, NO_ANNOTATION),
+        (unresolved, NO_ANNOTATION),
         (nothing, type(None)),
-        (lambda: 1, EMPTY),
-        (len, EMPTY),
-        (time.time, EMPTY),
+        (lambda: 1, NO_ANNOTATION),
+        (len, NO_ANNOTATION),
+        (time.time, NO_ANNOTATION),
         (int, int),
         (Point, Point),
         (dict[str, int], dict[str, int]),
@@ -319,7 +319,7 @@ def wrapped(*args):
         (functools.partial(typed, []), list[Point]),
         (functools.partial(functools.partial(Service().method)), Point),
         (functools.partial(Point, 1), Point),
-        ("text".upper, EMPTY),
+        ("text".upper, NO_ANNOTATION),
     ],
 )
 def test_the_annotation_says_what_calling_and_awaiting_gives(function, expected):
@@ -361,7 +361,7 @@ def test_replaying_a_hundred_primitive_results_is_cheap():
         for _ in range(25):
             revive("a", return_annotation(step))
             revive(1, int)
-            revive({"a": 1}, EMPTY)
+            revive({"a": 1}, NO_ANNOTATION)
             revive(None, Any)
 
     replay()

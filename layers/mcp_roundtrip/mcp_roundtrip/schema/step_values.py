@@ -1,7 +1,7 @@
-"""Step results: into the journal as JSON, and back as what the step's function returns.
+"""Step results as JSON for the journal, and as values of the step's return annotation.
 
-`revive(dump(value, annotation), annotation) == value` for what pydantic can carry. Members are written and
-read by field name, because an alias for writing need not be the alias for reading.
+`revive(dump(value, annotation), annotation) == value` for all types that pydantic can serialize. Members have
+the names of the fields, because serialization and validation may have different aliases.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from inspect import Signature, isclass
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
@@ -21,7 +21,7 @@ from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, describe_errors, encode_json, type_adapter
 
-EMPTY = Signature.empty
+NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
 _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
@@ -44,13 +44,13 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
 
 
 def revive(data: Any, annotation: Any) -> Any:
-    """What `dump` was given, from its JSON; without an annotation, the JSON itself.
+    """Return the value that `dump` got from its JSON data; without an annotation, a copy of the data.
 
-    Raises ValueError, quoting no value, for JSON that does not fit the annotation.
+    Raises ValueError, which quotes no value, for data that does not fit the annotation.
     """
     if type(data) is annotation and annotation in _EXACT_IN_JSON:
         return data
-    if _is_untyped(annotation):  # a copy: the tool may change what it gets, the journal stays
+    if _is_untyped(annotation):  # a copy: the tool may change it, the journal must not change
         return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
     try:
         return type_adapter(annotation, base64_bytes=True).validate_json(
@@ -62,46 +62,46 @@ def revive(data: Any, annotation: Any) -> Any:
         raise ValueError(_unusable(annotation, error)) from None
 
 
-def check(annotation: Any) -> None:
-    """Raise UsageError for an annotation that `dump` and `revive` cannot go by."""
-    # Only classes are looked up: Annotated[int, {"unit": "ms"}] has no hash.
+def check_annotation(annotation: Any) -> None:
+    """Raise UsageError for an annotation that pydantic cannot use."""
+    # Membership needs a hash, which Annotated[int, {"unit": "ms"}] does not have.
     if _is_untyped(annotation) or (isclass(annotation) and annotation in _PRIMITIVE):
         return
     try:
         type_adapter(annotation, base64_bytes=True)
-    except Exception as error:  # an annotation of the author's may raise anything
+    except Exception as error:  # an author's annotation may raise anything
         raise UsageError(_unusable(annotation, error)) from None
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:
-    """What calling (and awaiting) `function` gives, or `inspect.Signature.empty` where nothing says so."""
+    """Return the type of the function's result, once awaited, or NO_ANNOTATION."""
     target = unwrap_function(function)
     if isclass(target) or isclass(get_origin(target)):
         return target
     target = getattr(target, "__func__", target)  # a bound method is a new object each time
     try:
-        return _known[target]
-    except (KeyError, TypeError):  # TypeError: some callables take no weak reference, or have no hash
-        found = _resolved(target)
+        return _annotations[target]
+    except (KeyError, TypeError):  # TypeError: no weak references, or no hash
+        found = _resolve(target)
     with suppress(TypeError):
-        _known[target] = found
+        _annotations[target] = found
     return found
 
 
-# Weak, so that a closure and what it holds of one call do not outlive the call.
-_known: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
+# Weak references, so that a closure and the values of its call are freed after the call.
+_annotations: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
 
 
-def _resolved(function: Callable[..., Any]) -> Any:
+def _resolve(function: Callable[..., Any]) -> Any:
     try:
-        found = resolve_type_hints(function).get("return", EMPTY)
-    except DefinitionError:  # somebody else's function, typed for a checker only
-        return EMPTY
+        found = resolve_type_hints(function).get("return", NO_ANNOTATION)
+    except DefinitionError:  # a library's function whose annotations exist for type checkers only
+        return NO_ANNOTATION
     return get_args(found)[-1] if get_origin(found) in (Awaitable, Coroutine) else found
 
 
 def _is_untyped(annotation: Any) -> bool:
-    return annotation is EMPTY or annotation is Any or annotation is None or annotation is object
+    return annotation is NO_ANNOTATION or annotation is Any or annotation is None or annotation is object
 
 
 def _dump_untyped(value: Any) -> Any:
@@ -110,11 +110,11 @@ def _dump_untyped(value: Any) -> Any:
         if "\\ufffd" in compact_json(data):  # pydantic writes it for half of a surrogate pair in a name
             encode_json(data, lambda: type_adapter(Any).dump_python(value, by_alias=False))
     except (PydanticSerializationError, ValueError):
-        from mcp_roundtrip.schema.json_errors import place  # for the author of a mistake
+        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
 
         raise UsageError(
-            f"returned a value that JSON cannot hold{place(value, 'result')}; return text, numbers, lists or "
-            "dicts, or annotate the function's return type"
+            f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
+            "numbers, lists or dicts, or annotate the function's return type"
         ) from None
     return data
 
@@ -123,7 +123,7 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         types = type_adapter(annotation, base64_bytes=True)
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
-        # Pydantic writes an instance as it is: only reading it back shows whether a later round can.
+        # pydantic serializes an instance without validation, so read it back before it is journaled.
         result = types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
     except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
@@ -136,10 +136,10 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
 
 
 def _unusable(annotation: Any, error: Exception) -> str:
-    from mcp_roundtrip.schema.type_errors import explain_type_error  # for the author of a mistake
+    from mcp_roundtrip.schema.type_errors import explain_type_error  # for errors only
 
     return f"cannot have its return type: {explain_type_error(annotation, error)}"
 
 
-# Finds NaN, and the lone surrogates that reading back would refuse.
+# Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
