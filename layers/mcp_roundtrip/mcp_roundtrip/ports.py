@@ -27,13 +27,13 @@ class States(Protocol):
 
 
 class Observer(Protocol):
-    """Where the server says what happened. It is never told answers, arguments, tokens or states."""
+    """Receives the events of the server. Events contain no answers, arguments, tokens or states."""
 
     def begin(self, correlation_id: str) -> None:
-        """What follows belongs to this invocation."""
+        """Begin an invocation: the following events belong to it."""
 
     def tag(self, **fields: str) -> None:
-        """And to these: a flow, a trace."""
+        """Add fields, such as a flow or a trace, to the following events of this invocation."""
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Remove the values that this function returns from tracebacks until the next `begin`."""
@@ -42,13 +42,13 @@ class Observer(Protocol):
         """Count a request to an AWS service. A retry is another request."""
 
     def record(self, event: str, **fields: Any) -> None:
-        """Something expected happened."""
+        """Record an expected event."""
 
     def failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        """Something has to be looked at; the error's traceback belongs into the log."""
+        """Record an error that someone must look at, with its redacted traceback."""
 
     def raised(self, error: BaseException) -> None:
-        """A feature's code ended with this, expected or not: `failure` follows for what is not."""
+        """Receive every exception that a feature raises, before `failure` is called for an unexpected one."""
 
 
 @dataclass(frozen=True, slots=True)
