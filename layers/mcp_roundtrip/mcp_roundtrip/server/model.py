@@ -98,6 +98,8 @@ class CallParams:
 
     def declined(self) -> int:
         """Return how many of the responses decline or cancel."""
+        if not self.input_responses:
+            return 0
         responses = [each for each in self.input_responses.values() if isinstance(each, dict)]
         return sum(each.get("action") in ("decline", "cancel") for each in responses)
 
