@@ -55,7 +55,7 @@ def row(item: int) -> Row:
 
 # The longest journal is over what is minted by default.
 codec = make_codec(LocalKey.generate(), time.time, Limits(max_minted=Limits().max_presented))
-ports = replace(wiring.make_ports(load_settings(os.environ)), states=lambda: codec)
+ports = replace(wiring.make_ports(load_settings(os.environ)), state_codec=lambda: codec)
 server = Server("bench", ports=lambda: ports)
 
 

@@ -15,7 +15,7 @@ def ours(binding, payload, token, **_):
     from mcp_roundtrip import wiring
     from mcp_roundtrip.state.claims import Binding
 
-    states = wiring.ports().states()
+    states = wiring.ports().state_codec()
     if token is None:
         return states.seal(Binding(**binding), payload, round=1, first_issued_at=None)
     return states.open(Binding(**binding), token).payload

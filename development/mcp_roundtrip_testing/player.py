@@ -190,7 +190,7 @@ class Player:
         sealed = RecordingCodec(make_codec(self.key, self.clock))
         server = load_server(self.source)
         headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
-        ports = replace(self._ports(), states=lambda: sealed)
+        ports = replace(self._ports(), state_codec=lambda: sealed)
         if observer is not None:
             ports = replace(ports, observer=observer)
         response = self._environment(server, ports, HttpRequest("POST", headers, body, self.authorizer))

@@ -47,7 +47,7 @@ def presented(attack: Attack, configuration: Configuration, observer: RecordingO
         clock=FakeClock(),
         observer=observer,
         auth=EventAuthenticator(AuthMode.JWT),
-        states=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
+        state_codec=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
     )
     config = replace(ports.config, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)
     request = HttpRequest("POST", headers(body), json.dumps(body), ALICE)

@@ -505,7 +505,7 @@ def test_a_key_service_that_fails_is_an_internal_error_that_names_only_the_log(
     error: Exception, state: str | None
 ) -> None:
     playing = player()
-    ports = make_ports(states=lambda: FailingStates(error), observer=playing.observer)
+    ports = make_ports(state_codec=lambda: FailingStates(error), observer=playing.observer)
     failing = Server("failing", ports=lambda: ports)
     failing.tools.update(server.tools)
     body: dict[str, Any] = {"name": "greet", "_meta": META} | (

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import pytest
@@ -5,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state.claims import Limits, OpenState, build, check, principal_digest, request_digest
+from mcp_roundtrip.state.claims import Limits, OpenState, build, check, principal_digest
 from support.tokens import BINDING, NOW
 
 LIMITS = Limits()
@@ -26,7 +27,7 @@ def test_the_claims_are_these():
         "nbf": NOW,
         "exp": NOW + 600,
         "jti": "id",
-        "rq": request_digest(BINDING),
+        "rq": BINDING.request_digest,
         "rnd": 2,
         "oiat": NOW,
         "st": {"a": 1},
@@ -49,8 +50,29 @@ def test_times_are_whole_seconds():
 
 def test_the_digests_stay_what_they_are():
     # A change here makes every token in flight worthless at the next deployment.
-    assert request_digest(BINDING) == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
+    assert BINDING.request_digest == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
     assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
+
+
+class CountedArguments(Mapping):
+    def __init__(self):
+        self.reads = 0
+
+    def __getitem__(self, name):
+        return {"a": 1}[name]
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        self.reads += 1
+        return iter(["a"])
+
+
+def test_a_round_digests_its_arguments_once():
+    binding = replace(BINDING, arguments=CountedArguments())
+    check(built(binding), binding, now=NOW, limits=LIMITS)
+    assert binding.arguments.reads == 1
 
 
 @given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 0.999))  # a float this large has no more digits
@@ -78,7 +100,7 @@ def test_no_sequence_of_rounds_outlives_the_flow(waits):
 
 def test_the_separation_of_name_and_method_is_part_of_the_digest():
     one = replace(BINDING, method="ab", name="c")
-    assert request_digest(one) != request_digest(replace(BINDING, method="a", name="bc"))
+    assert one.request_digest != replace(BINDING, method="a", name="bc").request_digest
 
 
 def test_the_separation_of_salt_and_principal_is_part_of_the_digest():

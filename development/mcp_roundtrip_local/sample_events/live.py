@@ -175,4 +175,4 @@ def development_ports() -> Ports:
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
     issuer = DEVELOPMENT_ENVIRONMENT["MCP_ISSUER"]
     codec = make_codec(LocalKey(development_key()), time.time, mac_key=mac_key, issuer=issuer)
-    return replace(wiring.make_ports(load_settings(DEVELOPMENT_ENVIRONMENT)), states=lambda: codec)
+    return replace(wiring.make_ports(load_settings(DEVELOPMENT_ENVIRONMENT)), state_codec=lambda: codec)

@@ -1,4 +1,4 @@
-"""What the server is given from outside: time, randomness, keys, an observer. `wiring` puts it together."""
+"""The interfaces to what is outside of the server: time, randomness, keys, tasks, log. `wiring` creates them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from mcp_roundtrip.tasks.store import TaskStore
 
 
-class States(Protocol):
+class StateCodec(Protocol):
     """Seals and opens `requestState` (see `state.codec.RequestStateCodec`)."""
 
     def seal(self, binding: Binding, payload: Any, *, round: int, first_issued_at: int | None) -> str:  # noqa: A002 - the claim's name
-        """Raises StateTooLarge, StateRejected (the flow is over) or KeyServiceError."""
+        """Return a state. Raises StateTooLarge, StateRejected (the flow has expired) or KeyServiceError."""
 
     def open(self, binding: Binding, token: Any) -> OpenState:
-        """Raises StateRejected or KeyServiceError."""
+        """Return the content of a state. Raises StateRejected or KeyServiceError."""
 
 
 class Observer(Protocol):
@@ -53,9 +53,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskPort:
-    """Tasks for clients, and what a worker works with.
+    """The tasks, and what a worker needs.
 
-    `worker` is the address of who works on new tasks; it raises SettingsError when there is none.
+    `worker`: returns the address of the worker of new tasks. Raises SettingsError if there is none.
     """
 
     tasks: Tasks
@@ -66,9 +66,11 @@ class TaskPort:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentConfig:
-    """What the deployment decided. `issuer` and `audience` raise SettingsError when they are not set.
+    """The decisions of the deployment.
 
-    `authorization_server` is the issuer that clients are sent to for a token, if there is one.
+    `max_rounds`: the rounds that one call may take.
+    `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
+    `authorization_server`: the issuer from which clients obtain tokens, if there is one.
     """
 
     authenticator: Authenticator
@@ -83,11 +85,14 @@ class DeploymentConfig:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """`clock` gives epoch seconds, `clock_ms` monotonic milliseconds, `random_bytes(n)` n random bytes;
-    `pause_ms` returns after so many milliseconds, and so does `pause_ms_async`, for coroutines.
+    """All interfaces.
 
-    `states`, `links` and `tasks` are made at first use: most calls need none, and their imports are slow.
-    `forward` takes (owner, event, custom client context, seconds to wait) and returns the owner's response,
+    `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.
+    `pause_ms`, `pause_ms_async`: return after so many milliseconds.
+    `random_bytes`: returns n random bytes.
+    `state_codec`, `links`, `tasks`: create the object at its first use; most calls need none, and the imports
+    are slow.
+    `forward`: takes owner, event, custom client context and timeout in seconds, and returns the owner's response
     or raises ForwardingFailed.
     """
 
@@ -98,7 +103,7 @@ class Ports:
     pause_ms: Callable[[float], None]
     pause_ms_async: Callable[[float], Awaitable[None]]
     random_bytes: Callable[[int], bytes]
-    states: Callable[[], States]
+    state_codec: Callable[[], StateCodec]
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], TaskPort]

@@ -82,7 +82,7 @@ def make_ports(settings: Settings) -> Ports:
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
         pause_ms_async=pause_ms_async,
         random_bytes=secrets.token_bytes,
-        states=lambda: parts.codec,
+        state_codec=lambda: parts.codec,
         links=lambda: parts.links,
         forward=lambda owner, *passed: forward()(_function(settings, owner), *passed),
         tasks=tasks,

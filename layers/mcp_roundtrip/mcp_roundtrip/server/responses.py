@@ -38,10 +38,10 @@ def result_response(context: RequestContext, reply: Reply, request: HttpRequest)
     assert not isinstance(reply.body, ProtocolError)
     message = _result_message(context.request.id, reply.body)
     response, dropped = _within_limit(message, reply.notifications, request)
-    log_fields = {**reply.log_fields, **_dropped(reply, dropped)}
+    log_fields = _with_dropped(reply.log_fields, dropped)
     if response is None:
         response = _too_large_response(context, reply, request.max_response_bytes)
-        log_fields["outcome"] = "result_too_large"
+        log_fields = {**log_fields, "outcome": "result_too_large"}
     context.ports.observer.record("request_completed", method=context.request.method, **log_fields)
     return response
 
@@ -61,7 +61,7 @@ def error_response(
     if status == 200:
         message = compact_json(jsonrpc.error(request_id, error))
         response, dropped = _within_limit(message, reply.notifications, request)
-    log_fields = {**reply.log_fields, **_dropped(reply, dropped)}
+    log_fields = _with_dropped(reply.log_fields, dropped)
     observer.record("request_refused", code=error.code, status=status, **log_fields)
     if response is not None:
         return response
@@ -102,13 +102,11 @@ def _within_limit(
     return response if fits else None, len(notifications) - len(events)
 
 
-def _dropped(reply: Reply, dropped: int) -> dict[str, int]:
-    """Return the log field for notifications that found no room here or in the buffer of the round."""
-    return (
-        {"notifications_dropped": dropped + reply.log_fields.get("notifications_dropped", 0)}
-        if dropped
-        else {}
-    )
+def _with_dropped(log_fields: Mapping[str, Any], dropped: int) -> Mapping[str, Any]:
+    """Add the notifications that are dropped here to those that the buffer of the round dropped."""
+    if not dropped:
+        return log_fields
+    return {**log_fields, "notifications_dropped": dropped + log_fields.get("notifications_dropped", 0)}
 
 
 def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:

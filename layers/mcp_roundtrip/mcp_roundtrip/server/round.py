@@ -62,7 +62,7 @@ def _open_state(call: FeatureCall) -> OpenState | None:
     if state is None:
         return None
     try:
-        return call.context.ports.states().open(call.binding, state)
+        return call.context.ports.state_codec().open(call.binding, state)
     except StateRejected as rejected:
         raise _invalid_state(call, rejected) from None
     except KeyServiceError as error:
@@ -285,7 +285,7 @@ class Round:
         if self.number > _max_rounds(call, journal):
             return self._out_of_rounds(requests, journal)
         try:
-            state = call.context.ports.states().seal(
+            state = call.context.ports.state_codec().seal(
                 call.binding,
                 journal.to_json(),
                 round=self.number,

@@ -28,13 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the digest is computed at most once
 class Binding:
     """The request that a token is bound to: it is accepted only with an equal one.
 
@@ -48,6 +49,12 @@ class Binding:
     method: str
     name: str
     arguments: Mapping[str, Any] | None
+
+    @cached_property
+    def request_digest(self) -> str:
+        """The claim `rq`: a digest of method, name and arguments."""
+        request = [self.method, self.name, dict(self.arguments or {})]
+        return canonical.digest("mcp-rs/v1/request", request)
 
     def identity(self) -> str | None:
         """Return a digest of the binding; None for anonymous callers, who cannot be distinguished."""
@@ -115,7 +122,7 @@ def build(
         "nbf": iat,
         "exp": min(iat + limits.round_ttl_s, flow_end),
         "jti": jti,
-        "rq": request_digest(binding),
+        "rq": binding.request_digest,
         "rnd": round_number,
         "oiat": oiat,
         "st": payload,
@@ -132,7 +139,7 @@ def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Li
     check_times(claims, now=now, skew_s=limits.skew_s)
     _check_lifetimes(claims, now=now, limits=limits)
     check_parties(claims, issuer=binding.issuer, audience=binding.audience, principal=binding.principal)
-    if claims["rq"] != request_digest(binding):
+    if claims["rq"] != binding.request_digest:
         raise StateRejected("wrong_request")
     return OpenState(claims["st"], claims["rnd"], claims["oiat"])
 
@@ -172,11 +179,6 @@ def _check_lifetimes(claims: Mapping[str, Any], *, now: float, limits: Limits) -
         raise StateRejected("lifetime")
     if now >= claims["oiat"] + limits.flow_ttl_s:
         raise StateRejected("flow_expired")
-
-
-def request_digest(binding: Binding) -> str:
-    arguments = {} if binding.arguments is None else dict(binding.arguments)
-    return canonical.digest("mcp-rs/v1/request", [binding.method, binding.name, arguments])
 
 
 def principal_digest(jti: str, principal: str) -> str:
