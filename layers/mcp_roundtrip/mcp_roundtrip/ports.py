@@ -92,8 +92,8 @@ class Ports:
     `random_bytes`: returns n random bytes.
     `state_codec`, `links`, `tasks`: create the object at its first use; most calls need none, and the imports
     are slow.
-    `forward`: takes owner, event, custom client context and timeout in seconds, and returns the response of the
-    owner or raises ForwardingFailed.
+    `forward`: takes owner, event, custom client context and timeout in seconds, and returns the owner's
+    response or raises ForwardingFailed.
     """
 
     config: DeploymentConfig
