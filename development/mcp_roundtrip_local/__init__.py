@@ -1,6 +1,15 @@
 """Run a SAM template on this computer: real Lambda runtime processes, without Docker and without AWS.
 
-``python -m mcp_roundtrip_local`` is the command, `serve` the same as a library.
+``python -m mcp_roundtrip_local`` is the command; `serve` does the same from Python. Where to look:
+
+- `app`: `serve` and `LocalApp`, which connect all the parts below
+- `template/`: reads template.yaml, resolves its intrinsic functions, checks its parameters
+- `http/`: the HTTP server on 127.0.0.1, and which requests of web pages it refuses
+- `api_gateway/`: the HTTP API: routes, events in payload format 2.0, CORS
+- `execution/`: runtime processes, their pools, the Runtime API, the debugger, requirements.txt
+- `services/`: what functions call: Lambda, KMS, SQS, DynamoDB and S3 (ministack), HTTP stand-ins
+- `source_watcher`, `fresh_catalogs`: restart functions and rebuild catalogs when sources change
+- `catalog`, `sample_events/`, `new_tool/`: the commands `make catalog`, `make events` and `make new-tool`
 """
 
 from mcp_roundtrip_local.app import LocalApp, serve

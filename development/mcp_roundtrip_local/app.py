@@ -1,4 +1,4 @@
-"""A template, running: gateway, functions, Lambda's Invoke API, KMS, DynamoDB and SQS, all on 127.0.0.1."""
+"""Run a template: the HTTP API, the functions and the services that they call, all on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_roundtrip_local.execution.debugger import TIMEOUT_S, Debugger
 from mcp_roundtrip_local.execution.environment import Environment, Outcome, process_variables
 from mcp_roundtrip_local.execution.pools import Launched, Pools, affected
 from mcp_roundtrip_local.execution.requirements import Requirements
-from mcp_roundtrip_local.fresh_catalogs import FrontDoors
+from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
@@ -49,7 +49,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run a template: see `serve`."""
+    """The options of `serve`."""
 
     parameters: Mapping[str, str]
     fresh: bool
@@ -61,7 +61,7 @@ class Options:
 
 
 class LocalApp:
-    """What `serve` yields; `kms` and `emulator` are those that the functions call."""
+    """A running template. `kms` and `emulator` are the services that its functions call."""
 
     def __init__(
         self,
@@ -90,14 +90,14 @@ class LocalApp:
         self._application = self._read(Template(template, options.parameters))
         self._watcher = self._watch()
         self._unreadable: set[Path] = set()
-        self._front_doors = FrontDoors(options.log)
-        self._front_doors.build(self._application)
+        self._catalogs = FreshCatalogs(options.log)
+        self._catalogs.build(self._application)
         self._debugger = Debugger(options.python, options.log) if options.debug else None
         self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
 
     @property
     def endpoints(self) -> Mapping[str, str]:
-        """The addresses of the stand-ins, as the environment variables that AWS SDKs read."""
+        """The URLs of the emulated services, by the environment variables that AWS SDKs read."""
         return self._endpoints
 
     @property
@@ -105,14 +105,14 @@ class LocalApp:
         return len(self._started)
 
     def url(self, path: str = "/mcp") -> str:
-        """The URL of a path of the HTTP API."""
+        """Return the URL of a path of the HTTP API."""
         return self._url + path
 
     def routes(self) -> tuple[Route, ...]:
         return self.current().routes
 
     def cors(self) -> Cors | None:
-        """What its HTTP API allows pages of other origins to do."""
+        """Return the CORS configuration of the HTTP API, if it has one."""
         return Cors.of(self.current().cors_configuration)
 
     def functions(self) -> Mapping[str, Function]:
@@ -124,7 +124,7 @@ class LocalApp:
     def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
         """Run a function with an event and return its response.
 
-        Raises FunctionFailed, or KeyError where there is no such function.
+        Raises FunctionFailed, and KeyError for an unknown function.
         """
         if function not in self.functions():
             raise KeyError(function)
@@ -137,24 +137,24 @@ class LocalApp:
     def run(
         self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
     ) -> Outcome:
-        """Run a function with an event in JSON. While a debugger is used, one at a time."""
+        """Run a function with an event in JSON; in debug mode, one at a time."""
         with self._serial:
             return self.run_within(function, payload, qualifier, client_context)
 
     def run_within(
         self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
     ) -> Outcome:
-        """Run a function that another one waits for."""
+        """Run a function that another function invokes and waits for."""
         found = self.current().functions.get(function)
-        if found is None:  # a change of the template has just removed it
-            return _failed("there is no such function any more")
+        if found is None:  # the template has just changed
+            return _failed("the function was removed from the template")
         try:
-            code = self._front_doors.code(found)
+            code = self._catalogs.code(found)
             with self._lock:
                 pool = self._pools.of(found, code)
             arn = function_arn(function, qualifier)
             return pool.invoke(payload, function_arn=arn, client_context=client_context)
-        except OSError as error:  # the folder of the code is gone, or the computer has no room for a process
+        except OSError as error:  # the code's folder is missing, or out of memory
             self._options.log(f"[{function}] no process could be started: {error}")
             return _failed("no process could be started")
 
@@ -164,10 +164,10 @@ class LocalApp:
             if self._debugger is not None:
                 self._debugger.close()
             self._pools.close()
-            self._front_doors.close()
+            self._catalogs.close()
 
     def current(self) -> Application:
-        """The application as its sources are now, if they can be used; looks at them first."""
+        """Return the application, reloaded if its sources have changed and are valid."""
         with self._lock:
             if changed := {*self._watcher.changed()}:
                 self._reload(changed | self._unreadable)
@@ -177,28 +177,28 @@ class LocalApp:
         errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
         self._unreadable = changed if errors else set()
         for error in errors.values():
-            self._options.log(f"{error}\nNothing restarts before this file is correct.")
+            self._options.log(f"{error}\nFunctions restart when this file is corrected.")
         if errors:
             return
         before = self._application
         try:
             after = self._read(Template(self._template, self._options.parameters))
         except TemplateError as error:
-            self._options.log(f"{error}\nNothing restarts before this is corrected.")
+            self._options.log(f"{error}\nFunctions restart when this is corrected.")
             return
         names = affected(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
         self._application = after
         if after.sources != before.sources:
             self._watcher = self._watch()
-        self._front_doors.build(after)
+        self._catalogs.build(after)
         self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
 
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())
         found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
         self.emulator.declare(found.storage)
-        functions = {name: self._requirements.added_to(each) for name, each in found.functions.items()}
+        functions = {name: self._requirements.install_for(each) for name, each in found.functions.items()}
         return replace(found, functions=functions)
 
     def _watch(self) -> Watcher:
@@ -206,7 +206,7 @@ class LocalApp:
         return Watcher(self._application.sources, time.monotonic, interval_s=interval_s)
 
     def _launch(self, function: Function) -> Launched:
-        self._started.append(function.name)  # appending is atomic, counting up is not
+        self._started.append(function.name)  # list.append is atomic; += is not
         variables = process_variables(
             function, self._endpoints, self._python_version, self._credentials, self._options.variables
         )
@@ -267,7 +267,7 @@ def serve(
         emulator = Emulator(log)
         storage_url = stack.enter_context(serve_storage(emulator, credentials))
         endpoints = {
-            # Whatever is not here ends at a refusal, not at AWS.
+            # Other services get an error here, so that no request reaches AWS.
             "AWS_ENDPOINT_URL": lambda_server.url,
             "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
             "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url,
@@ -277,7 +277,7 @@ def serve(
         }
         app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, emulator, options)
         stack.callback(app.close)
-        atexit.register(app.close)  # where the block is left open
+        atexit.register(app.close)  # if the block is never left
         stack.callback(atexit.unregister, app.close)
         lambda_server.start()
         sqs_server.start()
@@ -297,5 +297,5 @@ def _version(python: str) -> str:
     if python == sys.executable:
         return f"{sys.version_info.major}.{sys.version_info.minor}"
     command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    # The interpreter is whatever the caller of `serve` chose to run the functions on.
+    # The interpreter is the caller's choice.
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603

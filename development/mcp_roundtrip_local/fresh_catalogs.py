@@ -1,7 +1,7 @@
-"""Catalogs of front doors, made from their owners' sources whenever those change.
+"""Rebuild the catalogs of front doors when the sources of their owners change.
 
-A deployment's catalog is the file beside the front door's code, which ``make catalog`` writes. Here a fresh
-one takes its place, in a copy of that folder, so that a new tool can be called at once.
+A deployment uses the catalog file in the front door's folder, which ``make catalog`` writes. Here a current
+catalog replaces it in a copy of that folder, so that a new tool can be called immediately.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
 
 _made: dict[str, str] = {}
-"""Catalogs by what they were made from: a process that serves often, as tests do, makes each once."""
+"""Catalogs by a digest of their sources, so that tests that serve often build each once."""
 
 
-class FrontDoors:
-    """Makes catalogs in the background, one at a time. `close` removes the copies."""
+class FreshCatalogs:
+    """Builds catalogs in a background thread, one at a time. `close` removes the copies."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -36,19 +36,19 @@ class FrontDoors:
         self._builds: dict[str, Future[Path]] = {}
 
     def build(self, application: Application) -> None:
-        """Begin to make the catalogs that these sources give."""
+        """Start to build the catalogs of an application."""
         for function in application.functions.values():
             if owners := _owners(function, application):
                 before = self._builds.get(function.name)
                 self._builds[function.name] = self._builder.submit(self._code, function, owners, before)
 
     def code(self, function: Function) -> Path:
-        """The folder of a function's code, with its catalog fresh. Waits until that is made."""
+        """Return the folder of a function's code with a current catalog. Waits until it is built."""
         build = self._builds.get(function.name)
         return function.code if build is None else build.result()
 
     def close(self) -> None:
-        """Wait for what is being made, and remove the copies."""
+        """Wait for the running build, and remove the copies."""
         self._builder.shutdown(cancel_futures=True)
         self._copies.cleanup()
 
@@ -59,7 +59,7 @@ class FrontDoors:
         except subprocess.CalledProcessError as error:
             self._log(
                 f"[{function.name}] {error.stderr.strip()}\n"
-                "The previous catalog is served until this is corrected."
+                "The previous catalog is used until this is corrected."
             )
             return function.code if before is None else before.result()
         if written.read_text(encoding="utf-8") == text:
@@ -68,13 +68,13 @@ class FrontDoors:
         shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / CATALOG).write_text(text, encoding="utf-8")
         self._log(
-            f"[{function.name}] {CATALOG} is stale: a fresh one is served here. "
+            f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
             "Run `make catalog` before you deploy."
         )
         return copy
 
     def _text(self, owners: Mapping[str, Function]) -> str:
-        """The catalog. Raises CalledProcessError."""
+        """Return the text of the catalog. Raises CalledProcessError."""
         modules = {owner: _module(function) for owner, function in owners.items()}
         layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
         seen = fingerprint([*(module.parent for module in modules.values()), *layers])
@@ -87,16 +87,16 @@ class FrontDoors:
         output = Path(self._copies.name, CATALOG)
         options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
         options += [f"--path={layer}" for layer in layers]
-        # In a process of its own: sources that have changed are imported as they are now.
+        # A new process imports the sources in their current state.
         command = [sys.executable, "-m", "mcp_roundtrip_local.catalog", f"--output={output}", *options]
-        subprocess.run(  # noqa: S603 - the command is this package's own
+        subprocess.run(  # noqa: S603 - a command of this package
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
         )
         return output.read_text(encoding="utf-8")
 
 
 def _owners(function: Function, application: Application) -> dict[str, Function]:
-    """The owners behind a front door in alphabetical order; none behind another function."""
+    """Return the owners of a front door in alphabetical order; none for another function."""
     if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
         return {}
     owners = json.loads(function.environment[OWNERS])
@@ -105,7 +105,7 @@ def _owners(function: Function, application: Application) -> dict[str, Function]
 
 
 def _name(function: str) -> str:
-    """The name in an ARN with or without a qualifier, or in a name itself."""
+    """Return the function name of an ARN with or without a qualifier, or of a name."""
     return function.rpartition("function:")[2].partition(":")[0]
 
 

@@ -1,4 +1,8 @@
-"""Notice that sources changed, and whether Python can compile them."""
+"""Detect changed sources, and syntax errors in them.
+
+This compares modification times instead of using watchfiles, which cannot be asked before a request whether
+a file has just changed, and which stops watching a file that an editor has replaced (inotify watches inodes).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Fingerprint = dict[str, tuple[int, int]]
 
 
 class Watcher:
-    """Compares files and folders with what they were; looks at most once every `interval_s`."""
+    """Compares files and folders with their previous state, at most once in `interval_s`."""
 
     def __init__(self, paths: Iterable[Path], clock: Callable[[], float], *, interval_s: float = 1.0) -> None:
         self._paths = tuple(paths)
@@ -27,7 +31,7 @@ class Watcher:
         self._seen = fingerprint(self._paths)
 
     def changed(self) -> tuple[Path, ...]:
-        """The files that are new, gone or different since the last time, sorted."""
+        """Return the files that were added, removed or modified since the last call, sorted."""
         if self._clock() - self._looked < self._interval_s:
             return ()
         before, self._seen = self._seen, fingerprint(self._paths)
@@ -36,7 +40,7 @@ class Watcher:
 
 
 def fingerprint(paths: Iterable[Path]) -> Fingerprint:
-    """What files and folders are like now; bytecode and hidden files do not count."""
+    """Return the current state of files and folders, without bytecode and hidden files."""
     seen: Fingerprint = {}
     for path in (path for root in paths for path in _files(root)):
         with suppress(FileNotFoundError):  # editors replace files while they save
@@ -47,7 +51,7 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
 
 @contextmanager
 def watching(look: Callable[[], object], interval_s: float) -> Iterator[None]:
-    """Call `look` every `interval_s` until the block ends."""
+    """Call `look` every `interval_s` in a thread until the block ends."""
     ended = threading.Event()
 
     def run() -> None:
@@ -64,7 +68,7 @@ def watching(look: Callable[[], object], interval_s: float) -> Iterator[None]:
 
 
 def syntax_error(path: Path) -> str | None:
-    """What Python says about a file that it cannot compile; None for every other file."""
+    """Return the SyntaxError of a Python file as text; None for every other file."""
     if path.suffix != ".py":
         return None
     try:

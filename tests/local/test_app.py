@@ -88,7 +88,7 @@ def test_a_change_of_code_layer_or_template_is_picked_up(template: Path) -> None
         f"{template.parent}/layer/shared.py changed: One restarted",
         f"{template} changed: One restarted",
     ]
-    assert any("Nothing restarts before this is corrected." in line for line in log)
+    assert any("Functions restart when this is corrected." in line for line in log)
 
 
 TWO = (

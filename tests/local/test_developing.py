@@ -40,8 +40,8 @@ SOURCE = """
                 getattr(logging.getLogger(__name__), level)(f"{context.function_name} own {level}")
         if do == "break":
             breakpoint()
-        if do == "s3":
-            boto3.client("s3").put_object(Bucket="b", Key="k", Body=b"x")
+        if do == "secrets":
+            boto3.client("secretsmanager").list_secrets()
         if do == "kms":
             kms = boto3.client("kms")
             return kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
@@ -104,10 +104,11 @@ def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app: LocalApp, log:
 def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(
     app: LocalApp, log: list[str]
 ) -> None:
-    with pytest.raises(Exception, match=r"s3 is not emulated here.*AWS_ENDPOINT_URL_S3"):
-        app.invoke("Text", {"do": "s3"})
+    with pytest.raises(Exception, match=r"secretsmanager is not emulated.*AWS_ENDPOINT_URL_SECRETSMANAGER"):
+        app.invoke("Text", {"do": "secrets"})
     assert any(
-        line.startswith("[s3] s3 is not emulated here: Lambda (Invoke), KMS, DynamoDB") for line in log
+        line.startswith("[secretsmanager] secretsmanager is not emulated. Lambda (Invoke), KMS, SQS")
+        for line in log
     )
 
 

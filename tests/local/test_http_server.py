@@ -132,7 +132,7 @@ def test_each_name_of_this_computer_is_one_of_the_server(server: HttpServer, hos
 def test_a_tunnel_is_a_bad_request(server: HttpServer) -> None:
     reply = exchange(server, "CONNECT @ HTTP/1.1")
     assert reply.startswith("HTTP/1.1 400 ")
-    assert reply.endswith("\r\n\r\nCONNECT is for proxies: send the request itself\n")
+    assert reply.endswith("\r\n\r\nCONNECT is not supported: send the request itself\n")
 
 
 def test_a_client_that_waits_for_permission_to_send_gets_it(server: HttpServer) -> None:

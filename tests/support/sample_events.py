@@ -153,7 +153,7 @@ TABLE = {
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
     "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
 }
-"""The table of tasks, with the properties that CloudFormation has for it."""
+"""The CloudFormation properties of the tables of tasks and approvals."""
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def environment() -> Iterator[dict[str, str]]:
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     nowhere = HttpServer(LambdaApi(dict, lambda *call: NotImplemented).respond, max_body=MAX_PAYLOAD).start()
     storage = Emulator(print)
-    storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE}))
+    storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE, "approvals": TABLE}))
     with (
         serve(kms) as endpoint,
         serve_storage(storage) as storage_url,

@@ -1,1 +1,1 @@
-"""The HTTP API in front of the functions: routes, events, CORS."""
+"""The HTTP API in front of the functions, as API Gateway provides it."""

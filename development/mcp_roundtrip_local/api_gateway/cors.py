@@ -1,4 +1,4 @@
-"""CORS as an HTTP API does it: preflights are answered by the gateway, headers of functions are replaced.
+"""CORS as HTTP APIs implement it: the gateway answers preflights and replaces the functions' headers.
 
 Source: API Gateway developer guide, "Configure CORS for HTTP APIs in API Gateway".
 """
@@ -16,7 +16,7 @@ _PREFIX = "access-control-"
 
 @dataclass(frozen=True, slots=True)
 class Cors:
-    """An API's CorsConfiguration. Origins may be `*`, `https://*` and `http://*`."""
+    """The CorsConfiguration of an API. `allow_origins` may contain `*`, `https://*` and `http://*`."""
 
     allow_origins: tuple[str, ...] = ()
     allow_methods: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Cors:
 
     @classmethod
     def of(cls, configuration: Any) -> Cors | None:
-        """What the property says: an object, or with SAM `true` or a string with one origin."""
+        """Read the property: an object, or for SAM also `true` or a string with one origin."""
         if configuration is None or configuration is False:
             return None
         if configuration is True:
@@ -45,12 +45,15 @@ class Cors:
         )
 
     def allows(self, origin: str) -> bool:
-        """Whether pages of this origin may read replies."""
+        """Return whether pages of this origin may read responses."""
         scheme = origin.partition("://")[0]
         return any(allowed in (origin, "*", f"{scheme}://*") for allowed in self.allow_origins)
 
     def preflight(self, request: Request) -> Reply | None:
-        """The reply to a preflight request, None for every other. It allows nothing to a foreign origin."""
+        """Return the response to a preflight request, None for other requests.
+
+        The response to an origin that is not allowed has no CORS headers.
+        """
         is_preflight = request.method == "OPTIONS" and request.header("access-control-request-method")
         if not is_preflight or request.header("origin") is None:
             return None
@@ -64,7 +67,7 @@ class Cors:
         return Reply(204, (*allowed, *headers))
 
     def add_to(self, reply: Reply, request: Request) -> Reply:
-        """The reply with this configuration's headers instead of the function's own."""
+        """Return the response with the headers of this configuration in place of the function's."""
         kept = (header for header in reply.headers if not header[0].lower().startswith(_PREFIX))
         return Reply(reply.status, (*kept, *self._allowed(request)), reply.body)
 
@@ -84,6 +87,6 @@ class Cors:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    # An empty CommaDelimitedList is one empty text.
+    # An empty CommaDelimitedList parameter is a list of one empty string.
     texts = value if isinstance(value, list) else [] if value is None else [value]
     return tuple(str(text) for text in texts if text != "")

@@ -1,4 +1,4 @@
-"""The HTTP API in front of the functions, with the limits and the answers of API Gateway."""
+"""The HTTP API in front of the functions, with the limits and error responses of API Gateway."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.template.model import Route
 
 MAX_BODY = 10 * 1024 * 1024
-"""API Gateway's limit for a request body, in bytes."""
+"""The largest request body that API Gateway accepts, in bytes."""
 
 MAX_EVENT = 6 * 1024 * 1024
-"""Lambda's limit for an event, in bytes."""
+"""The largest event that Lambda accepts, in bytes."""
 
 INTEGRATION_TIMEOUT_S = 30.0
-"""How long API Gateway waits for a function; the function itself goes on."""
+"""The seconds that API Gateway waits for a function. The function continues after that."""
 
 
 class Gateway:
-    """Turns a request into an event for a function, and its outcome into a reply.
+    """Converts a request to an event, invokes the function of its route, and returns the HTTP response.
 
-    `routes` and `cors` are asked at every request, for a template may change; `invoke` runs a function by
-    name. A page whose origin the CORS configuration does not name is refused, which API Gateway leaves to
-    functions: with AuthMode none every page in the developer's browser could call them.
+    `routes` and `cors` are called for every request, because the template may change. `invoke` runs a
+    function by name. Requests from pages of origins that the CORS configuration does not list get 403. API
+    Gateway does not do that, but with AuthMode none every page in the developer's browser could call tools.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Gateway:
         self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
 
     def respond(self, request: Request) -> Reply:
-        """Serve one request and log it."""
+        """Answer one request and log it."""
         started = time.perf_counter()
         request_id = str(uuid.uuid4())
         reply = self._with_cors(request, request_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         rpc_method = request.header("mcp-method") or "-"
-        path = request.target.partition("?")[0]  # a query may hold what is nobody else's
+        path = request.target.partition("?")[0]  # a query may contain secrets
         line = f"{request.method} {path} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
         # A client must not be able to write control sequences to the terminal.
         self._log("".join(character if character.isprintable() else "?" for character in line))
@@ -98,7 +98,7 @@ class Gateway:
             return _FAILED
 
     def close(self) -> None:
-        """Let no thread behind; the functions must have been stopped before."""
+        """Stop the worker threads. Stop the functions first."""
         self._workers.shutdown(cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""Between HTTP and the Lambda proxy integration's payload format 2.0. Pure.
+"""Convert HTTP requests to events in payload format 2.0, and function responses to HTTP responses.
 
 Source: API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs in API Gateway".
 """
@@ -32,18 +32,18 @@ _OWN_HEADERS = {
 
 
 class MalformedResponse(ValueError):
-    """A function's response is not what payload format 2.0 asks for."""
+    """The response of a function does not conform to payload format 2.0."""
 
 
 def decoded_path(target: str) -> str:
-    """The path of a request target as an HTTP API routes it and reports it in `rawPath`: percent-decoded."""
+    """Return the percent-decoded path of a request target, as in `rawPath`."""
     return unquote(target.partition("?")[0])
 
 
 def to_event(
     request: Request, route: Route, path_parameters: Mapping[str, str], *, request_id: str, now: float
 ) -> dict[str, Any]:
-    """The event for a request; `now` is in epoch seconds."""
+    """Return the event for a request; `now` is in epoch seconds."""
     headers = _joined((name.lower(), value) for name, value in request.headers)
     cookies = headers.pop("cookie", "")
     host = headers.get("host", "localhost")
@@ -88,10 +88,10 @@ def to_event(
 
 
 def to_reply(payload: bytes) -> Reply:
-    """The HTTP response for what a function returned, as JSON. Raises MalformedResponse.
+    """Return the HTTP response for the JSON that a function returned. Raises MalformedResponse.
 
-    A value without `statusCode` is the body of a 200. `multiValueHeaders` belongs to format 1.0 and is
-    ignored, as API Gateway does.
+    A value without `statusCode` becomes the body of a 200. `multiValueHeaders` belongs to format 1.0; API
+    Gateway ignores it, too.
     """
     try:
         value = json.loads(payload)
@@ -121,7 +121,7 @@ def _body(body: bytes, content_type: str) -> dict[str, Any]:
     if not body:
         return {"isBase64Encoded": False}
     media_type = content_type.partition(";")[0].strip().lower()
-    # Everything else is binary to an HTTP API: forms, `+json` types and bodies without a type, too.
+    # HTTP APIs encode every other body: forms, `+json` types and bodies without a type.
     if media_type in _TEXT or media_type.startswith("text/"):
         try:
             return {"body": body.decode(), "isBase64Encoded": False}
@@ -136,7 +136,7 @@ def _headers(value: Any) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
         raise MalformedResponse("headers is not an object")
     if not all(_TOKEN.fullmatch(name) for name in value):
-        raise MalformedResponse("a header's name is not a token")
+        raise MalformedResponse("a header name is not a token")
     headers = [(name.lower(), _header_value(item)) for name, item in value.items()]
     return [(name, item) for name, item in headers if name not in _OWN_HEADERS]
 
@@ -145,8 +145,8 @@ def _header_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)) or any(character in str(value) for character in "\r\n\0"):
-        raise MalformedResponse("a header or cookie is not a single line of text")
-    # http.server writes headers as Latin-1.
+        raise MalformedResponse("the value of a header or cookie is not a single line of text")
+    # The server writes headers as Latin-1.
     return str(value).encode("utf-8", "surrogatepass").decode("latin-1")
 
 

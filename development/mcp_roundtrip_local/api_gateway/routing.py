@@ -1,7 +1,7 @@
-"""Which route of an HTTP API takes a request.
+"""Select the route of an HTTP API for a request.
 
-Source: API Gateway developer guide, "Create routes for HTTP APIs in API Gateway": full matches come before
-greedy variables, those before `$default`, and a method comes before ANY.
+Source: API Gateway developer guide, "Create routes for HTTP APIs in API Gateway": a full match precedes a
+greedy variable, a greedy variable precedes `$default`, and a method precedes ANY.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mcp_roundtrip_local.template.model import Route
 
 
 def match(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-    """The route for `method` and the decoded `path`, with its path parameters."""
+    """Return the route for `method` and the decoded `path`, with its path parameters."""
     matches = [
         (route, parameters)
         for route in routes

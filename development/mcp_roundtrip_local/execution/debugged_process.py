@@ -1,8 +1,8 @@
-"""The process of `make run DEBUG=1`: runs the handlers of all functions, with the terminal as standard input.
+"""The program of `make run DEBUG=1`: runs the handlers of all functions, with the terminal as standard input.
 
-It imports nothing of this package, because each function has a copy of its own: variables, import path,
-modules and folder are exchanged when an event comes, and exchanged back at its end. Other packages are
-shared.
+For each event, the function's environment variables, import path, modules and working folder are swapped in,
+and swapped out at its end. Each function has its own copy of the layer, so this program must not import it.
+Other packages are shared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LIMITS: dict[str, tuple[str, Any]] = {
     f"{PACKAGE}.entry.handler": ("request_deadline_ms", lambda now_ms, *_: now_ms + NO_LIMIT * 1000),
     f"{PACKAGE}.server.invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT),
 }
-"""Where the layer ends a call before its client gives up: the person at the prompt takes longer."""
+"""The layer's time limits, which a person at the debugger's prompt would exceed."""
 
 
 class LoadedFunction:
@@ -48,32 +48,32 @@ class LoadedFunction:
         self.handler: Callable[[Any, Any], Any] | None = None
 
     def owns(self, name: str, module: ModuleType) -> bool:
-        """Whether another function may have another module of this name."""
+        """Return whether another function may have a different module of this name."""
         if name.partition(".")[0] == PACKAGE:
             return True
         places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", ())]
         return any(place.startswith(own + os.sep) for place in places for own in self.own)
 
     def load(self, handler: str) -> Callable[[Any, Any], Any]:
-        """Import it, if that was not done."""
+        """Import the handler if necessary, and return it."""
         if self.handler is None:
             module, _, name = handler.rpartition(".")
             invalidate_caches()
             self.handler = getattr(import_module(module.replace("/", ".")), name)
             for limited, (attribute, value) in LIMITS.items() if PACKAGE in sys.modules else ():
                 module_with_limit = import_module(limited)
-                getattr(module_with_limit, attribute)  # it must still be there
+                getattr(module_with_limit, attribute)  # fails if the layer renames it
                 setattr(module_with_limit, attribute, value)
         return self.handler
 
 
 def definition(message: dict[str, Any]) -> tuple[Any, ...]:
-    """What a function has to be imported again for."""
+    """Return the parts of a message that require a new import when they change."""
     return message["handler"], message["code"], message["variables"]
 
 
 class Process:
-    """Runs handlers; the last one that began is the one that runs."""
+    """Runs handlers. Of nested invocations, the innermost one runs."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -83,7 +83,7 @@ class Process:
         self._running: list[LoadedFunction] = []
 
     def serve(self) -> None:
-        """Take messages until the other side hangs up."""
+        """Handle messages until the other side closes the connection."""
         with self._connection.makefile("rb") as lines:
             for line in lines:
                 message = json.loads(line)
@@ -102,11 +102,11 @@ class Process:
                 payload = to_json(
                     function.load(message["handler"])(json.loads(message["event"]), context(message))
                 )
-            except BaseException as error:  # a handler that ends its process ends its event here
+            except BaseException as error:  # including SystemExit
                 traceback.print_exc()
                 failed = True
                 payload = json.dumps({"errorType": type(error).__name__, "errorMessage": str(error)})
-        # Only now: the function that waits for this answer resumes with its own modules.
+        # Sent only after the swap: the waiting function resumes with its own modules.
         answer = {"id": message["id"], "payload": payload, "failed": failed}
         with self._sending:
             self._connection.sendall(json.dumps(answer).encode() + b"\n")
@@ -144,19 +144,19 @@ class Process:
 
 
 def context(message: dict[str, Any]) -> LambdaContext:
-    """The handler's second argument."""
+    """Return the handler's second argument."""
     given = message["client_context"]
     client_context = None if given is None else json.loads(given)
     return LambdaContext(message["id"], client_context, None, message["deadline_ms"], message["arn"])
 
 
 def main() -> None:
-    """Serve the socket that the command line names by its descriptor."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    """Serve the socket whose file descriptor is the first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process stops this one
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         Process(connection).serve()
-    os._exit(0)  # does not wait for handlers that still run: their answers have no reader
+    os._exit(0)  # without waiting for handlers whose outcome nobody reads
 
 
 if __name__ == "__main__":

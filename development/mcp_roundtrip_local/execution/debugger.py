@@ -1,7 +1,7 @@
-"""All functions in one process at the terminal, for `breakpoint()`; `debugged_process.py` is what runs in it.
+"""Run all functions in one process that has the terminal, for `breakpoint()`.
 
-Events come one after the other: a function that another one invokes runs while that waits, every other event
-waits for the one before.
+`debugged_process.py` is the program of that process. Events are handled one at a time, except that a
+function which another function invokes runs while the other one waits.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.template.model import Function
 
 TIMEOUT_S = 24 * 3600
-"""How long a function may take here, in seconds: the person at the prompt decides."""
+"""The timeout of functions, in seconds: a person at the debugger's prompt takes long."""
 
 _PROGRAM = Path(__file__).with_name("debugged_process.py")
 _ENDED = Outcome(
-    b'{"errorType": "Runtime.ExitError", "errorMessage": "the process of DEBUG=1 has ended: start again"}',
+    b'{"errorType": "Runtime.ExitError", "errorMessage": "the process of DEBUG=1 has exited: restart it"}',
     failed=True,
 )
 
 
 class Debugger:
-    """The process. It has the terminal that this one has."""
+    """The process that runs all functions. It inherits the terminal."""
 
     def __init__(self, python: str, log: Callable[[str], None]) -> None:
         self._log = log
@@ -47,7 +47,7 @@ class Debugger:
         self._socket = ours
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
-                # Without its own folder on the path: `events` and `kms` would be found there.
+                # -P: without the program's folder on the import path.
                 [python, "-P", "-u", os.fspath(_PROGRAM), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -55,7 +55,7 @@ class Debugger:
         threading.Thread(target=self._read, daemon=True).start()
 
     def environment(self, function: Function, variables: Mapping[str, str]) -> DebugEnvironment:
-        """What a pool launches for a function."""
+        """Return the environment that a pool launches for a function."""
         return DebugEnvironment(self, function, variables)
 
     @property
@@ -63,7 +63,7 @@ class Debugger:
         return self._process.poll() is None
 
     def call(self, message: Mapping[str, Any]) -> Outcome:
-        """Have the process run a handler, and wait for its end."""
+        """Run a handler in the process and wait for its outcome."""
         call_id, answer = str(uuid.uuid4()), SimpleQueue[Outcome]()
         with self._lock:
             if not self.alive:
@@ -73,12 +73,12 @@ class Debugger:
         return answer.get()
 
     def forget(self, function: str) -> None:
-        """Have the process import the function again at its next event."""
+        """Make the process import the function again at its next event."""
         with self._lock, suppress(OSError):
             self._send({"forget": function})
 
     def close(self) -> None:
-        """End the process, and leave the terminal as it was."""
+        """Kill the process and restore the terminal."""
         self._closed = True
         if self.alive:
             self._process.send_signal(signal.SIGKILL)
@@ -99,14 +99,14 @@ class Debugger:
                 if waiting is not None:
                     waiting.put(outcome)
         if not self._closed:
-            self._log("the process of DEBUG=1 has ended: stop, and start again")
+            self._log("the process of DEBUG=1 has exited: stop make run and start it again")
         with self._lock:
             for waiting in self._answers.values():
                 waiting.put(_ENDED)
 
 
 class DebugEnvironment:
-    """One function in the debugger's process, for a pool."""
+    """A function in the debugger's process, as a pool uses it."""
 
     def __init__(self, debugger: Debugger, function: Function, variables: Mapping[str, str]) -> None:
         self._debugger = debugger
@@ -119,7 +119,7 @@ class DebugEnvironment:
         return not self._stopped
 
     def start(self) -> Outcome | None:
-        """Nothing: the process imports a function when its first event comes."""
+        """Do nothing: the process imports a function at its first event."""
         return None
 
     def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
@@ -149,7 +149,7 @@ _INHERITED = ("PATH", "HOME", "TERM", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPD
 def _terminal_settings() -> list[Any] | None:
     if os.name != "posix" or sys.stdin is None:
         return None
-    import termios  # only where there are terminals
+    import termios  # POSIX only
 
     with suppress(termios.error, ValueError, OSError):
         return termios.tcgetattr(sys.stdin)
@@ -158,7 +158,7 @@ def _terminal_settings() -> list[Any] | None:
 
 def _restore_terminal(settings: list[Any] | None) -> None:
     if settings is not None:
-        import termios  # as above
+        import termios  # POSIX only
 
         with suppress(termios.error, ValueError, OSError):
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)

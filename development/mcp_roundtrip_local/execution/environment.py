@@ -1,4 +1,4 @@
-"""One execution environment: a real runtime process that serves one invocation at a time."""
+"""An execution environment: a runtime process that serves one invocation at a time."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import LATEST, REGION, Function
 
 INIT_TIMEOUT_S = 10.0
-"""What Lambda gives to initialisation; the function's own timeout comes on top, where it tries once more."""
+"""The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""
 
-DEBUGGER_HINT = "breakpoint() needs a terminal: stop, and start again with `make run DEBUG=1`"
+DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
 
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an invocation came to: `payload` is JSON, about the error if `failed`."""
+    """The result of an invocation. `payload` is JSON: the function's response, or the error if `failed`."""
 
     payload: bytes
     failed: bool = False
 
 
 class Environment:
-    """`start` it, `invoke` it for as long as it is `alive`, and `stop` it.
+    """A runtime process: `start` it, `invoke` it while it is `alive`, and `stop` it.
 
-    `variables` is the process's whole environment apart from the address of its Runtime API; `log` takes the
-    lines it prints.
+    `variables` are all its environment variables except the address of its Runtime API. `log` receives the
+    lines that it prints.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Environment:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a group of its own, so that what the function starts dies with it
+                start_new_session=True,  # its own process group, so that child processes are killed with it
             )
         except OSError:
             self._api.close()
@@ -81,7 +81,7 @@ class Environment:
         return not self._stopped and self._process.poll() is None
 
     def start(self) -> Outcome | None:
-        """Wait until the function is imported; the outcome if that fails. Once it succeeded, do nothing."""
+        """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
         if self._ready:
             return None
         seconds = INIT_TIMEOUT_S + self._function.timeout_s
@@ -89,11 +89,11 @@ class Environment:
         if isinstance(report, Ready):
             self._ready = True
             return None
-        self._abandon(f"could not be initialised: {_reason(report, seconds)}")
+        self._abandon(f"could not be initialized: {_reason(report, seconds)}")
         return _failure(report, str(uuid.uuid4()), seconds)
 
     def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
-        """Run the handler once. A process that is late, gone or out of step is stopped."""
+        """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
         timeout_s = self._function.timeout_s
         request_id = str(uuid.uuid4())
         deadline_ms = int((time.time() + timeout_s) * 1000)
@@ -108,7 +108,7 @@ class Environment:
         return _failure(report, request_id, timeout_s)
 
     def stop(self) -> None:
-        """Kill the process and all it started, and wait for its end. Lambda kills, too."""
+        """Kill the process and its child processes, as Lambda does, and wait for its exit."""
         self._stopped = True
         if self._process.poll() is None:
             self._kill_group()
@@ -116,7 +116,7 @@ class Environment:
         self._api.close()
 
     def _abandon(self, reason: str) -> None:
-        if not self._stopped:  # else it was told to stop, and that is no news
+        if not self._stopped:  # otherwise the exit is expected
             self._log(f"[{self._function.name}] {reason}")
         self.stop()
 
@@ -127,7 +127,7 @@ class Environment:
 
     def _await_exit(self) -> None:
         status = self._process.wait()
-        self._kill_group()  # what it started and left behind
+        self._kill_group()  # child processes that still run
         self._api.reports.put(Exited(status))
 
     def _kill_group(self) -> None:
@@ -138,7 +138,7 @@ class Environment:
         assert self._process.stdout is not None
         with self._process.stdout as output:
             for line in output:
-                # The runtime client separates the lines of one message by carriage returns.
+                # The runtime client separates the lines of a message with carriage returns.
                 for part in line.decode("utf-8", "replace").rstrip("\r\n").split("\r"):
                     self._log(f"[{self._function.name}] {part}")
                     if "BdbQuit" in part:
@@ -152,11 +152,11 @@ def process_variables(
     credentials: Credentials,
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The environment of a function's process.
+    """Return the environment variables of a function's process.
 
-    It starts from nothing, as on Lambda: credentials, profiles and endpoints of the developer must not
-    reach a function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as
-    ``3.13``, `credentials` are those of the stand-ins. `given` come before all others.
+    The developer's own variables are not inherited: credentials, profiles and endpoints must not reach a
+    function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as ``3.13``,
+    and `credentials` are those of the emulated services. `given` overrides all other variables.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -187,10 +187,10 @@ def process_variables(
 
 
 def _log_variables(function: Function) -> dict[str, str]:
-    """What Lambda makes of LoggingConfig.
+    """Return the variables that Lambda derives from LoggingConfig.
 
-    Without a level there, the root logger gets that of the function's other loggers: Lambda leaves it at
-    WARNING.
+    Without a level in LoggingConfig, the root logger gets the level of the function's other loggers. Lambda
+    leaves it at WARNING.
     """
     variables = function.environment
     level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""

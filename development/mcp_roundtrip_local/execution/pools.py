@@ -1,4 +1,4 @@
-"""The execution environments of one function."""
+"""Pools of execution environments: one for each function, replaced when its sources change."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.template.model import Function
 
 MAX_CONCURRENCY = 10
-"""How many processes one function may have at a time."""
+"""The largest number of processes of a function at a time."""
 
 
 class Launched(Protocol):
-    """What a pool launches: an `Environment`, or one of the debugger's."""
+    """An execution environment that a pool launches: an `Environment` or a `DebugEnvironment`."""
 
     @property
     def alive(self) -> bool:
         """Whether it can serve another invocation."""
 
     def start(self) -> Outcome | None:
-        """Get ready; the outcome if that fails."""
+        """Wait until the function is imported; return the error if that fails."""
 
     def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
         """Run the handler once."""
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
 
 
 class Pool:
-    """Starts a process when an invocation finds none idle; with `fresh`, for every invocation.
+    """The execution environments of one function.
 
-    Has at most `limit` processes at a time: further invocations wait.
+    An invocation starts a process if none is idle, and with `fresh` always. Beyond `limit` processes,
+    invocations wait.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Pool:
                 self._give_back(environment)
 
     def retire(self) -> None:
-        """Stop what is idle now, and what is busy once it has answered."""
+        """Stop idle environments now, and busy ones after their invocation."""
         with self._lock:
             self._retired = True
             idle, self._idle = self._idle, []
@@ -71,7 +72,7 @@ class Pool:
             environment.stop()
 
     def close(self) -> None:
-        """Stop everything now; invocations under way or waiting fail."""
+        """Stop every environment now. Running and waiting invocations fail."""
         self.retire()
         with self._lock:
             self._closed = True
@@ -104,7 +105,7 @@ class Pool:
 
 
 class Pools:
-    """By the name of a function. Not safe to share between threads: the caller holds a lock."""
+    """The pools by function name. Not thread-safe: the caller holds a lock."""
 
     def __init__(self, launch: Callable[[Function], Launched], *, fresh: bool) -> None:
         self._launch = launch
@@ -113,7 +114,7 @@ class Pools:
         self._retired: list[Pool] = []
 
     def of(self, function: Function, code: Path) -> Pool:
-        """The pool of a function that runs with the folder `code`; a new one where it had another."""
+        """Return the pool of a function whose code is in `code`; a new one if the function has changed."""
         runs = replace(function, code=code)
         if function.name not in self._pools or self._pools[function.name][0] != runs:
             self.retire([function.name])
@@ -122,7 +123,7 @@ class Pools:
         return self._pools[function.name][1]
 
     def retire(self, names: Iterable[str]) -> None:
-        """Stop what is idle now, and what is busy once it has answered."""
+        """Stop idle environments now, and busy ones after their invocation."""
         for name in names:
             if name in self._pools:
                 _, pool = self._pools.pop(name)
@@ -138,7 +139,7 @@ class Pools:
 def affected(
     before: Mapping[str, Function], after: Mapping[str, Function], changed: Iterable[Path]
 ) -> list[str]:
-    """The functions that are defined differently, or have one of the changed files among their sources."""
+    """Return the functions whose definition has changed, or whose sources include a changed file."""
     files = tuple(changed)
     return [
         name

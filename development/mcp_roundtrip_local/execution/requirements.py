@@ -1,4 +1,4 @@
-"""Installs what a function's requirements.txt names, as ``sam build`` does for a deployment."""
+"""Install the requirements.txt of functions, as ``sam build`` does for a deployment."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FILE = "requirements.txt"
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """`python` installs into `cache`, into one folder for each content of a file; `log` says so."""
+    """Installs requirements with `python` into `cache`: one folder for each different content of a file."""
 
     python: str
     version: str
     cache: Path
     log: Callable[[str], None]
 
-    def added_to(self, function: Function) -> Function:
-        """The function with the folder of its requirements, installed if they are not.
+    def install_for(self, function: Function) -> Function:
+        """Return the function with the folder of its requirements, and install them if necessary.
 
         Raises TemplateError if pip cannot install them.
         """
@@ -40,11 +40,11 @@ class Requirements:
 
     def _install(self, function: Function, file: Path, folder: Path) -> None:
         self.cache.mkdir(parents=True, exist_ok=True)
-        # A folder under its final name is complete: an interrupted installation starts again.
+        # Renamed when complete, so that an interrupted installation starts again.
         unfinished = Path(tempfile.mkdtemp(dir=self.cache, prefix=".unfinished-"))
         command = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command += ["--target", str(unfinished), "--requirement", str(file)]
-        # The interpreter is whatever the caller of `serve` chose to run the functions on.
+        # The interpreter is the caller's choice.
         done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode == 0:
             unfinished.rename(folder)
@@ -52,16 +52,16 @@ class Requirements:
         shutil.rmtree(unfinished)
         reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise TemplateError(
-            f"{function.name}: {file} cannot be installed: {reason}. Correct it; all that pip says: "
+            f"{function.name}: {file} cannot be installed: {reason}. Correct the file. pip prints more with "
             f"{self.python} -m pip install --dry-run --requirement {file}"
         )
 
 
 def _names(text: str) -> bool:
-    """Whether the file names anything at all."""
+    """Return whether the file contains a requirement."""
     return any(line.strip() and not line.strip().startswith("#") for line in text.splitlines())
 
 
 def _is_built(code: Path) -> bool:
-    """Whether ``sam build`` has installed them beside the code."""
+    """Return whether ``sam build`` has installed the requirements in the code's folder."""
     return any(code.glob("*.dist-info"))

@@ -1,7 +1,7 @@
 """The Lambda Runtime API for one runtime process.
 
-Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01). The
-process asks for `next` and waits; whatever it answers, or fails with, becomes a report.
+Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01). Each
+response, error or exit of the process becomes a report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
 
 MAX_RESPONSE = 6 * 1024 * 1024 + 100
-"""Lambda's limit for a response, in bytes, as its own error message spells it: 6291556."""
+"""The largest response in bytes: 6291556, as in Lambda's error message."""
 
 _ROOT = "/2018-06-01/runtime/"
 _JSON = (("Content-Type", "application/json"),)
@@ -23,7 +23,7 @@ _JSON = (("Content-Type", "application/json"),)
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One event on its way in; `client_context` is ASCII JSON, `deadline_ms` epoch milliseconds."""
+    """An event for the function. `client_context` is ASCII JSON; `deadline_ms` is in epoch milliseconds."""
 
     request_id: str
     payload: bytes
@@ -34,7 +34,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The runtime has imported the function and asked for its first event."""
+    """The runtime has imported the function and requested its first event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Responded:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The handler or the initialisation failed; `payload` is the runtime's JSON about it."""
+    """The handler or the initialization failed; `payload` is the runtime's error document."""
 
     payload: bytes
 
@@ -58,7 +58,7 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The process has ended, with a negative status if a signal ended it."""
+    """The process has exited; `status` is negative if a signal ended it."""
 
     status: int
 
@@ -67,7 +67,10 @@ Report = Ready | Responded | Raised | Oversized | Exited
 
 
 class RuntimeApi:
-    """Takes invocations from `pending`, puts reports into `reports`. `address` is AWS_LAMBDA_RUNTIME_API."""
+    """Delivers invocations from `pending` and puts reports into `reports`.
+
+    `address` is the value of AWS_LAMBDA_RUNTIME_API.
+    """
 
     def __init__(self) -> None:
         self.pending: SimpleQueue[Invocation | None] = SimpleQueue()
@@ -78,12 +81,12 @@ class RuntimeApi:
         self.address = f"127.0.0.1:{self._server.port}"
 
     def close(self) -> None:
-        """Stop listening, and release the thread in which the runtime waits for its next event."""
+        """Stop listening, and end the request in which the runtime waits for its next event."""
         self.pending.put(None)
         self._server.close()
 
     def _respond(self, request: Request) -> Reply:
-        if refusal := from_a_page(request):  # nothing is signed here
+        if refusal := from_a_page(request):  # runtime clients do not sign requests
             return refusal
         match request.method, request.target.removeprefix(_ROOT).split("/"):
             case "GET", ["invocation", "next"]:

@@ -1,1 +1,1 @@
-"""HTTP/1.1 on 127.0.0.1: the server, its messages, and what web pages may not do."""
+"""The HTTP/1.1 server on 127.0.0.1, its messages, and the protection from web pages."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request. `target` is the request target, percent-encoded; an oversized body is left out."""
+    """An HTTP request. `target` is percent-encoded; `body` is empty if `too_large`."""
 
     method: str
     target: str
@@ -18,13 +18,13 @@ class Request:
     source_ip: str = "127.0.0.1"
 
     def header(self, name: str) -> str | None:
-        """The first value of the header, whatever the case of its name."""
+        """Return the first value of the header; `name` is in lower case."""
         return next((value for key, value in self.headers if key.lower() == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP response; Content-Length and Date are the server's to add."""
+    """An HTTP response. The server adds Content-Length and Date."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()

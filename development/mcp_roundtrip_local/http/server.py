@@ -1,6 +1,7 @@
-"""HTTP/1.1 on 127.0.0.1 before a function from request to reply: all sockets of `local`.
+"""An HTTP/1.1 server on 127.0.0.1 that calls a function for each request.
 
-h11 parses and frames; this module moves bytes between it and a socket, one thread for each connection.
+h11 parses requests and frames responses. This module moves bytes between h11 and a socket, in one thread
+for each connection.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from mcp_roundtrip_local.http.browser_protection import misdirected
 from mcp_roundtrip_local.http.messages import Reply, Request
 
 _MAX_HEAD = 64 * 1024
-"""Bytes of a request line with its headers."""
+"""The largest request line and headers, in bytes."""
 
 _DRAINED = 64 * 1024 * 1024
-"""How much of a refused body is read: a client that is cut off while it sends does not see its answer."""
+"""The bytes of a refused body that are read. A client that is cut off while it sends sees no response."""
 
 _DRAIN_PAUSE_S = 2.0
-"""How long the connection of a refused body may be silent before it is closed."""
+"""The seconds without data after which the connection of a refused body is closed."""
 
 _READ = 256 * 1024
 
@@ -35,14 +36,15 @@ _TEXT = (("content-type", "text/plain; charset=utf-8"),)
 
 
 class BadRequest(Exception):
-    """A request that HTTP/1.1 does not allow; the message says why."""
+    """HTTP/1.1 does not allow the request; the message says why."""
 
 
 class HttpServer:
-    """Listens from now on, answers with `respond` from `start` until `close`; a thread for each connection.
+    """Listen at once; answer requests with `respond` from `start` until `close`.
 
-    A request whose Host is not this server on this computer gets 421: see `browsers`. `port` 0 picks a free
-    one; a body over `max_body` bytes is withheld and flagged. Raises OSError if the port is taken.
+    A request whose Host is not this server gets 421 (see `browser_protection`). `port` 0 selects a free port.
+    A request with a body over `max_body` bytes reaches `respond` without it, marked `too_large`. Raises
+    OSError if the port is in use.
     """
 
     def __init__(self, respond: Callable[[Request], Reply], *, port: int = 0, max_body: int) -> None:
@@ -64,12 +66,13 @@ class HttpServer:
         return self
 
     def close(self) -> None:
-        """Stop listening and hang up, at once: a connection wakes the accepting thread, nothing polls."""
+        """Stop listening and close every connection."""
         with self._lock:
             if self._closing:
                 return
             self._closing = True
             if self._thread.is_alive():
+                # A connection wakes the accepting thread, so it does not need to poll.
                 with socket.create_connection(("127.0.0.1", self.port)):
                     self._thread.join()
             self._server.server_close()
@@ -101,11 +104,11 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def hang_up(self) -> None:
         for connection in tuple(self._connections):
-            with suppress(OSError):  # it has just ended by itself
+            with suppress(OSError):  # the client has closed it already
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that went away, or a runtime that was killed while it waited, is no news.
+        # A client that disconnects, or a runtime that is killed while it waits, is expected.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -121,7 +124,7 @@ class _Handler(socketserver.BaseRequestHandler):
             self._http.start_next_cycle()
 
     def _exchange(self) -> bool:
-        """Answer one request; whether the connection can carry another."""
+        """Answer one request; return whether the connection can be reused."""
         try:
             head = self._next()
             if not isinstance(head, h11.Request):
@@ -133,7 +136,7 @@ class _Handler(socketserver.BaseRequestHandler):
         reply = misdirected(request, self.server.server_address[1]) or self.server.respond(request)
         try:
             self._send(reply, request.method, close=request.too_large)
-        except h11.LocalProtocolError:  # a header that HTTP does not allow; nothing was sent yet
+        except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet
             self._send(Reply(500), request.method, close=request.too_large)
         if request.too_large:
             self._drain()
@@ -148,14 +151,14 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def _read(self, head: h11.Request) -> Request:
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
-        if head.method == b"CONNECT":  # h11 would leave HTTP with the reply
-            raise BadRequest("CONNECT is for proxies: send the request itself")
+        if head.method == b"CONNECT":  # h11 would switch protocols with the response
+            raise BadRequest("CONNECT is not supported: send the request itself")
         names = [name for name, _ in headers]
         if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
-            # h11 goes by the encoding, as RFC 9112 §6.3 allows; a proxy may go by the length.
+            # Request smuggling: h11 uses the encoding (RFC 9112 §6.3), a proxy may use the length.
             raise BadRequest("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
         target, host = _origin_form(head.target.decode("latin-1"))
-        if host is not None:  # RFC 9112 §3.2.2: it replaces what the header says
+        if host is not None:  # RFC 9112 §3.2.2: it replaces the Host header
             headers = (("host", host), *(header for header in headers if header[0] != "host"))
         body, too_large = self._read_body(dict(headers))
         return Request(
@@ -204,7 +207,7 @@ class _Handler(socketserver.BaseRequestHandler):
         )
 
     def _write(self, *events: h11.Event) -> None:
-        # Head and body leave in one segment.
+        # One segment carries headers and body.
         self.request.sendall(b"".join(self._http.send(event) or b"" for event in events))
 
     def _drain(self) -> None:
@@ -217,7 +220,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _origin_form(target: str) -> tuple[str, str | None]:
-    """The path and query of a request target, and the authority that an absolute one names."""
+    """Return the path and query of a request target, and the authority of an absolute one."""
     scheme, separator, rest = target.partition("://")
     if target.startswith("/") or not separator or scheme.lower() not in ("http", "https"):
         return target, None

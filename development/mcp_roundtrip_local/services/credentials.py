@@ -1,4 +1,4 @@
-"""Who may call the stand-ins for AWS services: programs that hold this run's access key."""
+"""Restrict the emulated AWS services to programs that have the access key of this run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """AWS credentials as functions get them, by environment variable."""
+    """The AWS credentials that functions get in environment variables."""
 
     access_key_id: str
     secret_access_key: str
@@ -26,13 +26,13 @@ class Credentials:
 
     @classmethod
     def random(cls) -> Credentials:
-        """Credentials that no other program can guess."""
-        # botocore and its peers take any text; the prefix is that of temporary keys.
+        """Return credentials that no other program can guess."""
+        # SDKs accept any string; ASIA is the prefix of temporary keys.
         return cls(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20), secrets.token_hex(20))
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Credentials | None:
-        """The credentials in `variables`, with which functions then sign every request; None without any."""
+        """Return the credentials in `variables`, or None. Functions sign with them if they are set."""
         access_key_id = variables.get("AWS_ACCESS_KEY_ID")
         if access_key_id is None:
             return None
@@ -40,7 +40,7 @@ class Credentials:
         return cls(access_key_id, secret, token)
 
     def variables(self) -> dict[str, str]:
-        """The environment variables that AWS SDKs read."""
+        """Return the environment variables that AWS SDKs read."""
         found = {
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
@@ -49,9 +49,9 @@ class Credentials:
         return {name: value for name, value in found.items() if value}
 
     def guard(self, respond: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-        """`respond` for requests that are signed with this access key; 403 for all others.
+        """Return `respond` restricted to requests signed with this access key; others get 403.
 
-        The signature itself is not computed again: the access key is as secret as what would sign.
+        The signature is not verified, because the access key itself is secret.
         """
 
         def guarded(request: Request) -> Reply:
@@ -62,7 +62,7 @@ class Credentials:
         return guarded
 
     def _is_presigned(self, request: Request) -> bool:
-        """Whether the URL contains the access key, as a presigned URL does: a browser may follow it."""
+        """Return whether this is a presigned URL with the access key. Browsers may open it."""
         query = parse_qs(request.target.partition("?")[2])
         given = query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]
         return hmac.compare_digest(given.encode(), self.access_key_id.encode())

@@ -1,12 +1,8 @@
-"""A strict stand-in for AWS KMS: real keys, and the refusals that emulators leave out.
+"""A fake KMS with P-256 signing keys and HMAC keys that is as strict as AWS.
 
-It holds P-256 signing keys and HMAC keys, and enforces what the service enforces and code trips over:
-messages of at most 4,096 bytes, digests of exactly 32, key usage, key states, dry runs, throttling. Key
-policies and grants are not evaluated.
-
-Two ways in, with the same effect: the operations are methods of `FakeKms` under their AWS names, and
-`local.kms.serve` puts an HTTP face before them, so that a real boto3 client talks to it by its endpoint URL.
-Tests of code that uses boto3 go through the second.
+It enforces message sizes, digest lengths, key usage, key states and dry runs, where emulators do not. Key
+policies and grants are not evaluated. The operations are methods of `FakeKms` under their AWS names; `serve`
+answers them over HTTP (AWS JSON 1.1) for any AWS SDK.
 """
 
 from __future__ import annotations
@@ -56,14 +52,14 @@ MEMBERS: dict[str, type] = {
 
 
 def _operation(method: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Count the call, fail it if that was asked for, and check its members before `method` sees them."""
+    """Wrap an operation: count the call, inject a failure if one is due, and check the members' types."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
     def operation(self: FakeKms, **members: Any) -> Answer:
         with self._lock:
             self.calls[method.__name__] += 1
-            self._fail_as_told(method.__name__)
+            self._inject_failure(method.__name__)
             try:
                 signature.bind(self, **members)
             except TypeError as error:
@@ -78,9 +74,9 @@ def _operation(method: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 class FakeKms:
-    """The keys and aliases of one account and Region. Safe to share between threads.
+    """The keys and aliases of an account and Region. Thread-safe.
 
-    `calls` counts the calls of each operation, refused ones included. Operations raise KmsFault.
+    `calls` counts the calls of each operation, including failed ones. Operations raise KmsFault.
     """
 
     def __init__(
@@ -101,15 +97,15 @@ class FakeKms:
     def fail_next(
         self, count: int, code: str = "ThrottlingException", *, operation: str | None = None
     ) -> None:
-        """Answer the next `count` calls, of `operation` if it is given, with the error `code`."""
+        """Answer the next `count` calls (of `operation`, if it is given) with the error `code`."""
         with self._lock:
             self._failures += [(operation, code)] * count
 
     def import_key(self, material: Material, *, key_id: str | None = None) -> str:
-        """Add a key from elsewhere and return its ARN, so that processes and restarts can share it.
+        """Add a key with the given material and return its ARN, so that processes can share the key.
 
-        `material` is a P-256 private key, the PEM text of one, or a 32-byte HMAC secret. `key_id` is a new
-        UUID unless given. Raises ValueError for other material and for a key id in use.
+        `material` is a P-256 private key, the PEM text of one, or a 32-byte HMAC secret. `key_id` defaults to
+        a new UUID. Raises ValueError for other material and for a key id that exists.
         """
         material = checked_material(material)
         key_id = key_id or str(uuid.uuid4())
@@ -135,7 +131,7 @@ class FakeKms:
         elif KeySpec in (ECC[0], HMAC[0]):
             raise KmsFault("ValidationException", f"KeyUsage {KeyUsage} is not compatible with {KeySpec}")
         else:
-            raise KmsFault("UnsupportedOperationException", f"this stand-in has no {KeySpec} keys")
+            raise KmsFault("UnsupportedOperationException", f"{KeySpec} keys are not emulated")
         return {"KeyMetadata": self._find(arn).metadata()}
 
     @_operation
@@ -228,14 +224,14 @@ class FakeKms:
             "PendingWindowInDays": PendingWindowInDays,
         }
 
-    def _fail_as_told(self, operation: str) -> None:
+    def _inject_failure(self, operation: str) -> None:
         for number, (only, code) in enumerate(self._failures):
             if only in (None, operation):
                 del self._failures[number]
                 raise KmsFault(code, "injected")
 
     def _find(self, key_id: str, *, aliases: bool = True) -> Key:
-        """The key of an id or ARN and, where the operation takes them, of an alias or its ARN."""
+        """Return the key of a key id or ARN, or of an alias or alias ARN if `aliases`."""
         name = key_id.removeprefix(self._prefix)
         if name.startswith("alias/"):
             name = self._aliases.get(name, "") if aliases else ""
@@ -260,21 +256,22 @@ class FakeKms:
 
 
 MAX_BODY = 1_048_576
-"""The most bytes of a request's body; the largest request the operations take is far below."""
+"""The largest request body in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class KmsEndpoint:
-    """Where a running `FakeKms` listens: hand `endpoint_url` to an SDK client or to AWS_ENDPOINT_URL_KMS."""
+    """The address of a running `FakeKms`, for an SDK client or AWS_ENDPOINT_URL_KMS."""
 
     endpoint_url: str
 
 
 @contextmanager
 def serve(kms: FakeKms, port: int = 0, credentials: Credentials | None = None) -> Iterator[KmsEndpoint]:
-    """Serve `kms` on 127.0.0.1 until the block ends; port 0 takes a free one. OSError if it is in use.
+    """Serve `kms` on 127.0.0.1 until the block ends; port 0 selects a free port.
 
-    With `credentials`, only requests that are signed with them are answered.
+    With `credentials`, other requests than those signed with them get 403. Raises OSError if the port is in
+    use.
     """
     respond_to = partial(respond, kms)
     guarded = credentials.guard(respond_to) if credentials else respond_to
@@ -286,7 +283,7 @@ def serve(kms: FakeKms, port: int = 0, credentials: Credentials | None = None) -
 
 
 def respond(kms: FakeKms, request: Request) -> Reply:
-    """One request to KMS, faults included."""
+    """Answer one HTTP request, also with an error response."""
     try:
         if request.too_large:
             raise KmsFault("SerializationException", f"a body has at most {MAX_BODY} bytes")
@@ -303,10 +300,10 @@ def _reply(status: int, document: dict[str, Any]) -> Reply:
 
 
 def answer(kms: FakeKms, target: str, body: bytes) -> dict[str, Any]:
-    """Perform the operation that the header X-Amz-Target names. Raises KmsFault."""
+    """Call the operation that X-Amz-Target names and return its result. Raises KmsFault."""
     service, _, operation = target.partition(".")
     if service != "TrentService" or operation not in OPERATIONS:
-        raise KmsFault("UnknownOperationException", f"{target!r} is not an operation of this stand-in")
+        raise KmsFault("UnknownOperationException", f"{target!r} is not emulated")
     try:
         members = json.loads(body or b"{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""One key of the stand-in for KMS: its material, its state, and what it refuses."""
+"""A KMS key: its material, its state, and the requests that it refuses."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 MAX_MESSAGE = 4096
-"""The most bytes Sign, Verify and GenerateMac take."""
+"""The largest message of Sign, Verify and GenerateMac, in bytes."""
 
 ECC = ("ECC_NIST_P256", "SIGN_VERIFY")
 HMAC = ("HMAC_256", "GENERATE_VERIFY_MAC")
-"""KeySpec and KeyUsage of the two kinds of key."""
+"""KeySpec and KeyUsage of signing keys and of HMAC keys."""
 
 Material = ec.EllipticCurvePrivateKey | bytes
 
 
 class KmsFault(Exception):
-    """An error answer of the service: `code` is the AWS error code, such as `DisabledException`."""
+    """An error response of KMS: `code` is the AWS error code, such as `DisabledException`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -30,7 +30,7 @@ class KmsFault(Exception):
 
 
 def checked_material(material: Material) -> Material:
-    """A P-256 private key (also given as PEM text) or a 32-byte HMAC secret; ValueError for anything else."""
+    """Return a P-256 private key (also from PEM text) or a 32-byte HMAC secret, or raise ValueError."""
     if isinstance(material, bytes) and material.lstrip().startswith(b"-----BEGIN"):
         loaded = load_pem_private_key(material, password=None)
         if not isinstance(loaded, ec.EllipticCurvePrivateKey):

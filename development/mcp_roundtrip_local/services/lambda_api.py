@@ -1,4 +1,4 @@
-"""The Lambda service's Invoke operation, so that functions reach each other through a real AWS client.
+"""Lambda's Invoke operation, with which functions invoke each other.
 
 Source: AWS Lambda API reference, "Invoke".
 """
@@ -19,20 +19,20 @@ from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024
-"""The most bytes Invoke takes with RequestResponse."""
+"""The largest payload of a RequestResponse invocation, in bytes."""
 
 MAX_EVENT_PAYLOAD = 1024 * 1024
-"""The most bytes Invoke takes with Event."""
+"""The largest payload of an Event invocation, in bytes."""
 
 MAX_CLIENT_CONTEXT = 3583
-"""The most characters of Base64 in X-Amz-Client-Context."""
+"""The largest X-Amz-Client-Context, in characters of Base64."""
 
 NOT_EMULATED = (
-    "{service} is not emulated here: Lambda (Invoke), KMS, DynamoDB and SQS (SendMessage) are, as far as the "
-    "layer uses them. To reach another endpoint, and with credentials of yours the service itself: "
+    "{service} is not emulated. Lambda (Invoke), KMS, SQS (SendMessage), DynamoDB and S3 are. To use another "
+    "endpoint, or the service itself with your credentials: "
     'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
 )
-"""A name without a value is passed on from the environment of `make`."""
+"""The message for other services. A variable without a value is copied from the environment of `make`."""
 
 _SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_request")
 
@@ -41,7 +41,7 @@ Invoke = Callable[[str, bytes, str | None, str | None], Outcome]
 
 
 class ApiError(Exception):
-    """An error answer of the service."""
+    """An error response of the service."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -50,9 +50,9 @@ class ApiError(Exception):
 
 
 class LambdaApi:
-    """Answers Invoke; `functions` is asked at every request, for a template may change.
+    """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `invoke_later` runs asynchronous invocations. `log` takes the names of services that are not emulated.
+    `invoke_later` runs asynchronous invocations. `log` receives a line for a service that is not emulated.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LambdaApi:
         match request.method, path.split("/"):
             case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
                 return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
-        # Every other AWS service has its endpoint here, so that nothing leaves this computer by accident.
+        # AWS_ENDPOINT_URL sends every other service here, so that no request leaves this computer.
         return self._not_emulated(request)
 
     def _not_emulated(self, request: Request) -> Reply:
@@ -88,9 +88,6 @@ class LambdaApi:
         service = scope[1] if scope else "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
-        if service == "s3":
-            document = f"<Error><Code>NotImplemented</Code><Message>{text}</Message></Error>"
-            return Reply(501, (("Content-Type", "application/xml"),), document.encode())
         raise ApiError(501, "NotImplemented", text)
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Reply:

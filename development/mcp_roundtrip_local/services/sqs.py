@@ -1,7 +1,7 @@
-"""Queues, as far as functions send to them and read from them through event source mappings.
+"""SQS's SendMessage, and event source mappings that invoke functions with the messages.
 
-Source: SQS API reference, "SendMessage"; Lambda developer guide, "Using Lambda with Amazon SQS". Every
-message gets an invocation of its own, which is what a batch size of 1 asks for.
+Source: SQS API reference, "SendMessage"; Lambda developer guide, "Using Lambda with Amazon SQS". The batch
+size is 1. Emulators run functions by themselves, so they cannot deliver to this runner's processes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Message:
 
 
 def record(message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int) -> dict[str, Any]:
-    """A message of a queue, as its reader gets it in delivery number `receives`; `sent_ms` is epoch time."""
+    """Return the event record of a message in delivery number `receives`; `sent_ms` is epoch time."""
     return {
         "messageId": message_id,
         "receiptHandle": f"{message_id}#{receives}",
@@ -53,9 +53,9 @@ def record(message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms
 
 
 class Queues:
-    """Answers SendMessage, and brings each message to the queue's reader until that has dealt with it.
+    """Answers SendMessage, and delivers each message to the queue's function until the function succeeds.
 
-    `queues` are those of the template by name; `run` takes a function and an event in JSON.
+    `queues` returns the queues of the template by name. `run` invokes a function with an event in JSON.
     """
 
     def __init__(
@@ -74,21 +74,21 @@ class Queues:
     def respond(self, request: Request) -> Reply:
         operation = (request.header("x-amz-target") or "").rpartition(".")[2]
         if operation != "SendMessage":
-            return _refusal("UnsupportedOperation", f"{operation!r} is not an operation of this stand-in")
-        asked = json.loads(request.body)
-        queue = self._queues().get(str(asked["QueueUrl"]).rpartition("/")[2])
+            return _refusal("UnsupportedOperation", f"{operation!r} is not emulated: use SendMessage")
+        sent = json.loads(request.body)
+        queue = self._queues().get(str(sent["QueueUrl"]).rpartition("/")[2])
         if queue is None:
             return _refusal("QueueDoesNotExist", "The specified queue does not exist.")
-        delay_s = asked.get("DelaySeconds", 0)
+        delay_s = sent.get("DelaySeconds", 0)
         if not 0 <= delay_s <= MAX_DELAY_S:
             return _refusal("InvalidParameterValue", f"DelaySeconds must be 0 to {MAX_DELAY_S}")
-        message = _Message(queue, str(uuid.uuid4()), asked["MessageBody"])
+        message = _Message(queue, str(uuid.uuid4()), sent["MessageBody"])
         self._later(delay_s, message, receives=1)
         answer = {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
         return Reply(200, _HEADERS, json.dumps(answer).encode())
 
     def close(self) -> None:
-        """Deliver nothing more."""
+        """Stop delivering messages."""
         with self._lock:
             self._closed = True
             for timer in self._timers:
@@ -115,11 +115,11 @@ class Queues:
         if receives < queue.max_receives:
             self._later(queue.visibility_timeout_s, message, receives + 1)
         else:
-            self._log(f"[{queue.name}] given up after {receives} deliveries: {message.body}")
+            self._log(f"[{queue.name}] message dropped after {receives} deliveries: {message.body}")
 
 
 def _is_done(outcome: Outcome, message_id: str) -> bool:
-    """Whether the reader has dealt with a message. An answer that cannot be read fails the whole batch."""
+    """Return whether the function has processed the message. An invalid response fails the whole batch."""
     if outcome.failed:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The template's KMS keys, in the embedded KMS."""
+"""Create the KMS keys of the template."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mcp_roundtrip_local.template.reader import KmsKey
 
 
 class LocalKeys:
-    """Creates each key once, so that tokens outlive a change of the template. `arns` are by logical id."""
+    """Creates each key once, so that tokens survive changes of the template. `arns` are by logical id."""
 
     def __init__(self, kms: FakeKms) -> None:
         self._kms = kms
         self.arns: dict[str, str] = {}
 
     def create(self, keys: Iterable[KmsKey]) -> None:
-        """Create the keys that do not exist yet. Raises TemplateError for a kind the KMS does not have."""
+        """Create the keys that do not exist yet. Raises TemplateError for a key spec that is not emulated."""
         for key in keys:
             if key.logical_id not in self.arns:
                 self.arns[key.logical_id] = self._create(key)

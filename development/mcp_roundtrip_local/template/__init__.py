@@ -1,1 +1,1 @@
-"""Reads template.yaml and resolves what running it needs."""
+"""Reads a SAM template and resolves its intrinsic functions."""

@@ -1,7 +1,7 @@
-"""CloudFormation's intrinsic functions, resolved with what this computer knows.
+"""Resolve CloudFormation's intrinsic functions.
 
-Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes are in the long form
-(``{"Fn::Sub": …}``), which the reader of the template makes of the short tags.
+Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes have the long form
+(``{"Fn::Sub": …}``); `yaml_reader` converts the short tags.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _NO_VALUE = object()
 
 
 class Unresolvable(Exception):
-    """A value depends on something that only a deployment knows."""
+    """The value depends on something that only a deployment knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean: `values` answers Ref, `attributes` answers GetAtt by ``Resource.Attribute``."""
+    """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``."""
 
     values: Mapping[str, Any]
     attributes: Mapping[str, str]
@@ -31,7 +31,7 @@ class Scope:
 
 
 def resolve(node: Any, scope: Scope) -> Any:
-    """The value of `node` with every intrinsic function replaced; None where it is AWS::NoValue.
+    """Return the value of `node` with intrinsic functions resolved; None for AWS::NoValue.
 
     Raises Unresolvable with the reason.
     """
@@ -40,14 +40,14 @@ def resolve(node: Any, scope: Scope) -> Any:
 
 
 def holds(condition: str, scope: Scope) -> bool:
-    """Whether the condition of that name is true. Raises Unresolvable."""
+    """Return whether the named condition is true. Raises Unresolvable."""
     if condition not in scope.conditions:
         raise Unresolvable(f"there is no condition {condition}")
     return is_true(scope.conditions[condition], scope)
 
 
 def is_true(node: Any, scope: Scope) -> bool:
-    """The value of a call of a condition function, or of one that only rules have. Raises Unresolvable."""
+    """Evaluate a condition function, or a rule-specific function. Raises Unresolvable."""
     if not isinstance(node, dict) or len(node) != 1:
         raise Unresolvable(f"{node!r} is not a condition")
     ((name, argument),) = node.items()
@@ -76,7 +76,7 @@ def is_true(node: Any, scope: Scope) -> bool:
 
 
 def is_intrinsic(node: Any) -> bool:
-    """Whether `node` is a call of an intrinsic function, not a plain object."""
+    """Return whether `node` is a call of an intrinsic function, not a plain object."""
     if not isinstance(node, dict) or len(node) != 1:
         return False
     (name,) = node

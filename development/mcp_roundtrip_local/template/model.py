@@ -1,4 +1,4 @@
-"""What a template says, as far as running it here needs it, and what passes over its HTTP faces."""
+"""The parts of a SAM template that running it on this computer needs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LATEST = "$LATEST"
 
 
 class TemplateError(McpRoundtripError):
-    """The template cannot be run here; the message names the resource and the property."""
+    """The template cannot be run; the message names the resource and the property."""
 
 
 class FunctionFailed(McpRoundtripError):
-    """A function raised, timed out or ended; `payload` is what the Invoke API says about it."""
+    """A function raised an exception, timed out or exited; `payload` is the error of the Invoke API."""
 
     def __init__(self, payload: Mapping[str, Any]) -> None:
         super().__init__(f"{payload.get('errorType')}: {payload.get('errorMessage')}")
@@ -29,7 +29,7 @@ class FunctionFailed(McpRoundtripError):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One Lambda function: `name` is what the Invoke API knows it by, `layers` are folders for PYTHONPATH."""
+    """A Lambda function. `name` is its name in the Invoke API; `layers` are folders for PYTHONPATH."""
 
     name: str
     handler: str
@@ -40,11 +40,11 @@ class Function:
     memory_mb: int
     alias: str | None = None
     requirements: Path | None = None
-    """The folder where what its requirements.txt names is installed."""
+    """The folder into which its requirements.txt is installed."""
     log_format: str = ""
-    """Of LoggingConfig; empty for Lambda's default, text."""
+    """LoggingConfig.LogFormat; empty for Lambda's default, text."""
     log_level: str = ""
-    """Of LoggingConfig.ApplicationLogLevel; empty for none."""
+    """LoggingConfig.ApplicationLogLevel; empty if it is not set."""
 
     @property
     def arn(self) -> str:
@@ -52,14 +52,14 @@ class Function:
 
     @property
     def path(self) -> tuple[Path, ...]:
-        """The folders it imports from, in this order."""
+        """The folders of its import path, in order."""
         own = () if self.requirements is None else (self.requirements,)
         return (self.code, *own, *self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`method` may be `ANY`; `path` has `{name}` and `{name+}` variables, or is `$default`."""
+    """A route: `method` may be `ANY`; `path` may be `$default`, or contain `{name}` and `{name+}`."""
 
     method: str
     path: str
@@ -67,15 +67,16 @@ class Route:
 
     @property
     def key(self) -> str:
-        """The route key, as API Gateway spells it in the event."""
+        """The route key of the event."""
         return self.path if self.path == "$default" else f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """An SQS queue. `reader` is the function that an event source mapping hands its messages to.
+    """An SQS queue with an event source mapping that invokes the function `reader` for each message.
 
-    A message that it fails comes back after the visibility timeout, up to `max_receives` times in all.
+    A message that the function fails is delivered again after the visibility timeout, `max_receives` times
+    in all.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The functions and queues by name, the routes, and the files and folders all of it was read from."""
+    """A resolved template. `sources` are the files and folders that it and its functions are read from."""
 
     functions: Mapping[str, Function]
     queues: Mapping[str, Queue]
@@ -102,10 +103,10 @@ class Application:
     sources: tuple[Path, ...]
     storage: Storage = field(default_factory=Storage)
     cors_configuration: Any = None
-    """The property of the HTTP API, with intrinsic functions resolved."""
+    """The CorsConfiguration of the HTTP API."""
 
 
 def function_arn(name: str, qualifier: str | None = None) -> str:
-    """The ARN of the function, or of its alias or version `qualifier`."""
+    """Return the ARN of the function, or of its alias or version `qualifier`."""
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
     return f"{arn}:{qualifier}" if qualifier else arn

@@ -1,4 +1,4 @@
-"""Read a SAM template: the functions, layers, routes and keys in it, with everything they refer to resolved.
+"""Read a SAM template: its functions, layers, routes, keys, queues, tables and buckets.
 
 Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Globals section".
 """
@@ -27,7 +27,7 @@ from mcp_roundtrip_local.template.model import (
     function_arn,
 )
 from mcp_roundtrip_local.template.resource import Resource
-from mcp_roundtrip_local.template.validation import check_rules, check_settings
+from mcp_roundtrip_local.template.validation import check_rules, check_settings, how_to_set
 from mcp_roundtrip_local.template.yaml_reader import load
 
 PSEUDO_PARAMETERS = {
@@ -54,7 +54,7 @@ ALIAS = "AWS::KMS::Alias"
 
 @dataclass(frozen=True, slots=True)
 class KmsKey:
-    """A key the template asks for, with the names of its aliases."""
+    """A KMS key of the template, with the names of its aliases."""
 
     logical_id: str
     spec: str
@@ -65,7 +65,7 @@ class KmsKey:
 class Template:
     """A template with its parameters.
 
-    Raises TemplateError if it is unreadable, lacks a parameter, or has one that its rules do not allow.
+    Raises TemplateError if it cannot be read, or if a parameter is missing or not allowed.
     """
 
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ class Template:
         }
 
     def keys(self) -> tuple[KmsKey, ...]:
-        """The KMS keys to create before `application` can be asked."""
+        """Return the KMS keys. `application` needs their ARNs."""
         aliases: dict[str, list[str]] = {}
         for alias in self._of_type(ALIAS, self._named()):
             aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
@@ -101,7 +101,7 @@ class Template:
         )
 
     def application(self, key_arns: Mapping[str, str], api_url: str, sqs_url: str = "") -> Application:
-        """Everything to run, given the ARNs of the created keys by logical id and the services' URLs."""
+        """Return the resolved application. `key_arns` has the ARNs of the created keys by logical id."""
         scope = self._named(key_arns, api_url, sqs_url)
         layers = {
             layer_arn(layer.name): _layer_folder(layer.folder("ContentUri", self.path.parent))
@@ -155,7 +155,7 @@ class Template:
         return function
 
     def _cors(self, scope: Scope) -> Any:
-        """The CORS configuration of the first API that has one; Globals are those of SAM's own kind."""
+        """Return the CORS configuration of the first API that has one, otherwise that of Globals."""
         shared = Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
         apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
         return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
@@ -170,12 +170,12 @@ class Template:
         return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, scope))))
 
     def _queues(self, scope: Scope) -> Iterator[Queue]:
-        """The queues that a function reads. One that is only written to, as for what failed, is not run."""
+        """Yield the queues with an event source mapping; others, such as dead-letter queues, are left out."""
         queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, scope)}
         for source in self._of_type(EVENT_SOURCE, scope):
             queue = queues.get(source.text("EventSourceArn"))
             if queue is None:
-                raise TemplateError(f"{source.name}.EventSourceArn: is no queue of this template")
+                raise TemplateError(f"{source.name}.EventSourceArn: must be a queue of this template")
             yield Queue(
                 queue.name,
                 source.text("FunctionName").rpartition("function:")[2].partition(":")[0],
@@ -205,7 +205,7 @@ class Template:
     def _named(
         self, key_arns: Mapping[str, str] | None = None, api_url: str = "", sqs_url: str = ""
     ) -> Scope:
-        """The scope with the template's resources in it, under the names they have on this computer."""
+        """Return the scope with the names and ARNs that the template's resources have on this computer."""
         values, attributes = dict(self._scope.values), dict(self._scope.attributes)
         values.update((name, name) for name in self._resources)
         for alias in self._of_type(ALIAS, self._scope):
@@ -219,10 +219,10 @@ class Template:
             name = values[function.name] = function.text("FunctionName", function.name)
             attributes[f"{function.name}.Arn"] = function_arn(name)
             if alias_name := function.text("AutoPublishAlias", ""):
-                # SAM accepts both the property of the function and the name of the resource it generates.
+                # SAM accepts the function's property and the logical id of the generated resource.
                 values[f"{function.name}.Alias"] = function_arn(name, alias_name)
                 values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
-                values[f"{function.name}.Version"] = function_arn(name, LATEST)  # there is no other here
+                values[f"{function.name}.Version"] = function_arn(name, LATEST)  # the only version
         for queue in self._of_type(QUEUE, self._scope):
             values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
             attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
@@ -240,7 +240,7 @@ class Template:
 
 
 def parameters_without_default(path: Path) -> set[str]:
-    """The parameters that must be given a value. Raises TemplateError."""
+    """Return the names of the parameters without a default. Raises TemplateError."""
     return {
         name for name, parameter in load(path).get("Parameters", {}).items() if "Default" not in parameter
     }
@@ -255,7 +255,7 @@ def queue_arn(logical_id: str) -> str:
 
 
 def _layer_folder(content: Path) -> Path:
-    # A built layer has its packages under python/, the source of one that `sam build` builds, at its top.
+    # A built layer has its packages in python/, the source of a layer that `sam build` builds at the top.
     built = content / "python"
     return built if built.is_dir() else content
 
@@ -275,7 +275,7 @@ def _routes(resource: Resource, function: str) -> Iterator[Route]:
 
 
 def _merged(base: Any, over: Any) -> Any:
-    """What SAM makes of a property that Globals has, too: objects are merged, lists are appended."""
+    """Merge a property with that of Globals as SAM does: objects are merged, lists are concatenated."""
     if (
         isinstance(base, dict)
         and isinstance(over, dict)
@@ -303,10 +303,10 @@ def _parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[s
 def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str]) -> Any:
     kind = str(declared.get("Type", "String"))
     if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
-        return Unresolvable(f"the parameter {name} lies in the Parameter Store: give it a value here")
+        return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
     value = given.get(name, declared.get("Default"))
     if value is None:
-        raise TemplateError(f"the parameter {name} has no default: give it a value")
+        raise TemplateError(f"the parameter {name} has no default: set it with {how_to_set(name)}")
     allowed = [str(option) for option in declared.get("AllowedValues", [])]
     if allowed and str(value) not in allowed:
         raise TemplateError(f"the parameter {name} must be one of {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""The properties of a resource, with intrinsic functions resolved when they are asked for."""
+"""The properties of a resource, with intrinsic functions resolved on access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_roundtrip_local.template.model import TemplateError
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The properties of one resource, resolved when asked for; errors name the resource and the property."""
+    """The properties of a resource. Methods raise TemplateError, which names the resource and property."""
 
     name: str
     properties: Mapping[str, Any]
@@ -28,7 +28,7 @@ class Resource:
         return default if value is None else value
 
     def get_known(self, name: str) -> dict[str, Any]:
-        """The members of an object that do not depend on a deployment."""
+        """Return the members of an object that can be resolved without a deployment."""
         found = {}
         for member, value in (self.properties.get(name) or {}).items():
             with suppress(Unresolvable):

@@ -1,7 +1,7 @@
-"""Refuses parameters that contradict each other, before anything is served.
+"""Check the template's parameters before anything is served.
 
-The rules are those of a deployment: the template's own (AWS CloudFormation user guide, "Rules"), and what the
-layer's settings say about the variables that functions get.
+The checks are those of a deployment: the template's own rules (AWS CloudFormation user guide, "Rules"), and
+the layer's validation of its settings.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
 
 def check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
-    """Raises TemplateError with the description of the first assertion that does not hold."""
+    """Raise TemplateError with the description of the first assertion that does not hold."""
     for name, rule in rules.items():
         if "RuleCondition" in rule and not _holds(rule["RuleCondition"], scope):
             continue
         for assertion in rule.get("Assertions", ()):
             if not _holds(assertion["Assert"], scope):
-                description = assertion.get("AssertDescription", f"the template's rule {name} does not hold")
+                description = assertion.get("AssertDescription", f"rule {name} does not hold")
                 raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
 
 
 def check_settings(function: Function, variables: Mapping[str, Any], parameters: Collection[str]) -> None:
-    """Raises TemplateError where the layer would refuse the function's variables at the first request.
+    """Raise TemplateError if the layer would reject the function's settings at the first request.
 
-    `variables` are those of the template, unresolved: they say which of the `parameters` to change.
+    `variables` are the unresolved variables of the template. They show which `parameters` to change.
     """
     if not any(name.startswith(PREFIX) for name in function.environment):
         return
@@ -46,7 +46,7 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
 
 
 def how_to_set(*names: str) -> str:
-    """What to write on the command line for parameters of the template, with and without make."""
+    """Return the command-line options that set these parameters, with and without make."""
     options = " ".join(f"--parameter {name}=…" for name in names)
     return f'{options}, or make run PARAMETERS="{" ".join(f"{name}=…" for name in names)}"'
 
@@ -54,12 +54,12 @@ def how_to_set(*names: str) -> str:
 def _holds(condition: Any, scope: Scope) -> bool:
     try:
         return is_true(condition, scope)
-    except Unresolvable:  # about what only a deployment knows
+    except Unresolvable:  # it depends on values that only a deployment knows
         return True
 
 
 def _names(node: Any) -> Iterator[str]:
-    """The names that a value refers to."""
+    """Yield the names that a value refers to."""
     if isinstance(node, dict):
         for name, value in node.items():
             if name == "Ref":

@@ -1,4 +1,4 @@
-"""YAML with CloudFormation's short tags, read into the long form: ``!Sub x`` becomes ``{"Fn::Sub": x}``."""
+"""Read YAML with CloudFormation's short tags into the long form: ``!Sub x`` becomes ``{"Fn::Sub": x}``."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import yaml
 from mcp_roundtrip_local.template.model import TemplateError
 
 try:
-    from yaml import CSafeLoader as Base  # the same in C: a tenth of the time
+    from yaml import CSafeLoader as Base  # the C implementation takes a tenth of the time
 except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader as Base  # type: ignore[assignment]
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The template at `path`. Raises TemplateError."""
+    """Return the template at `path`. Raises TemplateError."""
     try:
-        # The loader is a SafeLoader with constructors for plain data alone.
+        # The loader is a SafeLoader whose added constructors return plain data.
         document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506
     except OSError as error:
         raise TemplateError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TemplateError(f"{path}: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
-        raise TemplateError(f"{path}: not a template, it has no Resources")
+        raise TemplateError(f"{path}: not a template: it has no Resources")
     return document
 
 
 class _Loader(Base):
-    """Plain data, and CloudFormation's tags."""
+    """A SafeLoader that also reads CloudFormation's tags."""
 
 
-# CloudFormation knows no dates: an unquoted 2026-07-28 is a string there.
+# CloudFormation has no dates: an unquoted 2026-07-28 is a string.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -50,7 +50,7 @@ def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
         assert isinstance(node, yaml.MappingNode)
         value = loader.construct_mapping(node, deep=True)
     if tag == "GetAtt" and isinstance(value, str):
-        value = value.split(".", 1)  # an attribute may have dots, too
+        value = value.split(".", 1)  # the attribute may contain dots
     return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
 
 
