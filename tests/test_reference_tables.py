@@ -86,11 +86,11 @@ def called(method: str) -> set[str]:
 def test_every_log_event_has_its_row_with_its_level() -> None:
     assert logged("INFO") > FINAL_EVENTS
     assert logged("WARNING") == WARNING_EVENTS
-    assert logged("INFO") | WARNING_EVENTS == called("record")
+    assert logged("INFO") | WARNING_EVENTS == called("record") | called("_record")
 
 
 def test_every_error_has_its_row() -> None:
-    assert logged("ERROR") - MADE == called("failure") | called("on_error")
+    assert logged("ERROR") - MADE == (called("failure") | called("on_error")) - {"_raised"}
 
 
 # Metrics
