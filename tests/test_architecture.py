@@ -231,6 +231,14 @@ def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str])
     assert len(libraries) <= LIBRARY_BUDGET, sorted(libraries)
 
 
+def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
+    """They take most of the time of a cold start, and a front door runs no tool."""
+    code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = ("pydantic", "mcp_roundtrip.engine", "mcp_roundtrip.schema")
+    assert [name for name in done.stdout.split() if name.startswith(heavy)] == []
+
+
 PUBLIC = """
 AsyncContext Audio Completion Context DefinitionError Drift DuplicateKey Elicit ElicitUrl ElicitationCancelled
 ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpHeader McpRoundtripError

@@ -3,38 +3,37 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.engine.context import Context
-from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.errors import (
-    DefinitionError,
-    Drift,
-    DuplicateKey,
-    ElicitationCancelled,
-    ElicitationDeclined,
-    InvalidKey,
-    McpRoundtripError,
-    MissingClientCapability,
-    NotAwaited,
-    ProtocolError,
-    ResourceNotFound,
-    StepFailed,
-    StepInterrupted,
-    Suspend,
-    ToolError,
-    UsageError,
-)
-from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
-from mcp_roundtrip.schema.mcp_header import McpHeader
-
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
+    from mcp_roundtrip.engine.context import Context
     from mcp_roundtrip.engine.elicitation import Elicit, ElicitUrl
     from mcp_roundtrip.engine.retry import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
+    from mcp_roundtrip.entry.server import Server
+    from mcp_roundtrip.errors import (
+        DefinitionError,
+        Drift,
+        DuplicateKey,
+        ElicitationCancelled,
+        ElicitationDeclined,
+        InvalidKey,
+        McpRoundtripError,
+        MissingClientCapability,
+        NotAwaited,
+        ProtocolError,
+        ResourceNotFound,
+        StepFailed,
+        StepInterrupted,
+        Suspend,
+        ToolError,
+        UsageError,
+    )
+    from mcp_roundtrip.principal import Principal
     from mcp_roundtrip.protocol.trace import TraceContext
+    from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
     from mcp_roundtrip.schema.forms import one_of
+    from mcp_roundtrip.schema.mcp_header import McpHeader
     from mcp_roundtrip.schema.prompt_messages import PromptMessage
     from mcp_roundtrip.schema.resource_contents import ResourceContents
     from mcp_roundtrip.server.completions import Completion
@@ -82,27 +81,52 @@ __all__ = [
     "one_of",
 ]
 
-# Imported at first use, because most calls need none of these modules.
-_LATER = {
+# Each is imported at its first use: a front door needs neither the engine nor pydantic.
+_MODULES = {
     "AsyncContext": "mcp_roundtrip.engine.async_context",
+    "Audio": "mcp_roundtrip.schema.content_blocks",
     "Completion": "mcp_roundtrip.server.completions",
+    "Context": "mcp_roundtrip.engine.context",
+    "DefinitionError": "mcp_roundtrip.errors",
+    "Drift": "mcp_roundtrip.errors",
+    "DuplicateKey": "mcp_roundtrip.errors",
     "Elicit": "mcp_roundtrip.engine.elicitation",
     "ElicitUrl": "mcp_roundtrip.engine.elicitation",
+    "ElicitationCancelled": "mcp_roundtrip.errors",
+    "ElicitationDeclined": "mcp_roundtrip.errors",
+    "EmbeddedResource": "mcp_roundtrip.schema.content_blocks",
     "FrontDoor": "mcp_roundtrip.entry.front_door",
+    "Image": "mcp_roundtrip.schema.content_blocks",
+    "InvalidKey": "mcp_roundtrip.errors",
     "ListRoots": "mcp_roundtrip.engine.client_requests",
+    "McpHeader": "mcp_roundtrip.schema.mcp_header",
+    "McpRoundtripError": "mcp_roundtrip.errors",
+    "MissingClientCapability": "mcp_roundtrip.errors",
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
+    "NotAwaited": "mcp_roundtrip.errors",
+    "Principal": "mcp_roundtrip.principal",
     "PromptMessage": "mcp_roundtrip.schema.prompt_messages",
+    "ProtocolError": "mcp_roundtrip.errors",
     "ResourceContents": "mcp_roundtrip.schema.resource_contents",
+    "ResourceLink": "mcp_roundtrip.schema.content_blocks",
+    "ResourceNotFound": "mcp_roundtrip.errors",
     "Retry": "mcp_roundtrip.engine.retry",
     "Root": "mcp_roundtrip.engine.client_requests",
     "Sample": "mcp_roundtrip.engine.client_requests",
     "Sampled": "mcp_roundtrip.engine.client_requests",
+    "Server": "mcp_roundtrip.entry.server",
+    "StepFailed": "mcp_roundtrip.errors",
+    "StepInterrupted": "mcp_roundtrip.errors",
+    "Suspend": "mcp_roundtrip.errors",
+    "Text": "mcp_roundtrip.schema.content_blocks",
+    "ToolError": "mcp_roundtrip.errors",
     "TraceContext": "mcp_roundtrip.protocol.trace",
+    "UsageError": "mcp_roundtrip.errors",
     "one_of": "mcp_roundtrip.schema.forms",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
