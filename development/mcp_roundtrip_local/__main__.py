@@ -19,11 +19,14 @@ from mcp_roundtrip_local.template.reader import parameters_without_default
 from mcp_roundtrip_local.template.validation import how_to_set
 
 ASSUMED = {"AuthMode": "none"}
-"""Parameters that only a deployment must choose: on this computer there are no callers to keep out."""
+"""Values for required parameters that matter only in a deployment."""
+
+GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
+"""Modes in which API Gateway identifies callers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status: 2 for an error that the caller can correct."""
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
     options = _parser().parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -47,42 +50,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno != errno.EADDRINUSE:
             raise
         _complain(
-            f"port {options.port} is in use: stop what listens there, or choose another with --port=…, "
-            "or make run PORT=…"
+            f"port {options.port} is in use: stop the process that uses it, or select another port with "
+            "--port=… or make run PORT=…"
         )
     return 2
 
 
 def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: bool = False) -> str:
-    """What is served where, and how a client gets there."""
+    """Return the start message: routes, URL, and how a client connects."""
     routes = "\n".join(
         f"  {route.method:7} {app.url(_path(route))}  {route.function}" for route in app.routes()
     )
-    # The shortest path is the way to everything, where there is one.
+    # The shortest path is the front door's, if there is one.
     url = app.url(
         min((_path(route) for route in app.routes() if "{" not in route.path), key=len, default="/")
     )
     config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
     assumptions = "".join(
-        f"Assumed {name}={value}. Change it with {how_to_set(name)}\n" for name, value in assumed.items()
+        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}\n"
+        for name, value in assumed.items()
     )
+    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
+    if refused := sorted(modes & GATEWAY_AUTH_MODES):
+        assumptions += (
+            f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
+            'here. Use make run PARAMETERS="AuthMode=none", or bearer.\n'
+        )
     if debug:
         processes = (
-            "One process for all functions, one request at a time: breakpoint() stops at this terminal."
+            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
+            "terminal."
         )
     elif fresh:
-        processes = "A new process for every request."
+        processes = "A new process for every request (cold starts)."
     else:
         processes = (
-            "Processes stay warm; --fresh (make run FRESH=1) starts one per request, "
-            "--debug (make run DEBUG=1) makes breakpoint() work."
+            "Processes are reused between requests. make run FRESH=1 (--fresh) starts a new one for each "
+            "request; make run DEBUG=1 (--debug) supports breakpoint()."
         )
     return f"""
 {routes}
 
-{assumptions}{processes} Changes to the sources are picked up.
+{assumptions}{processes} Changed sources are reloaded.
 
-An MCP client's configuration:
+Configuration of an MCP client:
 
   {config}
 
@@ -113,28 +124,30 @@ def _assumed(template: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local", description=__doc__)
-    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="a SAM template")
-    parser.add_argument("--port", type=int, default=3000, help="port on 127.0.0.1 (0: any free one)")
+    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
+    parser.add_argument("--port", type=int, default=3000, help="the port on 127.0.0.1 (0: a free port)")
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="all functions in one process at this terminal, for breakpoint(); one event at a time",
+        help="run all functions in one process in this terminal, for breakpoint(); one event at a time",
     )
     parser.add_argument(
         "--env",
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="a variable for every function; without a value, the one that it has here",
+        help="set an environment variable of every function; without a value, copy it from this environment",
     )
-    parser.add_argument("--fresh", action="store_true", help="a new execution environment for every request")
+    parser.add_argument(
+        "--fresh", action="store_true", help="start a new execution environment for every request"
+    )
     parser.add_argument(
         "--parameter",
         type=_parameter,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a parameter of the template",
+        help="set a parameter of the template",
     )
     return parser
 
@@ -144,7 +157,7 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, separator, value = text.partition("=")
         if not separator and name not in os.environ:
-            raise TemplateError(f"--env {name}: there is no such variable here; write {name}=value")
+            raise TemplateError(f"--env {name}: this variable is not set; write {name}=value")
         found[name] = value if separator else os.environ[name]
     return found
 
@@ -157,12 +170,12 @@ def _parameter(text: str) -> tuple[str, str]:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # the clean-up is under way
+    signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
     raise SystemExit(0)
 
 
 def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")  # in one piece: several threads do this
+    sys.stdout.write(f"{line}\n")  # one call, because several threads print
     sys.stdout.flush()
 
 

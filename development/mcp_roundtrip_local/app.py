@@ -231,13 +231,13 @@ def serve(
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
-    `port` 0 takes a free one. With `fresh`, every invocation gets a process of its own. `parameters` are the
-    template's. `python` is the interpreter the functions run on; it needs awslambdaric. `log` takes the lines
-    that the functions print, one line per request, and what goes wrong. Sources are looked at every
-    `watch_interval_s`, and before an invocation; with 0 only then. `variables` are added to the environment
-    of every function; they override those of `Metadata.LocalRun` in the template (see `stand_ins`). With
-    `debug`, all functions run in one process with this one's terminal, one event at a time and without time
-    limits. Raises TemplateError, and OSError if the port is taken.
+    `port` 0 selects a free port. With `fresh`, each invocation gets a new process. `parameters` are those of
+    the template. `python` is the interpreter of the functions; it needs awslambdaric. `log` receives the
+    lines that functions print, a line for each request, and errors. Sources are checked before invocations,
+    at most once in `watch_interval_s`, and in the background unless that is 0. `variables` are added to the
+    environment of every function; they override those of `Metadata.LocalRun` in the template (see
+    `services.stand_ins`). With `debug`, all functions run in one process that has the terminal, one event at
+    a time and without timeouts. Raises TemplateError, and OSError if the port is in use.
     """
     app: LocalApp
     with ExitStack() as stack:

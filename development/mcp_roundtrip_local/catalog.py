@@ -1,6 +1,6 @@
-"""Writes the front door's catalog: what every function offers, as its module registers it.
+"""Write the front door's catalog: the tools, prompts and resources that every function registers.
 
-``python -m mcp_roundtrip_local.catalog`` writes it, ``--check`` only says whether it is up to date.
+``python -m mcp_roundtrip_local.catalog`` writes it; with ``--check`` it only reports whether it is current.
 """
 
 from __future__ import annotations
@@ -24,27 +24,24 @@ from mcp_roundtrip_testing.loading import load_module, servers_in
 
 FUNCTIONS = Path("functions")
 FRONT_DOOR = "front_door"
-"""The folder that holds the catalog. Its module is not looked at: it reads what is written here."""
+"""The folder of the catalog. Its own module registers nothing."""
 
 
 class CatalogError(McpRoundtripError):
-    """The functions cannot stand behind one front door; the message says which and why."""
+    """The functions cannot share a front door; the message names them and the reason."""
 
 
 def servers(functions: Path) -> dict[str, Server]:
-    """The server of every `<owner>/app.py` that holds one, by owner in alphabetical order; no front door's.
+    """Return the servers of the functions' `app.py`, by owner in alphabetical order, without the front door.
 
-    Raises CatalogError for a module that holds several, or one with a feature that cannot be described.
+    Raises CatalogError for a module with several servers, or with a definition that is invalid.
     """
     paths = {path.parent.name: path for path in sorted(functions.glob("*/app.py"))}
-    return held_by({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
+    return load_servers({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
 
 
-def held_by(modules: Mapping[str, Path]) -> dict[str, Server]:
-    """The server of every module that holds one, by owner, as `servers` has them.
-
-    Raises one CatalogError for all modules that cannot be used.
-    """
+def load_servers(modules: Mapping[str, Path]) -> dict[str, Server]:
+    """Return the servers of modules by owner. Raises one CatalogError for all invalid modules."""
     held: dict[str, Server] = {}
     problems: list[str] = []
     for owner, path in modules.items():
@@ -64,7 +61,7 @@ def _server(path: Path) -> Server | None:
         held = servers_in(load_module(path))
     except DefinitionError as error:
         raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
-    except (Exception, SystemExit) as error:  # a module of the project's may raise anything
+    except (Exception, SystemExit) as error:  # importing a module may raise anything
         raise CatalogError(f"{path} cannot be imported:\n{_traceback(error, path)}") from error
     if len(held) > 1:
         raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
@@ -72,7 +69,7 @@ def _server(path: Path) -> Server | None:
 
 
 def _traceback(error: BaseException, path: Path) -> str:
-    """The traceback from the module at `path` on."""
+    """Return the traceback, starting in the module at `path`."""
     frame = error.__traceback__
     while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path.absolute():
         frame = frame.tb_next
@@ -80,7 +77,7 @@ def _traceback(error: BaseException, path: Path) -> str:
 
 
 def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
-    """The catalog's lists. Raises CatalogError when two owners have a feature of the same name."""
+    """Return the lists of the catalog. Raises CatalogError if two owners register the same name."""
     return {
         "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
         "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
@@ -110,13 +107,13 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
 
 
 def _legacy(feature: Feature) -> dict[str, str]:
-    """What lists for clients of the `initialize` era depend on."""
+    """Return the members for clients that start with `initialize`."""
     through_model = isinstance(feature, Tool) and feature.legacy_questions == "model"
     return {"legacyQuestions": "model"} if through_model else {}
 
 
 def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
-    """Which scopes imply others, for any of the owners. Raises CatalogError where they contradict."""
+    """Return the scopes that each scope implies, over all owners. Raises CatalogError for a contradiction."""
     implied: dict[str, set[str]] = {}
     for server in servers.values():
         for scope, narrower in server.scopes.items():
@@ -129,7 +126,7 @@ def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
 
 
 def owners_hide(servers: Mapping[str, Server]) -> bool:
-    """Whether owners hide features from callers without their scopes. Raises CatalogError if only some do."""
+    """Return whether unauthorized features are hidden. Raises CatalogError if owners differ."""
     by_choice: dict[bool, list[str]] = {True: [], False: []}
     for owner, server in servers.items():
         kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
@@ -138,18 +135,18 @@ def owners_hide(servers: Mapping[str, Server]) -> bool:
     if by_choice[True] and by_choice[False]:
         raise CatalogError(
             f"hide_unauthorized is set for {by_choice[True]} and not for {by_choice[False]}: "
-            "write it for all servers with scopes, or for none"
+            "set it for all servers with scopes, or for none"
         )
     return bool(by_choice[True])
 
 
 def render(functions: Path) -> str:
-    """The text of the catalog; the same functions always give the same text. Raises CatalogError."""
-    return text_of(servers(functions))
+    """Return the text of the catalog. It is deterministic. Raises CatalogError."""
+    return render_servers(servers(functions))
 
 
-def text_of(found: Mapping[str, Server]) -> str:
-    """The text of the catalog of these servers. Raises CatalogError."""
+def render_servers(found: Mapping[str, Server]) -> str:
+    """Return the text of the catalog of these servers. Raises CatalogError."""
     catalog: dict[str, Any] = {
         member: rows for member, rows in contents(found).items() if rows or member == "tools"
     }
@@ -161,7 +158,7 @@ def text_of(found: Mapping[str, Server]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status."""
+    """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local.catalog", description=__doc__)
     parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
     parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
@@ -180,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = given.output or given.functions / FRONT_DOOR / "catalog.json"
     try:
         sys.path.extend(given.path)
-        text = text_of(held_by(dict(given.owner))) if given.owner else render(given.functions)
+        text = render_servers(load_servers(dict(given.owner))) if given.owner else render(given.functions)
     except CatalogError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

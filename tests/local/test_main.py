@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.__main__ import banner
 from support.sam_applications import Running, http, write_application
 
@@ -83,3 +84,11 @@ def test_the_banner_says_how_a_client_connects(running: Running) -> None:
     assert f'"url": "{running.app.url("/echo")}"' in text
     assert '"type": "http"' in text
     assert "AuthMode" not in text
+
+
+def test_an_authorizer_that_does_not_run_here_is_named_at_the_start(tmp_path: Path) -> None:
+    template = TEMPLATE.replace("MODE: !Ref AuthMode", "MODE: x, MCP_AUTH_MODE: !Ref AuthMode")
+    path = write_application(tmp_path, template, {"f/app.py": SOURCE})
+    for mode, is_named in {"none": False, "iam": True}.items():
+        with serve(path, parameters={"AuthMode": mode}, log=lambda line: None) as app:
+            assert ("Every call gets 401" in banner(app, {}, fresh=False)) is is_named, mode

@@ -1,7 +1,7 @@
-"""Writes a new tool: a function that asks one question, its test, its events, its entries in the templates.
+"""Write a new tool: a function that asks one question, its test, its events and its template entry.
 
-``python -m mcp_roundtrip_local.new_tool find_orders`` does it in the project at hand, ``make new-tool
-NAME=find_orders`` is short for it. Either all is written, the front door's catalog included, or nothing.
+``python -m mcp_roundtrip_local.new_tool find_orders`` runs in the current project; ``make new-tool
+NAME=find_orders`` does the same.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from mcp_roundtrip_local.new_tool.plan import NewToolError, planned, write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status: 2 for what the caller can mend."""
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
     parser = argparse.ArgumentParser(
         prog="python -m mcp_roundtrip_local.new_tool",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", help="what the tool and its folder are called, such as find_orders")
-    parser.add_argument("--project", type=Path, default=Path(), help="where template.yaml is")
+    parser.add_argument("name", help="the name of the tool and its folder, such as find_orders")
+    parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
     try:
         written = planned(given.project, given.name)

@@ -1,4 +1,4 @@
-"""What a new tool begins with: a function that asks one question, its test and its sample events."""
+"""The files of a new tool: a function that asks one question, its test and its sample events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT = "Ask before you count."
 
 
 def files(name: str) -> dict[PurePosixPath, str]:
-    """The files of a new tool, by their paths in the project."""
+    """Return the files of a new tool by their paths in the project."""
     return {
         PurePosixPath("functions", name, "app.py"): APP.substitute(name=name),
         PurePosixPath("tests/functions", f"test_{name}.py"): TEST.substitute(name=name, text=TEXT),

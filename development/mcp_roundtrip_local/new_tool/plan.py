@@ -1,8 +1,4 @@
-"""Writes a new tool: a function that asks one question, its test, its events, its entries in the templates.
-
-``python -m mcp_roundtrip_local.new_tool find_orders`` does it in the project at hand, ``make new-tool
-NAME=find_orders`` is short for it. Either all is written, the front door's catalog included, or nothing.
-"""
+"""Plan and write the files of a new tool. Either all files are written, or none."""
 
 from __future__ import annotations
 
@@ -22,24 +18,24 @@ from mcp_roundtrip_local.template.yaml_reader import load
 
 TEMPLATE = Path("template.yaml")
 EDGE = Path("edge", TEMPLATE)
-"""Which a project need not have."""
+"""Optional in a project."""
 
 CATALOG = FUNCTIONS / FRONT_DOOR / "catalog.json"
 
 MAX_NAME = 40
 
 RESERVED = frozenset({"server", "handler", "worker", "app", "live"})
-"""What a function's module calls its own, and the folder of the events that expire."""
+"""Names that a function's module uses, and the folder of the live events."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class NewToolError(McpRoundtripError):
-    """The tool cannot be written; the message says why. Nothing was."""
+    """The tool cannot be written; the message says why. No file was changed."""
 
 
 def planned(project: Path, name: str) -> dict[Path, str]:
-    """Every file that a tool of this name writes or changes, with its text. Raises NewToolError."""
+    """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError."""
     _check(name)
     new = {project / path: text for path, text in files(name).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
@@ -49,7 +45,7 @@ def planned(project: Path, name: str) -> dict[Path, str]:
     try:
         document = load(template)
         if found := taken(document, name):
-            raise NewToolError(f"{name!r}: {TEMPLATE} uses that name already, in {found!r}")
+            raise NewToolError(f"{name!r}: {TEMPLATE} uses that name in {found!r}")
         text = add_entry(template.read_text("utf-8"), document, simple_tool(document), name)
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
@@ -61,7 +57,7 @@ def planned(project: Path, name: str) -> dict[Path, str]:
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write them all; if one cannot be written, leave everything as it was and raise OSError."""
+    """Write all files. If one fails, restore the others and raise OSError."""
     before = {path: path.read_bytes() if path.exists() else None for path in files}
     made: list[Path] = []
     try:
@@ -90,11 +86,11 @@ def _check(name: str) -> None:
             "them, and begin with a letter"
         )
     if keyword.iskeyword(name) or hasattr(builtins, name) or name in RESERVED:
-        raise NewToolError(f"{name!r} means something else in Python or in this project")
+        raise NewToolError(f"{name!r} is reserved in Python or in this project")
 
 
 def _catalog(functions: Path, name: str, app: str) -> str:
-    """The catalog that the functions will have with the new one. Raises NewToolError."""
+    """Return the catalog of the functions including the new one. Raises NewToolError."""
     with TemporaryDirectory() as folder:
         staged = Path(folder)
         for owner in functions.iterdir():

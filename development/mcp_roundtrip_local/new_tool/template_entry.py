@@ -1,7 +1,7 @@
-"""The entries of a further tool: in template.yaml a simple tool's under another name, at the edge its call.
+"""Add a tool to template.yaml by copying the entry of a simple tool, and to the edge's table of tools.
 
-The copying is done in the text, since comments do not survive a parser; what is parsed only says where things
-are. A tool's *base* is what the logical ids of its resources begin with: `FindOrders` for `find_orders`.
+The text is copied, because a parser drops comments; the parsed nodes only provide positions. The *base* of a
+tool is the prefix of the logical ids of its resources: `FindOrders` for `find_orders`.
 """
 
 from __future__ import annotations
@@ -24,52 +24,51 @@ _CALLED_BY_NAME = re.compile(r'"tools/call": \{(\s*)[^{}]*"(?=\s*\})')
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What is copied, as offsets in the text: from `start` up to `end`, to `at`, the end of what it is in."""
+    """Text to copy, as offsets: from `start` to `end`; `at` is the end of the enclosing node."""
 
     start: int
     end: int
     at: int
     within: int
-    """Where that begins."""
+    """The start of the enclosing node."""
     before: str = ""
-    """What stands between `at` and the copy."""
+    """The text inserted before the copy."""
 
 
 def base(name: str) -> str:
-    """What the logical ids of a tool's resources begin with."""
+    """Return the prefix of the logical ids of a tool's resources."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def simple_tool(document: Mapping[str, Any]) -> str:
-    """The folder of the first tool that is told nothing but its name. Raises TemplateError."""
+    """Return the folder of the first tool whose only variable is its name. Raises TemplateError."""
     for name, resource in document["Resources"].items():
         if resource["Type"] == FUNCTION:
             properties = resource["Properties"]
             folder = str(properties["CodeUri"]).rstrip("/").rpartition("/")[2]
-            told = properties.get("Environment", {}).get("Variables", {})
+            variables = properties.get("Environment", {}).get("Variables", {})
             paths = [event["Properties"].get("Path") for event in properties.get("Events", {}).values()]
             if (
                 name == base(folder) + "Function"
                 and paths == [f"/tools/{folder}"]
-                and [*told] == [SERVICE_NAME]
+                and [*variables] == [SERVICE_NAME]
             ):
                 return folder
-    raise TemplateError("it has no tool left whose entry could be copied: each has variables of its own")
+    raise TemplateError("it has no tool whose entry can be copied: each has variables of its own")
 
 
 def taken(document: Mapping[str, Any], name: str) -> str | None:
-    """What the template has already that a tool of this name would be mistaken for, or would need."""
+    """Return the logical id or text of the template that conflicts with a tool of this name, if any."""
     found = next(iter(_ids(document, base(name))), None)
     return found or next((text for text in _texts(document) if _means(name).search(text)), None)
 
 
 def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> str:
-    """The template's text with everything that belongs to the tool `model` once more, for `name`.
+    """Return the template's text with a copy of every part of the tool `model`, renamed to `name`.
 
-    `document` is the template, read. Raises TemplateError where something of `model` stands in a place that
-    cannot be copied.
+    `document` is the parsed template. Raises TemplateError if a part of `model` cannot be copied.
     """
-    # SAM appends to a function's id in what it generates: WeatherFunctionAliaslive.
+    # SAM appends to a function's id in generated resources: WeatherFunctionAliaslive.
     ids = re.compile(rf"\b{base(model)}(?=(?:{'|'.join(_suffixes(document, model))})(?![a-z0-9]))")
 
     def mentions(value: str) -> bool:
@@ -87,22 +86,22 @@ def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> 
         for copy in copies.values()
         if not any(other.start < copy.start and copy.end <= other.end for other in copies.values())
     ]
-    # From the end, so that offsets stay what they are. What goes to one place is written inside out.
+    # From the end, so that offsets stay valid. Copies to the same place are inserted innermost first.
     for copy in sorted(outermost, key=lambda copy: (copy.at, -copy.within, copy.start), reverse=True):
         text = text[: copy.at] + copy.before + renamed(text[copy.start : copy.end]) + text[copy.at :]
     return text
 
 
 def add_call(text: str, name: str) -> str:
-    """The edge's text with the tool `name`, of the function of that name, last in its table of tools.
+    """Return the edge's text with the tool `name` added at the end of its table of tools.
 
-    Without that table the text stays as it is: what the edge does not know goes to the front door.
+    Without that table the text is unchanged: the edge sends unknown tools to the front door.
     """
     return _CALLED_BY_NAME.sub(lambda calls: f'{calls[0]},{calls[1]}"{name}": "{name}"', text, count=1)
 
 
 def _ids(document: Mapping[str, Any], own: str) -> Iterator[str]:
-    """The logical ids with this base. WeatherReportRole is not weather's where there is a weather_report."""
+    """Yield the logical ids with this base. WeatherReportRole is not weather's if weather_report exists."""
     functions = (name for name, each in document["Resources"].items() if each["Type"] == FUNCTION)
     bases = {own, *(name.removesuffix("Function") for name in functions)}
     for section in document.values():
@@ -117,7 +116,7 @@ def _suffixes(document: Mapping[str, Any], tool: str) -> set[str]:
 
 
 def _means(tool: str) -> re.Pattern[str]:
-    """Matches a value that is, or has in a path or in JSON, a tool's name."""
+    """Return a pattern for values that are a tool's name, or contain it in a path or JSON."""
     return re.compile(rf'(?:^|[/"]){tool}(?:$|[/"])')
 
 
@@ -134,14 +133,14 @@ def _texts(document: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Finds what has to be copied: members of mappings, items of lists, and pairs in a JSON object."""
+    """Finds the parts to copy: members of mappings, items of lists, and pairs in a JSON object."""
 
     text: str
     model: str
     mentions: Callable[[str], bool]
 
     def copies(self, node: yaml.Node, item: _Copy | None) -> Iterator[_Copy]:
-        """The copies that the mentions in `node` ask for; `item` is the innermost list item that it is in."""
+        """Yield the copies for the mentions in `node`; `item` is the innermost enclosing list item."""
         if isinstance(node, yaml.MappingNode):
             yield from self._of_mapping(node, item)
         elif isinstance(node, yaml.SequenceNode):
@@ -156,7 +155,7 @@ class _Finder:
     def _of_mapping(self, node: yaml.MappingNode, item: _Copy | None) -> Iterator[_Copy]:
         start = self._line(node.start_mark.index)
         for key, value in node.value:
-            # A member begins where the one before it ends, with the comments above it.
+            # A member begins at the end of the previous one, with the comments above it.
             end = self._next_line(_end(value))
             if self.mentions(key.value) and not node.flow_style:
                 yield _Copy(start, end, self._next_line(_end(node)), node.start_mark.index)
@@ -187,7 +186,7 @@ class _Finder:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where the last of a node's text ends. A block's own mark comes after the comments that follow it."""
+    """Return the end of a node's text. The end mark of a block comes after the comments that follow it."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style and node.value:
         return _end(node.value[-1][1])
     if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
