@@ -58,7 +58,7 @@ def content(make: Callable[[Forge], str | bytes], reason: str) -> Attack:
 
 
 def under(secret: bytes) -> Attack:
-    """Encrypted anew, with the genuine header, under a key that a forger may have or guess."""
+    """Encrypted again, with the genuine header, under a key that a forger may have or guess."""
     return Attack(lambda forge: encrypted(forge.outer, forge.inner, secret), "decryption", ENCRYPTED)
 
 

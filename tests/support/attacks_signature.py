@@ -1,4 +1,4 @@
-"""Attacks on the signed token: its header, the key it names, its signature, and JSON that no one mints."""
+"""Attacks on the signed token: its header, the key it names, its signature, and JSON that is never minted."""
 
 import hmac
 import json

@@ -1,4 +1,4 @@
-"""Attacks on the spelling of a state: what is no token at all, and second spellings of one that is."""
+"""Attacks on the spelling of a state: malformed tokens, and other spellings of valid ones."""
 
 import zlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A small OAuth 2.1 authorization server on 127.0.0.1: everybody is Alice, and consents to everything.
+"""A small OAuth 2.1 authorization server on 127.0.0.1: every user is Alice, who consents to everything.
 
 It has what MCP clients need: metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, and
 resource indicators (RFC 8707).

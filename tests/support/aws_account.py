@@ -1,4 +1,4 @@
-"""An AWS account that somebody else wrote, and this application deployed to it with `sam deploy`.
+"""An AWS account emulated by ministack, and this application deployed to it with `sam deploy`.
 
 It is ministack with what artefact/ministack_app.py adds, and with policies that count: a function may do what
 its role and the keys' policies allow. What it does otherwise than AWS, of what a deployment needs (1.5.33):

@@ -1,4 +1,4 @@
-"""Chromium, where it is installed.
+"""Chromium, if it is installed.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
 `make test` found no Node.js to install it with.

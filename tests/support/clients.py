@@ -1,4 +1,4 @@
-"""Clients that somebody else wrote, behind one face: what a test asks of each, in its own words.
+"""Third-party MCP clients behind one interface.
 
 All answer questions through the same `Person`, sample through the same model and have the same root.
 """

@@ -1,4 +1,4 @@
-"""As much of CloudFormation as it takes to say what a template means for given parameters."""
+"""Evaluation of a CloudFormation template for given parameters: only what these templates use."""
 
 import re
 from collections.abc import Mapping

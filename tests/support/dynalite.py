@@ -1,4 +1,4 @@
-"""A DynamoDB that somebody else wrote, in a process of Node.js: dynalite, where it is installed.
+"""dynalite, a third-party DynamoDB in a process of Node.js, if it is installed.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures; its tests are skipped where
 `make test` found no Node.js to install it with.

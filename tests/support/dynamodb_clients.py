@@ -1,4 +1,4 @@
-"""boto3 clients for a DynamoDB that is not AWS, tables of tasks in it, and trouble on the way to it."""
+"""boto3 clients for an emulated DynamoDB, tables of tasks in it, and network failures on the way to it."""
 
 import json
 import secrets
@@ -23,7 +23,7 @@ JSON = "application/x-amz-json-1.0"
 def client(
     endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, connections: int = 16
 ) -> DynamoDBClient:
-    """A real client, for as many threads as `connections`. It does not retry unless told to."""
+    """A real client, for as many threads as `connections`. It does not retry by default."""
     return boto3.client(
         "dynamodb",
         region_name=REGION,

@@ -1,6 +1,6 @@
-"""What a forger could do who had every key: take a state apart, change one layer, put it together again.
+"""Forgeries with every key: take a state apart, change one layer, and put it together again.
 
-The layers outside the changed one are made anew and right, so that nothing but the change can be what is
+The layers outside the changed one are made again and valid, so that nothing but the change can be what is
 refused. Attacks are data: the tables are in `support.attacks_*`, a module for each layer.
 """
 

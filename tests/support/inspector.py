@@ -1,4 +1,4 @@
-"""MCP Inspector's command line, where it is installed.
+"""MCP Inspector's command line, if it is installed.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
 `make test` found no Node.js to install it with.

@@ -1,4 +1,4 @@
-"""One invocation in a process of its own: `python invocation_process.py app.py` answers the event on stdin.
+"""A single invocation in its own process: `python invocation_process.py app.py` answers the event on stdin.
 
 The response is the last line of stdout; what stands before it is the function's log.
 """

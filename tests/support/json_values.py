@@ -1,4 +1,4 @@
-"""Values for a JSON Schema: such as conform to it, and near misses. And an oracle that says which are which.
+"""Values that conform to a JSON Schema, near misses, and an oracle that distinguishes them.
 
 `hypothesis-jsonschema` knows neither `prefixItems` nor recursive references; this knows what pydantic writes.
 """

@@ -1,4 +1,4 @@
-"""boto3 clients for a KMS that is not AWS, and codecs on its keys."""
+"""boto3 clients for an emulated KMS, and codecs with its keys."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ _random = secrets.SystemRandom().random
 
 
 def client(endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5) -> KMSClient:
-    """A real client. It does not retry unless told to: backing off takes seconds."""
+    """A real client. It does not retry by default, since backing off takes seconds."""
     return boto3.client(
         "kms",
         region_name=REGION,

@@ -213,7 +213,7 @@ def _copy(folder: Path) -> str:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Two ports from below those that systems hand out by themselves: nobody takes them but on purpose."""
+    """Return two ports below the range of ephemeral ports, which no other process gets by chance."""
     with socket.socket() as one, socket.socket() as other:
         return _bound(one), _bound(other)
 

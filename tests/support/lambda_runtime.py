@@ -1,4 +1,4 @@
-"""What the Lambda runtime brings to a function: an interpreter, and its own packages in /var/runtime."""
+"""The Lambda runtime as a function sees it: an interpreter, and packages in /var/runtime."""
 
 from __future__ import annotations
 

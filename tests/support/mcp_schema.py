@@ -1,4 +1,4 @@
-"""Validity on the wire, by the models of the official SDK."""
+"""Validation of messages by the models of the official SDK."""
 
 from __future__ import annotations
 

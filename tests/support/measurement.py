@@ -1,4 +1,4 @@
-"""What an invocation costs in a process that has served one plain call and nothing else.
+"""The cost of an invocation in a process that has served only one plain call.
 
 `python measured.py` imports the server, answers a plain call, and forks a process for each line of stdin:
 the path of a file with an event's JSON. That process reads the event and writes the response as Lambda's

@@ -1,4 +1,4 @@
-"""AWS services that somebody else wrote: ministack, in a virtual environment and a process of its own.
+"""ministack, a third-party emulator of AWS services, in its own virtual environment and process.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures, and all of them together
 have one process.

@@ -1,4 +1,4 @@
-"""The official Python client, with its own OAuth flow and a user who says yes."""
+"""The official Python client, with its own OAuth flow and a user who consents."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Browser:
 
 @asynccontextmanager
 async def signed_in_client(url: str, kept: Kept, mode: str = "auto") -> AsyncIterator[Client]:
-    """A client that gets itself a token when it is told that it needs one."""
+    """Return a client that obtains a token when the server demands one."""
     browser = Browser()
     metadata = OAuthClientMetadata(client_name="test", redirect_uris=[REDIRECT])
     auth = OAuthClientProvider(url, metadata, kept, browser.open, browser.code)

@@ -1,4 +1,4 @@
-"""Every example's flows through template.yaml on this computer, and what the functions ask of AWS in them."""
+"""The AWS calls that the functions of template.yaml make while clients go through every example's flow."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
     """The calls in functions' output, with resources named as the template names them."""
     calls = defaultdict(set)
     for line in lines:
-        if told := LINE.fullmatch(line):
-            calls[told[1]].add(to_call(*json.loads(told[2])))
+        if logged := LINE.fullmatch(line):
+            calls[logged[1]].add(to_call(*json.loads(logged[2])))
     return dict(calls)
 
 

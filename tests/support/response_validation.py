@@ -1,4 +1,4 @@
-"""A pytest plugin: every response that a test gets from an endpoint is one the official models accept.
+"""A pytest plugin that validates every response of an endpoint with the official models.
 
 Left out are answers to clients of the `initialize` era, whose tests bring their own models, and questions
 outside the specification (namespaced requests).

@@ -1,4 +1,4 @@
-"""What a role allows, compared with what its function asks of AWS."""
+"""The permissions of a role, compared with the AWS calls of its function."""
 
 from __future__ import annotations
 

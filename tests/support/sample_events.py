@@ -1,4 +1,4 @@
-"""What every sample event comes to, wherever its function runs."""
+"""The outcome of every sample event, wherever its function runs."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""template.yaml on this computer, over HTTP: for anybody, and for somebody who has signed in."""
+"""template.yaml served over HTTP on this computer, to anonymous callers and to one who has signed in."""
 
 from __future__ import annotations
 

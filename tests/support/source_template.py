@@ -16,7 +16,7 @@ IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def read_template(path: Path = ROOT / "template.yaml") -> Any:
-    """The template at `path`, without what its intrinsic functions would come to."""
+    """Return the template at `path`, with None for each intrinsic function."""
     return yaml.load(path.read_text(), IntrinsicsIgnored)
 
 

@@ -128,7 +128,7 @@ class World:
     # -- as AWS -----------------------------------------------------------------------------------------
 
     def run_workers(self) -> None:
-        """Until nobody is sent for any more."""
+        """Run workers until none is dispatched any more."""
         while self.table.dispatcher.sent:
             self.run_worker()
 

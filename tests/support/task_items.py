@@ -1,4 +1,4 @@
-"""One task, as it is at its creation."""
+"""A task as it is created."""
 
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import OutstandingRequest, Status, Task, WorkState

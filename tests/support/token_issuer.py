@@ -1,4 +1,4 @@
-"""An authorization server's keys and tokens, and the claims of a token that is as it should be."""
+"""An authorization server's keys and tokens, and the claims of a valid token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""template.yaml as CloudFormation gets it, after the SAM transform, and what it means for some parameters."""
+"""template.yaml after the SAM transform, as CloudFormation gets it, evaluated for given parameters."""
 
 import json
 from collections.abc import Mapping

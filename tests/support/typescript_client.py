@@ -1,4 +1,4 @@
-"""The official TypeScript client, where it is installed.
+"""The official TypeScript client, if it is installed.
 
 A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
 `make test` found no Node.js to install it with.

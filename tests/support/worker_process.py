@@ -1,4 +1,4 @@
-"""Workers that are killed: each is a process, and keeps a record of what it does.
+"""Worker processes that are killed; each records what it does.
 
 `worker_process.py <endpoint> <table> <folder> <calls>` forks a worker for each partition key that it reads
 from stdin. The id of a task is its number. The number says at which of the <calls> of a run its worker is
