@@ -1,4 +1,4 @@
-"""The messages that the tasks extension allows a server to send (schema 2026-07-28 of io.modelcontextprotocol/tasks).
+"""The messages of the tasks extension (schema 2026-07-28 of io.modelcontextprotocol/tasks) that servers send.
 
 Stricter than its JSON Schema: no members but those it names, times with their zone, no empty
 `inputRequests`. What comes from the core protocol is left to the models of the official SDK.
