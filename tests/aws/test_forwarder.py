@@ -179,14 +179,21 @@ class Endpoint:
 
     @staticmethod
     def _reads_request(stream: Any) -> bool:
-        head = list(iter(stream.readline, b"\r\n"))
-        if not head or not head[0]:
+        head = []
+        while (line := stream.readline()) not in (
+            b"",
+            b"\r\n",
+        ):  # empty at the end of the stream, and ever after
+            head.append(line)
+        if not head:
             return False
         lengths = [int(line.split(b":")[1]) for line in head if line.lower().startswith(b"content-length:")]
         stream.read(*lengths)
         return True
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # ends accept() in its thread, which close() does not
         self._socket.close()
 
 
