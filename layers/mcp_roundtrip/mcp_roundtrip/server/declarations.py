@@ -21,20 +21,20 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
-    """Members of the object that lists send, as JSON. Raises DefinitionError."""
+    """Return the given members of a definition as JSON. Raises DefinitionError."""
     given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.schema.metadata import metadata_members  # many declare nothing but a function
+        from mcp_roundtrip.schema.metadata import metadata_members  # most features declare none
 
         return metadata_members(kind, name, given)
     return given
 
 
-def scopes_of(name: str, given: Sequence[str]) -> tuple[str, ...]:
-    """The scopes of a feature. Raises DefinitionError."""
+def check_scopes(name: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the scopes of a feature without duplicates. Raises DefinitionError."""
     if not given:
         return ()
-    from mcp_roundtrip.auth.scopes import validate_scopes  # servers without scopes do without it
+    from mcp_roundtrip.auth.scopes import validate_scopes  # only servers with scopes need it
 
     try:
         return validate_scopes(given)
@@ -42,15 +42,15 @@ def scopes_of(name: str, given: Sequence[str]) -> tuple[str, ...]:
         raise DefinitionError(f"{name}: {error}") from None
 
 
-def required(name: str, given: Sequence[str]) -> tuple[CapabilityPath, ...]:
-    """The capabilities that a feature needs of every client. Raises DefinitionError."""
+def required_capabilities(name: str, given: Sequence[str]) -> tuple[CapabilityPath, ...]:
+    """Return the client capabilities that a feature requires. Raises DefinitionError."""
     if isinstance(given, str):
         raise DefinitionError(f"{name}: requires is a list; write requires=[{given!r}]")
     return tuple(declarable_path(name, capability) for capability in given)
 
 
-def known_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:
-    """The setting `legacy_questions` of a server or a tool. Raises DefinitionError."""
+def check_legacy_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:
+    """Return the option `legacy_questions` of a server or a tool. Raises DefinitionError."""
     if choice not in get_args(LegacyQuestions):
         raise DefinitionError(
             f'{where}: legacy_questions={choice!r} does not exist; use "error", "default" or "model"'
@@ -58,15 +58,15 @@ def known_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:
     return choice
 
 
-def known_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:
-    """The setting `task` of a tool. Raises DefinitionError."""
+def check_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:
+    """Return the option `task` of a tool. Raises DefinitionError."""
     if task is not None and task not in get_args(TaskSupport):
         raise DefinitionError(f'{name}: task={task!r} does not exist; use "optional" or "required"')
     return task
 
 
-def name_of_feature(decorator: str, name: str | None, function: Any) -> str:
-    """The name of a feature: the one it is given, or the function's. Raises DefinitionError."""
+def feature_name(decorator: str, name: str | None, function: Any) -> str:
+    """Return the given name or else the one of the function. Raises DefinitionError."""
     check_callable(decorator, function)
     found = name or function_name(function)
     if found == "<lambda>":
@@ -75,7 +75,7 @@ def name_of_feature(decorator: str, name: str | None, function: Any) -> str:
 
 
 def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
-    """Raise DefinitionError for a name that is not one, or is taken."""
+    """Raise DefinitionError for a name that is not allowed or already registered."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DefinitionError(
             f"{kind} name {name!r:.200} is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - ."
@@ -85,8 +85,8 @@ def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
 
 
 def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
-    """The parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.schema.string_arguments import StringArguments  # tools have arguments of every kind
+    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
+    from mcp_roundtrip.schema.string_arguments import StringArguments  # tools do not need it
 
     parameters = StringArguments.of(function, _CONTEXTS)
     _check_context(parameters.signature)
@@ -94,12 +94,12 @@ def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
 
 
 def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
-    """The parameters of a tool. Raises DefinitionError."""
+    """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
         typed = Arguments.of(function, _CONTEXTS)
         _check_context(typed.signature)
         return typed
-    from mcp_roundtrip.schema.raw_arguments import RawArguments  # for the few tools that bring a schema
+    from mcp_roundtrip.schema.raw_arguments import RawArguments  # few tools have a schema of their own
 
     raw = RawArguments.of(function, _CONTEXTS, input_schema)
     _check_context(raw.signature)

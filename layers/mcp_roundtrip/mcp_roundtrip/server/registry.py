@@ -11,13 +11,13 @@ from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import check_callable
 from mcp_roundtrip.server.declarations import (
     arguments_of,
+    check_legacy_questions,
     check_name,
+    check_scopes,
+    check_task_support,
     declared_members,
-    known_questions,
-    known_task_support,
-    name_of_feature,
-    required,
-    scopes_of,
+    feature_name,
+    required_capabilities,
     string_arguments_of,
 )
 from mcp_roundtrip.server.model import Feature, LegacyQuestions, TaskSupport
@@ -33,13 +33,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Registry:
-    """Collects tools, prompts and resources in the order of their declaration, which is that of the lists.
+    """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `legacy_questions` is the choice for tools that make none. Raises DefinitionError for one there is not.
+    `legacy_questions` is the default for tools. Raises DefinitionError for a value that does not exist.
     """
 
     def __init__(self, legacy_questions: LegacyQuestions = "error") -> None:
-        self.legacy_questions = known_questions("Server", legacy_questions)
+        self.legacy_questions = check_legacy_questions("Server", legacy_questions)
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -52,10 +52,11 @@ class Registry:
         return [*self.tools.values(), *self.prompts.values(), *self.resources.values()]
 
     def check_definitions(self) -> None:
-        """Build the definition of every tool, prompt and resource, as the lists and calls will need them.
+        """Build the definition of every tool, prompt and resource.
 
-        Raises one DefinitionError that names each feature that has none, the parameter, and what to write.
-        `load_module`, `Player` and the catalog's command call it, so that mistakes show before deployment.
+        `load_module`, `Player` and `make catalog` call it, so that mistakes show before deployment. Raises
+        one DefinitionError with a line for each mistake: the feature, the parameter, and what to write
+        instead.
         """
         problems: dict[str, None] = {}
         for feature in self._registered:
@@ -104,17 +105,21 @@ class Registry:
         task: TaskSupport | None = None,
         legacy_questions: LegacyQuestions | None = None,
     ) -> Any:
-        """Register a function as a tool; the function itself is returned unchanged.
+        """Register a function as a tool, and return the function unchanged.
 
-        `server.tool("name")` names it; the name defaults to the function's, the description to its docstring,
-        the schemas to its signature.
-        `requires` lists client capabilities ("sampling", "elicitation.url") that every call needs; a call
-        without them is refused with -32021 before the tool runs; without all of the `scopes`, or broader
-        ones, with HTTP 403. `task` lets the tool call `ctx.run_as_task`:
-        with "required", a client that did not declare the tasks extension gets -32021 at once, with
-        "optional" the call goes on without becoming a task. `input_schema` replaces the schema of the
-        signature: the function then takes the arguments as one dict. `legacy_questions` says what becomes of
-        questions to clients before 2026-07-28, instead of what the server says. Raises DefinitionError.
+        By default the name is the function's, the description is its docstring, and the schemas come from its
+        signature. `server.tool("name")` sets the name.
+
+        `requires`: client capabilities such as "sampling" or "elicitation.url"; a call without them is
+        refused with -32021 before the tool runs.
+        `scopes`: a caller without all of them, or broader ones, gets HTTP 403.
+        `task`: lets the tool call `ctx.run_as_task`. For a client that did not declare the tasks extension, a
+        call is refused with -32021 ("required") or continues without a task ("optional").
+        `input_schema`: replaces the schema from the signature; the function takes the arguments as one dict.
+        `legacy_questions`: how to handle questions to clients before 2026-07-28, instead of the server's
+        option.
+
+        Raises DefinitionError.
         """
         if isinstance(function, str):
             if name is not None:
@@ -124,13 +129,13 @@ class Registry:
         extra = declared_members("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            own_name = name_of_feature("@server.tool", name, function)
+            own_name = feature_name("@server.tool", name, function)
             check_name("tool", own_name, self.tools)
             parameters = arguments_of(function, input_schema)
             choice = (
                 self.legacy_questions
                 if legacy_questions is None
-                else known_questions(own_name, legacy_questions)
+                else check_legacy_questions(own_name, legacy_questions)
             )
             if choice == "model":
                 from mcp_roundtrip.server.legacy.model_questions import (
@@ -143,11 +148,11 @@ class Registry:
                 function,
                 parameters,
                 Output.of(function),
-                required(own_name, requires) + ((TASKS,) if task == "required" else ()),
-                known_task_support(own_name, task),
+                required_capabilities(own_name, requires) + ((TASKS,) if task == "required" else ()),
+                check_task_support(own_name, task),
                 extra,
                 choice,
-                scopes_of(own_name, scopes),
+                check_scopes(own_name, scopes),
             )
             return function
 
@@ -180,11 +185,11 @@ class Registry:
         requires: Sequence[str] = (),
         scopes: Sequence[str] = (),
     ) -> Any:
-        """Register a function as a prompt, which it returns as text, content blocks or `PromptMessage`s.
+        """Register a function as a prompt. It returns text, content blocks or `PromptMessage`s.
 
-        The name defaults to the function's, the description to its docstring, the arguments to its
-        parameters: they arrive as text, and are what their annotations say. `scopes` are what its callers,
-        and those who ask for completions, have to have been granted. Raises DefinitionError.
+        By default the name is the function's, the description is its docstring, and the arguments are its
+        parameters, which are converted from text as their annotations say. `scopes` are required of callers,
+        also for completions. Raises DefinitionError.
         """
         if name is not None and not isinstance(name, str):
             return self.prompt()(name)
@@ -193,17 +198,17 @@ class Registry:
         )
 
         def register(function: F) -> F:
-            from mcp_roundtrip.server.prompts import Prompt  # servers without prompts do without it
+            from mcp_roundtrip.server.prompts import Prompt  # only servers with prompts need it
 
-            own_name = name_of_feature("@server.prompt", name, function)
+            own_name = feature_name("@server.prompt", name, function)
             check_name("prompt", own_name, self.prompts)
             self.prompts[own_name] = Prompt(
                 own_name,
                 function,
                 string_arguments_of(function),
-                required(own_name, requires),
+                required_capabilities(own_name, requires),
                 extra,
-                scopes_of(own_name, scopes),
+                check_scopes(own_name, scopes),
             )
             return function
 
@@ -227,12 +232,11 @@ class Registry:
         ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
     ) -> Callable[[F], F]:
-        """Register a function as the resource of a URI, or as those of a URI template (RFC 6570).
+        """Register a function as the resource of a URI, or as the resources of a URI template (RFC 6570).
 
-        It takes the template's variables as parameters, and returns text, bytes, `ResourceContents` or a
-        list of them, or any other value as JSON. `ttl_ms` and `cache_scope` say how long a client may keep
-        what it has read, and whether others may share it; what needs `scopes` nobody may. Raises
-        DefinitionError.
+        It takes the template's variables as parameters, and returns text, bytes, `ResourceContents` or a list
+        of them, or any other value as JSON. `ttl_ms` and `cache_scope` are the caching hints of the result;
+        one that requires `scopes` cannot be public. Raises DefinitionError.
         """
         if not isinstance(uri, str):
             raise DefinitionError("@server.resource takes a URI; write `@server.resource('docs://guide')`")
@@ -241,19 +245,19 @@ class Registry:
 
         def register(function: F) -> F:
             from mcp_roundtrip.protocol.uri_template import UriTemplate, spelling_key
-            from mcp_roundtrip.server.resources import Resource  # servers without resources do without it
+            from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
 
             resource = Resource(
                 UriTemplate.parse(uri),
-                name_of_feature("@server.resource(...)", name, function),
+                feature_name("@server.resource(...)", name, function),
                 function,
                 string_arguments_of(function),
-                required(uri, requires),
+                required_capabilities(uri, requires),
                 mime_type,
                 ttl_ms,
                 cache_scope,
                 extra,
-                scopes=scopes_of(uri, scopes),
+                scopes=check_scopes(uri, scopes),
             )
             registered = self._spellings.setdefault(spelling_key(uri), uri)
             if registered in self.resources:
@@ -269,13 +273,13 @@ class Registry:
     def completion(self, reference: str, argument: str, /) -> Callable[[F], F]:
         """Register a function that suggests values for an argument of a prompt or a variable of a template.
 
-        `reference` is the prompt's name or the template. The function takes what has been typed and, if it
-        has a second parameter, the other arguments so far; it returns texts, best first, or a `Completion`.
-        Raises DefinitionError.
+        `reference` is the prompt's name or the template. The function takes the text typed so far and, if it
+        has a second parameter, the other arguments. It returns texts, best first, or a `Completion`. Raises
+        DefinitionError.
         """
 
         def register(function: F) -> F:
-            from mcp_roundtrip.server.completions import Completer  # servers without do without it
+            from mcp_roundtrip.server.completions import Completer  # only servers with completions need it
 
             check_callable("@server.completion(...)", function)
             kind = "resource" if reference in self.resources else "prompt"
