@@ -1,7 +1,7 @@
-"""The composition root: the environment becomes ports, at the first request that needs them.
+"""The composition root: create the ports from the environment, at the first request.
 
-This is the one place where the package meets the process it runs in: its environment, its clocks, its
-randomness and, through `aws`, its account.
+Only this module uses the clocks, the randomness and the environment variables of the process and, through
+`aws`, the AWS account.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _initialization_type() -> str:
 
 @cache
 def observer() -> Observer:
-    """The process's observer."""
-    # A snapshot has to be restored while the first request waits; an environment that is kept ready is there.
+    """Return the observer of the process."""
+    # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
         trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
@@ -56,12 +56,12 @@ def observer() -> Observer:
 
 @cache
 def ports() -> Ports:
-    """The process's ports. Raises SettingsError, and does so again at the next request."""
+    """Return the ports of the process. Raises SettingsError, at every request until the setting is right."""
     return make_ports(load_settings(os.environ))
 
 
 def make_ports(settings: Settings) -> Ports:
-    """Ports on AWS for these settings."""
+    """Create ports on AWS for these settings."""
     parts = _StateParts(settings)
     forward = cache(_forwarder)
     tasks = cache(lambda: _tasks(settings))
@@ -106,8 +106,8 @@ def _authenticator(settings: Settings) -> Authenticator:
             settings.scope_context_key,
             settings.iam_principal is IamPrincipal.SESSION,
         )
-    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do without it
-    from mcp_roundtrip.auth.issuer_keys import IssuerKeys  # as above
+    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do not verify tokens
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
 
     issuer = settings.required("token_issuer")
     return BearerAuthenticator(
@@ -131,7 +131,7 @@ def _fetch(url: str, timeout_s: float) -> bytes:
 
 
 class _StateParts:
-    """What states and links are made with, each part at its first use and once."""
+    """The parts that seal states and sign links. Each is created once, at its first use."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -157,7 +157,7 @@ class _StateParts:
     def links(self) -> Links:
         from mcp_roundtrip.state.links import Links
 
-        # KMS itself signs links, with either kind of signing: a link may outlast a certificate.
+        # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
         issuer, audience = self._settings.required("issuer"), self._settings.required("audience")
         return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
@@ -224,7 +224,7 @@ class _StateParts:
 
 
 def _random() -> float:
-    """From the kernel: the state of random.random is copied into every environment of one snapshot."""
+    """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
     return secrets.SystemRandom().random()
 
 
