@@ -71,7 +71,7 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: boo
         for name, value in assumed.items()
     )
     modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
-    if refused := sorted(modes & GATEWAY_AUTH_MODES):
+    if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
         assumptions += (
             f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
             'here. Use make run PARAMETERS="AuthMode=none", or bearer.\n'
