@@ -230,7 +230,7 @@ def a_page_that_is_done_already() -> None:
 
 
 @says(
-    "question 'pay': poll_interval_ms=1 is no int of at least 1000; pass one, or None to call done() "
+    "question 'pay': poll_interval_ms=1 is not an int of at least 1000; pass one, or None to call done() "
     "once in each round"
 )
 def a_page_that_is_looked_at_too_often() -> None:
@@ -252,7 +252,7 @@ def an_async_done_in_a_tool_that_is_not() -> None:
 
 
 @says(
-    "namespaced request 'approval' is made by a server that has them off; write Server(..., "
+    "namespaced request 'approval' is made by a server that does not allow them; write Server(..., "
     "namespaced_requests=True)",
     UsageError,
 )
@@ -261,7 +261,7 @@ def a_namespaced_request_of_a_server_that_makes_none() -> None:
 
 
 @says(
-    "namespaced request 'approval': 'approval' is not a name in a domain of yours; write one such as "
+    "namespaced request 'approval': 'approval' is not a name in your own domain; write one such as "
     "'com.example/approval'"
 )
 def a_namespaced_request_without_a_domain() -> None:
@@ -279,7 +279,7 @@ class Recorded:
 
 
 @says(
-    "namespaced request 'approval' is made in a task, which cannot send it; make it before ctx.run_as_task()",
+    "namespaced request 'approval' is made in a task, which cannot send it; call it before ctx.run_as_task()",
     UsageError,
 )
 def a_namespaced_request_in_a_task() -> None:
@@ -378,7 +378,7 @@ def a_step_inside_a_step() -> None:
 
 
 @says(
-    "step 'when' returned datetime, and its function has no return annotation to read that back by; "
+    "step 'when' returned datetime, and its function has no return annotation to read it back; "
     "write `-> datetime`, or `-> Any` for plain JSON data",
     UsageError,
 )

@@ -1,7 +1,13 @@
-"""The replay engine: runs a tool's body against a journal of what already happened.
+"""The replay engine: runs a tool's function against the journal of its flow.
 
-The same body runs on every round. Answers and step results that are journaled are handed back; the first
-thing that has not happened yet suspends the run. `run` holds the rules and knows neither threads nor
-sockets; `context` and `async_context` are what a tool's author sees of it; `replay` and `async_replay`
-drive the body.
+The same function runs in every round. Journaled answers and step results are replayed, and the first thing
+that has not happened yet suspends the run. The engine uses no thread, socket or clock of its own.
+
+- `journal`, `history`: what has happened in a flow, and the position of one pass in it.
+- `inputs`, `host`, `notifications`, `outcome`: what a pass is given, and what it produces.
+- `run`: one pass, made of these. `replay` and `async_replay` run the function.
+- `questions`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and their answers.
+- `steps`, `retry`, `effects`: side effects.
+- `context`, `async_context`: what a tool's author sees. `context_call` guards against a missing `await`.
+- `usage_errors`, `not_awaited`: the errors about a tool's code.
 """

@@ -141,7 +141,7 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
         if not isinstance(self.name, str) or not _is_namespaced(self.name):
             from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
 
-            raise usage_errors.request_name(self.key, self.name)
+            raise usage_errors.namespaced_request_name(self.key, self.name)
 
     def is_user_only(self) -> bool:
         return True  # often an approval, which no client has a reason to give before it is asked

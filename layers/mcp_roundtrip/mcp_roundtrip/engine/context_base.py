@@ -95,10 +95,10 @@ class ContextBase:
         """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
         for question in questions:
             if not isinstance(question, Question):
-                raise self._run.fail(usage_errors().no_question(question))
+                raise self._run.fail(usage_errors().not_a_question(question))
         if asked := [question for question in questions if question.is_namespaced]:
             if self.in_task:
-                raise self._run.fail(usage_errors().request_in_task(asked[0].key))
+                raise self._run.fail(usage_errors().namespaced_request_in_task(asked[0].key))
             if not self._info.namespaced_requests:
-                raise self._run.fail(usage_errors().requests_off(asked[0].key))
+                raise self._run.fail(usage_errors().namespaced_requests_off(asked[0].key))
         return questions

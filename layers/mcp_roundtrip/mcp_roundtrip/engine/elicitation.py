@@ -82,7 +82,7 @@ class Elicit(_Elicitation[T]):
         try:
             return Form.of(self.model)
         except DefinitionError as error:
-            raise _usage_errors().form(self.key, error) from None
+            raise _usage_errors().form_model(self.key, error) from None
 
     def is_user_only(self) -> bool:
         return self._form().is_confirmation if self.user_only is None else self.user_only
@@ -128,7 +128,7 @@ class ElicitUrl(_Elicitation[None]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _ABSOLUTE_URL.fullmatch(self.url):
-            raise _usage_errors().url(self.key, self.url)
+            raise _usage_errors().elicitation_url(self.key, self.url)
         if not callable(self.done):
             raise _usage_errors().done_type(self.key, self.done)
         interval_ms = self.poll_interval_ms

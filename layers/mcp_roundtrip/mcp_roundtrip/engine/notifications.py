@@ -47,7 +47,7 @@ class NotificationBuffer:
         if level not in LOG_LEVELS:
             from mcp_roundtrip.engine import usage_errors
 
-            raise usage_errors.level(level, LOG_LEVELS)
+            raise usage_errors.log_level(level, LOG_LEVELS)
         params: dict[str, Any] = {"level": level, "data": _json(data)}
         if logger is not None:
             params["logger"] = str(logger)

@@ -56,15 +56,15 @@ class Step:
     def check(self) -> None:
         """Raise UsageError, before anything has run, for a step that cannot be carried out."""
         if not callable(self.function):
-            raise self.run.fail(usage_errors().no_function(self.key, self.function))
+            raise self.run.fail(usage_errors().not_callable(self.key, self.function))
         try:
             check_annotation(return_annotation(self.function))
         except UsageError as error:
             raise self.run.fail(usage_errors().step(self.key, error)) from None
         if self.at_most_once and self.has_retry:
-            raise self.run.fail(usage_errors().once_and_retry(self.key))
+            raise self.run.fail(usage_errors().at_most_once_with_retry(self.key))
         if self.at_most_once and not self.run.is_task:
-            raise self.run.fail(usage_errors().once_outside_task(self.key))
+            raise self.run.fail(usage_errors().at_most_once_outside_task(self.key))
 
     def begin(self) -> None:
         """Journal the start of an at-most-once step.
@@ -87,7 +87,7 @@ class Step:
         if isinstance(value, Awaitable):
             if isinstance(value, Coroutine):
                 value.close()
-            raise usage_errors().async_step(self.key, self.function)
+            raise usage_errors().async_function_in_sync_step(self.key, self.function)
 
     def interrupt(self, error: Exception) -> None:
         """Raise StepInterrupted for the error of an at-most-once step: later passes know that it began."""

@@ -1,6 +1,6 @@
-"""What an author did wrong with a context, and what to write instead: the errors' texts.
+"""The errors about a tool's use of its context. Each message says what to write instead.
 
-Imported where one is raised, so that calls without a mistake do not load it.
+Imported where one is raised, so that correct code does not load it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def _type(value: Any) -> str:
 
 
 def step(key: str, how: object) -> UsageError:
-    """The step `key` did something wrong: the text says how, and what to write."""
+    """Return the error about the step `key`; the text continues "step 'key'"."""
     return UsageError(f"step {key!r} {how}")
 
 
-def no_function(key: str, value: Any) -> UsageError:
+def not_callable(key: str, value: Any) -> UsageError:
     return step(
         key,
         f"takes a function, not {_type(value)}; pass the function and its arguments without calling it, "
@@ -31,7 +31,7 @@ def no_function(key: str, value: Any) -> UsageError:
     )
 
 
-def async_step(key: str, function: Any) -> UsageError:
+def async_function_in_sync_step(key: str, function: Any) -> UsageError:
     return step(
         key,
         f"calls {function_name(function)}, which is async, in a tool that is not; write `async def` for the "
@@ -39,18 +39,18 @@ def async_step(key: str, function: Any) -> UsageError:
     )
 
 
-def once_and_retry(key: str) -> UsageError:
+def at_most_once_with_retry(key: str) -> UsageError:
     return step(key, "has both at_most_once and retry; remove one of them")
 
 
-def once_outside_task(key: str) -> UsageError:
+def at_most_once_outside_task(key: str) -> UsageError:
     return step(key, "has at_most_once outside a task; call ctx.run_as_task() before the step")
 
 
 def unannotated_result(key: str, value: Any) -> UsageError:
     return step(
         key,
-        f"returned {_type(value)}, and its function has no return annotation to read that back by; "
+        f"returned {_type(value)}, and its function has no return annotation to read it back; "
         f"write `-> {_type(value)}`, or `-> Any` for plain JSON data",
     )
 
@@ -106,30 +106,30 @@ def sleep_duration(key: str, duration_ms: Any, most: int) -> UsageError:
 # -- questions ------------------------------------------------------------------------------------------
 
 
-def no_question(value: Any) -> UsageError:
+def not_a_question(value: Any) -> UsageError:
     return UsageError(
         f"ask takes questions, not {_type(value)}; pass Elicit(key, message, model), ElicitUrl(...), "
         "Sample(...) or ListRoots()"
     )
 
 
-def request_in_task(key: str) -> UsageError:
+def namespaced_request_in_task(key: str) -> UsageError:
     return UsageError(
-        f"namespaced request {key!r} is made in a task, which cannot send it; make it before "
+        f"namespaced request {key!r} is made in a task, which cannot send it; call it before "
         "ctx.run_as_task()"
     )
 
 
-def requests_off(key: str) -> UsageError:
+def namespaced_requests_off(key: str) -> UsageError:
     return UsageError(
-        f"namespaced request {key!r} is made by a server that has them off; write "
+        f"namespaced request {key!r} is made by a server that does not allow them; write "
         "Server(..., namespaced_requests=True)"
     )
 
 
-def request_name(key: str, name: Any) -> DefinitionError:
+def namespaced_request_name(key: str, name: Any) -> DefinitionError:
     return DefinitionError(
-        f"namespaced request {key!r}: {name!r:.200} is not a name in a domain of yours; write one such as "
+        f"namespaced request {key!r}: {name!r:.200} is not a name in your own domain; write one such as "
         "'com.example/approval'"
     )
 
@@ -138,7 +138,7 @@ def message_type(key: str, message: Any) -> DefinitionError:
     return DefinitionError(f"question {key!r}: the message is {_type(message)}; pass a str")
 
 
-def form(key: str, error: DefinitionError) -> DefinitionError:
+def form_model(key: str, error: DefinitionError) -> DefinitionError:
     return DefinitionError(f"question {key!r}: {error}")
 
 
@@ -149,7 +149,7 @@ def default_type(key: str, default: Any, model: Any) -> DefinitionError:
     )
 
 
-def url(key: str, given: Any) -> DefinitionError:
+def elicitation_url(key: str, given: Any) -> DefinitionError:
     return DefinitionError(
         f"question {key!r}: {given!r:.200} is not an absolute URL; write one such as 'https://example.com/pay'"
     )
@@ -171,15 +171,15 @@ def done_is_async(key: str) -> UsageError:
 
 def poll_interval(key: str, interval_ms: Any, least: int) -> DefinitionError:
     return DefinitionError(
-        f"question {key!r}: poll_interval_ms={interval_ms!r:.100} is no int of at least {least}; pass one, "
-        "or None to call done() once in each round"
+        f"question {key!r}: poll_interval_ms={interval_ms!r:.100} is not an int of at least {least}; pass "
+        "one, or None to call done() once in each round"
     )
 
 
 # -- reports --------------------------------------------------------------------------------------------
 
 
-def level(given: Any, levels: tuple[str, ...]) -> UsageError:
+def log_level(given: Any, levels: tuple[str, ...]) -> UsageError:
     return UsageError(f"log: {given!r:.100} is not a log level; use one of {', '.join(levels)}")
 
 

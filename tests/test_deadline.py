@@ -1,0 +1,48 @@
+"""Deadlines: the least limit counts, and what is kept back depends on who has to end."""
+
+from __future__ import annotations
+
+from mcp_roundtrip.deadline import (
+    Deadline,
+    lambda_remaining_ms,
+    request_deadline_ms,
+    worker_deadline_ms,
+)
+
+
+class LambdaContext:
+    def get_remaining_time_in_millis(self) -> int:
+        return 20_000
+
+
+def test_a_request_ends_a_second_before_the_least_of_its_limits() -> None:
+    limits_and_deadlines = [
+        ((None, None), 100 + 20_000 - 1_000),
+        ((29_000, None), 100 + 20_000 - 1_000),
+        ((15_000, None), 100 + 15_000 - 1_000),
+        ((15_000, 12_000.5), 100 + 12_000.5 - 1_000),
+    ]
+    for limits, expected in limits_and_deadlines:
+        assert request_deadline_ms(100, LambdaContext(), *limits) == expected, limits
+
+
+def test_without_a_lambda_context_the_longest_timeout_of_lambda_is_the_limit() -> None:
+    assert lambda_remaining_ms(None) == 900_000
+    assert request_deadline_ms(0, None) == 899_000
+
+
+def test_a_worker_begins_nothing_in_the_last_tenth_of_its_time() -> None:
+    assert worker_deadline_ms(1_000, 10_000) == 10_000
+
+
+def test_a_deadline_is_short_of_its_reserve_or_of_what_is_asked_for() -> None:
+    deadline = Deadline(at_ms=10_000, clock_ms=lambda: 8_000)
+    assert deadline.remaining_ms() == 2_000
+    assert deadline.is_short_of()
+    assert not deadline.is_short_of(2_000)
+    assert deadline.is_short_of(2_001)
+    assert not deadline.without_reserve().is_short_of()
+
+
+def test_a_deadline_that_has_passed_leaves_nothing() -> None:
+    assert Deadline(at_ms=1_000, clock_ms=lambda: 5_000).remaining_ms() == 0
