@@ -303,3 +303,10 @@ def test_a_branch_that_ran_out_of_time_resumes_before_the_others_are_asked() -> 
     assert isinstance(call(), Checkpointed)
     assert isinstance(next_pass(call, records), NeedsInput)
     assert records.entries.keys() == {"long/one", "long/two"}
+
+
+def test_the_last_error_is_the_cause_of_a_failed_step() -> None:
+    work = Flaky([ConnectionError("one"), TimeoutError("two")])
+    failure = error(Passes(trying(work, Retry(attempts=2)))())
+    assert isinstance(failure, StepFailed)
+    assert isinstance(failure.__cause__, TimeoutError)

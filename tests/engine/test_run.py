@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import (
+    AsyncContext,
     Context,
     Drift,
     DuplicateKey,
     InvalidKey,
     UsageError,
 )
+from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.outcome import Checkpointed, Done
-from support.passes import Passes, accept, error
+from support.passes import AsyncPasses, Passes, accept, error
 
 
 def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -> None:
@@ -116,3 +118,26 @@ def test_a_checkpoint_inside_a_step_is_refused_before_the_step_is_cut() -> None:
         ctx.step("second", lambda: ctx.checkpoint(needs_ms=1e9))
 
     assert isinstance(error(Passes(body)()), UsageError)
+
+
+def test_a_branch_that_is_out_of_time_gets_the_next_worker_though_another_branch_has_time() -> None:
+    class OwnTask:
+        def record(self, entry: Entry) -> Entry:
+            return entry
+
+        def holds_lease(self) -> bool:
+            return True
+
+    async def body(ctx: AsyncContext) -> None:
+        async def works(branch: AsyncContext) -> None:
+            await branch.step("first", int)
+            await branch.checkpoint(needs_ms=1e9)
+
+        async def asks(branch: AsyncContext) -> None:
+            await branch.step("first", int)
+            await branch.checkpoint(needs_ms=0)
+            await branch.elicit("sure", "Sure?", bool)
+
+        await ctx.gather({"works": works, "asks": asks})
+
+    assert isinstance(AsyncPasses(body, recorder=OwnTask())(), Checkpointed)
