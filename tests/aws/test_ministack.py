@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from mcp_roundtrip.aws.clients import kms_client
-from mcp_roundtrip.aws.kms import MAX_RAW, KmsKey, KmsSigner
+from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
@@ -57,7 +57,7 @@ def test_a_state_of_any_size_is_sealed_and_opened(states, kms, size):
     assert codec.open(BINDING, seal(codec, "x" * size)).payload == "x" * size
 
 
-@pytest.mark.parametrize("size", [1, MAX_RAW, MAX_RAW + 1])
+@pytest.mark.parametrize("size", [1, MAX_RAW_BYTES, MAX_RAW_BYTES + 1])
 def test_a_signature_is_one_over_the_message_however_it_got_to_kms(kms, size):
     arn = signing_key(kms)
     raw = KmsSigner(kms, KmsKey(kms, arn, FakeClock())).sign(b"x" * size)

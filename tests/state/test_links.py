@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.kms import MAX_RAW
+from mcp_roundtrip.aws.kms import MAX_RAW_BYTES
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.keys import LocalKey
@@ -88,7 +88,7 @@ def test_a_hundred_characters_of_a_key_and_a_flow_id_fit_however_they_are_escape
 
 
 def test_a_link_is_never_longer_than_what_kms_signs_without_a_digest():
-    assert MAX_LENGTH <= MAX_RAW
+    assert MAX_LENGTH <= MAX_RAW_BYTES
 
 
 def test_a_link_holds_no_personal_data_and_needs_no_escaping():

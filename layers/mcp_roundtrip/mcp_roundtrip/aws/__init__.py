@@ -1,1 +1,1 @@
-"""The only place that imports boto3."""
+"""AWS services behind the interfaces of `state` and `tasks`. Only this package imports boto3."""

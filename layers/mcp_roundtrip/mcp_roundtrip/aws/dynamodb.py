@@ -1,8 +1,9 @@
-"""Tasks in a DynamoDB table: its keys are `pk` and `sk`, both text, and every write is of one item.
+"""A store of tasks in a DynamoDB table with the text keys `pk` and `sk`.
 
-When the answer to a write is lost, the SDK sends the write again, and what the first one wrote fails the
-condition of the second. So every write leaves a token of its own in the item: a write whose condition fails
-against its own token has been done. Equal content would not prove that: two workers may write alike.
+When the response to a write is lost, the SDK sends the write again, and the condition of the second attempt
+fails because of the first. So each write stores a random id in the item: if the condition fails and the item
+has this id, the write was done. Equal content would not prove that, because two workers may write the same. A
+transaction is idempotent by its ClientRequestToken.
 """
 
 from __future__ import annotations
@@ -28,27 +29,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WRITE_ID: Final = "mark"
-"""The attribute that tells one write from another. No item leaves the store with it."""
+"""The attribute with the id of the last write. The store removes it from the items it returns."""
 
 DYNAMODB_ITEM_LIMIT: Final = 409_600
-"""Bytes of an item that an update cannot exceed, however little it adds itself."""
+"""DynamoDB's own limit of an item in bytes, which an update may exceed by little."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
 
 _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
 
 CONFLICT_ATTEMPTS: Final = 8
-"""How often a write is sent that meets a transaction on the same item; the SDK does not repeat these."""
+"""How often a write is sent that conflicts with a transaction. The SDK does not retry these conflicts."""
 
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
-"""The longest pause before the second attempt; it doubles for each further one."""
+"""The longest pause before the second attempt. It doubles for each further attempt."""
 
 
 class DynamoStore:
     """A `TaskStore`. Needs dynamodb:GetItem, PutItem, Query and UpdateItem on the table.
 
-    StoreError has the AWS error code as its reason, `timeout`, or the kind of failure. `pause_s` pauses for a
-    number of seconds.
+    The reason of a StoreError is the AWS error code, `timeout`, or the name of the exception. `pause_s`
+    sleeps for a number of seconds.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class DynamoStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except _ConditionFailed as failed:
-            present = failed.present or self._get(str(item["pk"]), str(item["sk"]))  # dynalite returns none
-            if present is None:  # it expired in between; to return None would say that this one was written
+            present = failed.present or self._get(
+                str(item["pk"]), str(item["sk"])
+            )  # dynalite does not return it
+            if present is None:  # it expired meanwhile; None would mean that this item was written
                 raise StoreError(_FAILED) from None
             return None if present.get(WRITE_ID) == write_id else _without_write_id(present)
         return None
@@ -119,7 +122,7 @@ class DynamoStore:
         return _without_write_id(from_attributes(answer["Attributes"]))
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        """Also needs no permission of its own: DynamoDB checks those of the two writes."""
+        """See TaskStore. Needs the permissions of the two writes, and no other."""
         check_size(item)
         key = to_attributes({"pk": pk, "sk": sk})
         writes: Sequence[Any] = [
@@ -132,7 +135,7 @@ class DynamoStore:
             },
             {"Update": {"TableName": self._table_name, "Key": key, **expressions_of(change)}},
         ]
-        token = self._random_bytes(16).hex()  # a transaction that is sent again with it is done once
+        token = self._random_bytes(16).hex()  # makes a repeated request idempotent
         try:
             self._repeat_on_conflict(
                 lambda: self._client.transact_write_items(TransactItems=writes, ClientRequestToken=token)
@@ -142,7 +145,7 @@ class DynamoStore:
         return True
 
     def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
-        """Repeat a write while a transaction on one of its items is in progress."""
+        """Repeat a write that conflicts with a transaction in progress."""
         for attempt in range(CONFLICT_ATTEMPTS):
             try:
                 with _as_store_errors():
@@ -162,7 +165,7 @@ class DynamoStore:
 
 
 class _ConditionFailed(Exception):
-    """`present` is the item that did not fulfil it; None if there is none, or if it was not returned."""
+    """`present` is the existing item; None if there is none, or if it was not returned."""
 
     def __init__(self, present: Item | None) -> None:
         super().__init__()
@@ -185,14 +188,14 @@ def _failure(error: ClientError) -> Exception:
         return _ConditionFailed(from_attributes(response["Item"]) if "Item" in response else None)
     if response["Error"]["Code"] == "TransactionCanceledException":
         return _cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
-    # The code is ValidationException, for this as for a key that is too long.
+    # The code is ValidationException, as for a key that is too long.
     if "exceeded the maximum allowed size" in response["Error"]["Message"]:
         return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)
     return StoreError(error_reason(error))
 
 
 def _cancellation(codes: Sequence[str]) -> Exception:
-    """Why the two writes of `put_new_and_update` were not made, from the code of each."""
+    """Map the cancellation codes of the two writes of `put_new_and_update` to an exception."""
     if codes == ["None", "ConditionalCheckFailed"]:
         return _ConditionFailed(None)
     reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)

@@ -1,4 +1,4 @@
-"""Items and changes as DynamoDB spells them (API Reference, AttributeValue; Developer Guide, Expressions)."""
+"""Convert items and changes for DynamoDB (API Reference, AttributeValue; Developer Guide, Expressions)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from mcp_roundtrip.tasks.changes import (
 
 
 def to_attributes(item: Item) -> dict[str, Any]:
+    """Convert an item to AttributeValues."""
     return {name: _to_attribute(value) for name, value in item.items()}
 
 
 def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
+    """Convert AttributeValues to an item."""
     return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
 
 
 def expressions_of(change: Change) -> dict[str, Any]:
-    """The members of an UpdateItem request that say when to change what."""
+    """Return the condition and the update of a change as parameters of UpdateItem."""
     return _Expressions().of(change)
 
 
 class _Expressions:
-    """Writes them with placeholders, since many a name is a reserved word."""
+    """Writes expressions with placeholders, because many names are reserved words."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -69,7 +71,7 @@ class _Expressions:
 
     def _joined(self, operator: str, conditions: tuple[Condition, ...]) -> str:
         terms = [self._condition(condition) for condition in conditions]
-        # Around a single one they could be redundant, which DynamoDB refuses.
+        # DynamoDB refuses redundant parentheses, such as those around a single term.
         return terms[0] if len(terms) == 1 else f"({operator.join(terms)})"
 
     def _name(self, name: str) -> str:

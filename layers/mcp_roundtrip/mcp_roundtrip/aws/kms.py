@@ -1,8 +1,8 @@
-"""AWS KMS as signer, as source of public keys and as MAC key.
+"""AWS KMS as signer, source of public keys and MAC key.
 
-Keys are named by their ARN alone. The `kid` of a token never reaches KMS: GetPublicKey works across accounts,
-so an attacker's own key could be named. An alias does not either: were it moved between reading the public
-key and signing, every token would name one key and be signed by another.
+Keys are identified only by their ARN. The `kid` of a token is never sent to KMS: GetPublicKey works across
+accounts, so an attacker could name a key of their own. Nor is an alias: if it moved between GetPublicKey and
+Sign, tokens would name one key and be signed by another.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
 
-MAX_RAW = 4096
-"""The most bytes Sign takes as they are (AWS KMS API Reference, Sign); above, it gets their digest."""
+MAX_RAW_BYTES = 4096
+"""The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
 
 MAX_AGE_S = 900
-"""How long a public key is used without asking KMS whether the key is still enabled."""
+"""The interval in which KMS is asked whether the key is still enabled."""
 
 MAX_UNCONFIRMED_S = 3600
-"""How long a public key is used after KMS last confirmed it, while KMS is throttled or out of reach."""
+"""How long a public key is trusted after KMS last confirmed it, while KMS is not available."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
 
 @dataclass(frozen=True, slots=True)
 class PublicHalf:
-    """The public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY), and the id that tokens know it by."""
+    """The public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY), and its key id in tokens."""
 
     public_key: EllipticCurvePublicKey
     kid: str
 
     @classmethod
     def from_der(cls, spki: bytes) -> PublicHalf:
-        """From the SubjectPublicKeyInfo that GetPublicKey returns. ValueError for a key not on P-256."""
+        """Read the SubjectPublicKeyInfo of GetPublicKey. Raises ValueError if it is not on P-256."""
         try:
             public_key = load_der_public_key(spki)
         except UnsupportedAlgorithm as error:
@@ -58,30 +58,30 @@ class PublicHalf:
 
 
 class StateKey(Protocol):
-    """A KMS key whose public half this environment can have."""
+    """A KMS key whose public half can be loaded."""
 
     @property
     def arn(self) -> str: ...
 
     @property
     def kid(self) -> str | None:
-        """The id of its public half, None while that was never loaded."""
+        """The id of its public half; None if that was never loaded."""
         ...
 
     def known(self) -> PublicHalf:
-        """It, whether or not KMS was asked lately. Raises KeyServiceError if it was never loaded."""
+        """Return the public half, even unconfirmed. Raises KeyServiceError if it was never loaded."""
         ...
 
     def trusted(self) -> PublicHalf:
-        """It, if its signatures count now. Raises KeyServiceError otherwise."""
+        """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedKey:
-    """A key whose public half came with the deployment.
+    """A key whose public half is part of the deployment.
 
-    KMS is not asked for it, so disabling the key stops signing, and checking goes on.
+    KMS is not asked for it: after the key is disabled, signing fails, but verification continues.
     """
 
     arn: str
@@ -101,8 +101,8 @@ class PinnedKey:
 class KmsKey:
     """A key whose public half is loaded at first use and confirmed every `MAX_AGE_S`.
 
-    A key that KMS says is disabled, being deleted or unknown is no longer trusted from then on; when KMS
-    cannot be asked, the key lasts `MAX_UNCONFIRMED_S` from the last answer.
+    A key that KMS reports as disabled, pending deletion or unknown is not trusted any more. While KMS is not
+    available, the key is trusted for `MAX_UNCONFIRMED_S` after the last response.
     """
 
     def __init__(self, client: KMSClient, arn: str, clock: Callable[[], float]) -> None:
@@ -124,7 +124,7 @@ class KmsKey:
 
     def trusted(self) -> PublicHalf:
         now = self._clock()
-        if not self._asked_at <= now < self._ask_at:  # in particular when the clock was set back
+        if not self._asked_at <= now < self._ask_at:  # or the clock was set back
             self._ask(now)
         if self._loaded is None or now >= self._trusted_until:
             raise KeyServiceError(self._reason)
@@ -145,29 +145,29 @@ class KmsKey:
         self._reason = reason
         if reason in _WITHDRAWN:
             self._trusted_until = now
-        # However far the clock was set back.
+        # Also if the clock was set back.
         self._trusted_until = min(self._trusted_until, now + MAX_UNCONFIRMED_S)
-        # Whoever asks for the first time needs the key, so the pauses begin short. They begin when the call
-        # has failed, not when it began: it may have taken longer than the pause.
+        # Until the key was loaded, requests need it, so the first pauses are short. They start after the
+        # call, which may have taken longer than the pause.
         self._failures += 1
         pause_s = retry_pause_s(self._failures) if self._loaded is None else RENEWAL_RETRY_S
         self._ask_at = self._clock() + pause_s
 
 
 class KmsPublicKeys:
-    """The keys whose tokens are accepted. Finding one costs no KMS call while all are fresh."""
+    """The trusted keys. Finding one needs no KMS call while all are confirmed."""
 
     def __init__(self, keys: Iterable[StateKey]) -> None:
         self._keys = tuple(keys)
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        """The key of that id, or None.
+        """Return the key with this id, or None.
 
-        Raises KeyServiceError when none can be trusted, or when it may be one that could not be loaded yet.
+        Raises KeyServiceError if no key is trusted, or if a key that was never loaded may have this id.
         """
         is_any_trusted, knows_all = False, True
         failure = KeyServiceError("no_key_configured")
-        # The one that is known by that name first: another one may be out of reach.
+        # First the key with this id: another one may not be available.
         for key in sorted(self._keys, key=lambda key: key.kid != kid):
             try:
                 half = key.trusted()
@@ -184,20 +184,20 @@ class KmsPublicKeys:
 
 
 class KmsSigner:
-    """Signs by one call of kms:Sign each."""
+    """Signs with one kms:Sign call for each token."""
 
     def __init__(self, client: KMSClient, key: StateKey) -> None:
         self._client = client
         self._key = key
-        self._is_proven = False
+        self._is_verified = False
 
     @property
     def key_members(self) -> Mapping[str, str]:
         return {"kid": self._key.known().kid}
 
     def sign(self, signing_input: bytes) -> bytes:
-        """64 bytes r‖s. Raises KeyServiceError with the AWS error code, `timeout`, or what is wrong."""
-        raw = len(signing_input) <= MAX_RAW
+        """Return 64 bytes r‖s. Raises KeyServiceError: the AWS error code, `timeout` or another reason."""
+        raw = len(signing_input) <= MAX_RAW_BYTES
         with _as_key_service_errors():
             answer = self._client.sign(
                 KeyId=self._key.arn,
@@ -208,27 +208,27 @@ class KmsSigner:
             if answer["KeyId"] != self._key.arn:
                 raise KeyServiceError("signed_by_another_key")
             signature = raw_signature(answer["Signature"])
-        self._prove(signature, signing_input)
+        self._verify_first(signature, signing_input)
         return signature
 
-    def _prove(self, signature: bytes, signing_input: bytes) -> None:
-        """Check the first signature: a public key pinned to the wrong ARN would spoil every token."""
-        if not self._is_proven and not is_valid(signature, signing_input, self._key.known().public_key):
+    def _verify_first(self, signature: bytes, signing_input: bytes) -> None:
+        """Verify the first signature: with a wrong public key for the ARN, no token could be verified."""
+        if not self._is_verified and not is_valid(signature, signing_input, self._key.known().public_key):
             raise KeyServiceError("public_key_of_another_key")
-        self._is_proven = True
+        self._is_verified = True
 
 
 class KmsMacKey:
-    """A KMS key (HMAC_256, GENERATE_VERIFY_MAC) from which epoch keys are derived."""
+    """A KMS key (HMAC_256, GENERATE_VERIFY_MAC) that epoch keys are derived from."""
 
     def __init__(self, client: KMSClient, arn: str) -> None:
         self._client = client
         self._arn = arn
-        # The id of a multi-Region key is the same in every Region, its ARN is not.
+        # The id of a multi-Region key is the same in all Regions; its ARN is not.
         self.short_key_id = short_key_id(arn.rpartition("/")[2])
 
     def mac(self, message: bytes) -> bytes:
-        """32 bytes. Raises KeyServiceError with the AWS error code, `timeout`, or what is wrong."""
+        """Return 32 bytes. Raises KeyServiceError with the AWS error code, `timeout` or another reason."""
         with _as_key_service_errors():
             answer = self._client.generate_mac(KeyId=self._arn, Message=message, MacAlgorithm="HMAC_SHA_256")
             if answer["KeyId"] != self._arn or len(answer["Mac"]) != 32:
