@@ -1,22 +1,33 @@
-"""Provision a database: two questions while the client waits, then a task that asks before it costs money.
+"""Provision a database: ask for what is missing, then become a task, and ask before the database costs money.
 
-To a client without tasks the call is an ordinary one, which asks all three questions round by round. The
-price list is a resource.
+To a client without tasks the call is an ordinary one, which asks all questions in rounds.
 """
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from cloud import PRICES, Database, activate, create, delete
-from mcp_roundtrip import Context, ElicitationCancelled, ElicitationDeclined, Server, one_of
+import databases
+from databases import Database, Unavailable
+from mcp_roundtrip import (
+    Context,
+    ElicitationCancelled,
+    ElicitationDeclined,
+    McpHeader,
+    Retry,
+    Server,
+    one_of,
+)
 
 server = Server("provision")
 
+RETRY = Retry(attempts=5, delay_ms=500, on=(Unavailable,))
 TTL_MS = 3_600_000
-
 PRICES_TTL_MS = 3_600_000
-"""How long clients may keep the price list."""
+
+Name = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,39}$")]
+Region = Annotated[str, McpHeader("Region")]
+"""Clients also send it as the header Mcp-Param-Region, by which a gateway can route or count calls."""
 
 
 class Provisioned(BaseModel):
@@ -25,34 +36,38 @@ class Provisioned(BaseModel):
     size: str
     region: str
     price: str
-    host: str | None = Field(description="Where to connect; null if the user did not keep the database")
+    host: str | None = Field(description="The host to connect to; null if the user did not keep the database")
 
 
 @server.tool(task="optional", annotations={"destructiveHint": False})
-def provision_database(
-    ctx: Context, name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,39}$")]
-) -> Provisioned:
-    """Provision a database. Asks for its size and region, and whether to keep it at its price.
+def provision_database(ctx: Context, name: Name, region: Region = "") -> Provisioned:
+    """Provision a database. Asks for its size, for its region, and whether to keep it at its price.
 
     Args:
-        name: What to call it: lower-case letters, digits and hyphens.
+        name: The name of the database: lower-case letters, digits and hyphens.
+        region: An AWS Region such as eu-west-1; if it is left out, the user is asked.
     """
-    size = ctx.elicit("size", f"How large is {name} to be?", one_of(PRICES))
-    region = ctx.elicit(
-        "region", f"Where is {name} to be? Size {size} is offered here:", one_of(PRICES[size])
-    )
+    prices = databases.prices()
+    size = ctx.elicit("size", f"Which size should {name} have?", one_of(prices))
+    if region not in prices[size]:
+        question = f"In which region should {name} be? Size {size} is available in these regions:"
+        region = ctx.elicit("region", question, one_of(prices[size]))
     ctx.run_as_task(ttl_ms=TTL_MS)
-    database = ctx.step("create", create, name, size, region, ctx.idempotency_key("create"))
+    ctx.progress(0, 2, f"Creating {name}")
+    key = ctx.idempotency_key("create")
+    database: Database = ctx.step("create", databases.create, name, size, region, key, retry=RETRY)
+    host: str | None = None
     if is_kept(ctx, database):
-        host = ctx.step("activate", activate, database)
+        ctx.progress(1, 2, f"Activating {name}")
+        host = ctx.step("activate", databases.activate, database, retry=RETRY)
     else:
-        ctx.step("delete", delete, database)
-        host = None
+        ctx.progress(1, 2, f"Deleting {name}")
+        ctx.step("delete", databases.delete, database, retry=RETRY)
     return Provisioned(id=database.id, name=name, size=size, region=region, price=database.price, host=host)
 
 
 def is_kept(ctx: Context, database: Database) -> bool:
-    """Whether the user wants to pay for it. Who does not answer does not."""
+    """Ask whether the user wants to pay for the database. A refusal to answer means no."""
     question = f"{database.name} ({database.size}, {database.region}) costs {database.price}. Keep it?"
     try:
         return ctx.elicit("keep", question, bool)
@@ -68,8 +83,8 @@ def is_kept(ctx: Context, database: Database) -> bool:
     cache_scope="public",
 )
 def prices() -> dict[str, Any]:
-    """What a database costs, by size and region; a size is offered in the regions it has a price for."""
-    return {"unit": "US cents a month", "prices": PRICES}
+    """The price of a database by size and region. A size is available in the regions that have a price."""
+    return {"unit": "US cents a month", "prices": databases.prices()}
 
 
 handler = server.lambda_handler

@@ -95,6 +95,7 @@ def services() -> Iterator[Mapping[str, str]]:
     """The parameters that name the stand-ins of the services that the examples call."""
     with local_variables(ROOT / "template.yaml") as variables:
         yield {
+            "DatabasesApiUrl": variables["DATABASES_API_URL"],
             "GeocodingApiUrl": variables["GEOCODING_API_URL"],
             "WeatherApiUrl": variables["WEATHER_API_URL"],
         }

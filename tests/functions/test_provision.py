@@ -7,7 +7,11 @@ from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Playe
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"
-PRICES = load_module(FUNCTIONS / "provision/cloud.py").PRICES
+STAND_IN = FUNCTIONS.parent / "development/example_services/databases.py"
+
+pytest_plugins = ["support.example_services"]
+
+pytestmark = pytest.mark.usefixtures("example_services")
 
 NAME = {"name": "orders"}
 
@@ -28,7 +32,7 @@ def provisioning(play: Player) -> PlayedTask:
 
 
 def test_the_regions_to_choose_from_are_those_of_the_size(inline: Player) -> None:
-    for size, regions in PRICES.items():
+    for size, regions in load_module(STAND_IN).PRICES.items():
         asked = inline.call("provision_database", NAME, size=size)
         assert asked.asked.keys() == {"region"}
         form = asked.asked["region"]["params"]["requestedSchema"]
@@ -77,9 +81,24 @@ def test_a_call_makes_one_database_and_another_call_another(play: Player) -> Non
     assert len(ids) == 2
 
 
-def test_a_creation_that_is_repeated_with_its_token_makes_no_second_database() -> None:
-    create = load_module(FUNCTIONS / "provision/cloud.py").create
-    first, second, other = (create("orders", "small", "eu-west-1", token) for token in ("a", "a", "b"))
+def test_a_region_that_is_given_is_not_asked(inline: Player) -> None:
+    arguments = {**NAME, "region": "us-east-1"}
+    asked = inline.call("provision_database", arguments, size="small")
+    assert asked.asked.keys() == {"keep"}
+    assert "us-east-1" in asked.question("keep")
+    assert inline.call(
+        "provision_database", {**arguments, "region": "eu-south-9"}, size="small"
+    ).asked.keys() == {"region"}
+
+
+def test_clients_send_the_region_as_a_header_as_well(inline: Player) -> None:
+    [tool] = inline.request("tools/list")["result"]["tools"]
+    assert tool["inputSchema"]["properties"]["region"]["x-mcp-header"] == "Region"
+
+
+def test_a_creation_that_is_repeated_with_its_key_makes_no_second_database() -> None:
+    create = load_module(FUNCTIONS / "provision/databases.py").create
+    first, second, other = (create("orders", "small", "eu-west-1", key) for key in ("a", "a", "b"))
     assert first == second
     assert first.id != other.id
 
@@ -104,5 +123,5 @@ def test_the_price_list_is_what_databases_are_sold_at(play: Player) -> None:
     read = play.read("provision://prices")
     [held] = read.contents
     assert held["mimeType"] == "application/json"
-    assert json.loads(held["text"]) == {"unit": "US cents a month", "prices": PRICES}
+    assert json.loads(held["text"]) == {"unit": "US cents a month", "prices": load_module(STAND_IN).PRICES}
     assert (read.result["ttlMs"], read.result["cacheScope"]) == (3_600_000, "public")

@@ -314,6 +314,7 @@ SHARED = {
 
 OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
+    "ProvisionFunction": {"DATABASES_API_URL"},
     "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL"},
 }
 
@@ -328,7 +329,7 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool:
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
     assert VERSION.fullmatch(variables(tool)["MCP_TASK_WORKER"])
     assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
-    assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"}
+    assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"} | OWN.get(tool, set())
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 
