@@ -116,7 +116,7 @@ def a_lambda_without_a_name() -> None:
     tool(lambda: "")
 
 
-@says("max: Python does not know its parameters; write a function with annotated parameters that calls max")
+@says("max: Python cannot read its parameters; write a function with annotated parameters that calls max")
 def a_function_without_a_signature() -> None:
     tool(functools.partial(max), name="max")
 

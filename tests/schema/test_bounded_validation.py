@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, ImportString, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ImportString, TypeAdapter, ValidationError
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, text_copies
+from support.costly_types import Folder, Wide
 
 
 class Item(BaseModel):
@@ -160,21 +161,6 @@ def test_a_pattern_that_would_backtrack_elsewhere_takes_linear_time() -> None:
         Arguments.of(tool, ()).validate({"value": "a" * 100_000 + "!"})
 
 
-class Folder(BaseModel):
-    kind: Literal["folder"]
-    size: int
-    children: list[Node]
-
-
-class Archive(BaseModel):
-    kind: Literal["archive"]
-    size: int
-    children: list[Node]
-
-
-Node = Annotated[Folder | Archive, Field(discriminator="kind")]
-
-
 def test_alternatives_within_alternatives_are_not_compared_exponentially_often() -> None:
     def tool(root: Folder) -> None: ...
 
@@ -183,9 +169,6 @@ def test_alternatives_within_alternatives_are_not_compared_exponentially_often()
         value = {"kind": "folder", "size": 1.0, "children": [value]}
     with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
         Arguments.of(tool, ()).validate({"root": value})
-
-
-Wide: Any = create_model("Wide", **{f"field_{number}": (int, ...) for number in range(40)})
 
 
 def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:

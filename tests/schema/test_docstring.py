@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip.schema.docstring import parse
+from mcp_roundtrip.schema.docstring import parse_docstring
 
 GOOGLE = """Create a database.
 
@@ -50,7 +50,7 @@ REST = """Create a database.
 
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
 def test_every_style_gives_the_same_descriptions(text):
-    found = parse(text).parameters
+    found = parse_docstring(text).parameters
     assert found["name"] == "What to call it, in lower case."
     assert found["size"] == "How large: vcpus"
     assert "plain" not in found
@@ -58,26 +58,28 @@ def test_every_style_gives_the_same_descriptions(text):
 
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
 def test_the_prose_keeps_everything_but_the_parameters(text):
-    prose = parse(text).prose
+    prose = parse_docstring(text).prose
     assert prose.startswith("Create a database.\n\nIt takes a minute.\n\n")
     assert "The address." in prose
     assert not any(word in prose for word in ("lower case", "vcpus", "Args", "Parameters", "type name"))
 
 
 def test_numpy_names_that_share_an_entry_share_its_description():
-    assert parse(NUMPY).parameters["other"] == "How large: vcpus"
+    assert parse_docstring(NUMPY).parameters["other"] == "How large: vcpus"
 
 
 def test_numpy_parameters_may_be_the_last_section():
-    assert parse("Do.\n\n    Parameters\n    ----------\n    x\n        It.\n").parameters == {"x": "It."}
+    assert parse_docstring("Do.\n\n    Parameters\n    ----------\n    x\n        It.\n").parameters == {
+        "x": "It."
+    }
 
 
 def test_a_section_without_entries_stays_in_the_prose():
     text = "Count.\n\nParameters:\n    none that matter to anybody\n"
-    assert parse(text).prose == text.strip()
+    assert parse_docstring(text).prose == text.strip()
 
 
 @pytest.mark.parametrize("text", [None, "", "   \n  "])
 def test_no_docstring_is_an_empty_one(text):
-    assert parse(text).prose == ""
-    assert parse(text).parameters == {}
+    assert parse_docstring(text).prose == ""
+    assert parse_docstring(text).parameters == {}

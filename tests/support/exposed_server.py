@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AnyUrl, BaseModel, Field, JsonValue, create_model
+from pydantic import AnyUrl, BaseModel, Field, JsonValue
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
+from support.costly_types import Folder, Wide
 
 
 class Eight(BaseModel):
@@ -48,23 +49,6 @@ class Multiply(BaseModel):
     left: Formula
     right: Formula
 
-
-Wide: Any = create_model("Wide", **{f"field_{number}": (int, ...) for number in range(40)})
-
-
-class Folder(BaseModel):
-    kind: Literal["folder"]
-    size: int
-    children: list[Node]
-
-
-class Archive(BaseModel):
-    kind: Literal["archive"]
-    size: int
-    children: list[Node]
-
-
-Node = Annotated[Folder | Archive, Field(discriminator="kind")]
 
 Formula = Annotated[Add | Multiply, Field(discriminator="op")] | int
 

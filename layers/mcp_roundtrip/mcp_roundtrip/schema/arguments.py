@@ -22,11 +22,11 @@ from mcp_roundtrip.schema.mcp_header import (
     headers_of_parameters,
     headers_of_schema,
 )
-from mcp_roundtrip.schema.signature import Described, Signature
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class Arguments(Described):
+class Arguments(FunctionArguments):
     """What a function takes from a client, as JSON Schema and as a validator.
 
     Registration reads the signature; pydantic is only asked when the first call or list needs it.
@@ -42,7 +42,7 @@ class Arguments(Described):
         Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
         with a McpHeader that clients would refuse.
         """
-        signature = Signature.of(function, context_types).annotated()
+        signature = Signature.of(function, context_types).require_annotations()
         try:
             return cls(signature, headers_of_parameters(signature.parameters))
         except DefinitionError as error:

@@ -1,6 +1,6 @@
-"""A docstring, taken apart into prose and the descriptions of parameters.
+"""Parser for docstrings: prose, and descriptions of parameters.
 
-Three styles are read: Google (``Args:``), NumPy (``Parameters`` underlined) and reST (``:param name:``).
+It reads three styles: Google (`Args:`), NumPy (`Parameters`, underlined) and reST (`:param name:`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _UNDERLINE = re.compile(r"-{3,}\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """`prose` is everything but the parameter section, `parameters` maps names to descriptions."""
+    """`prose` is the text without the section on parameters; `parameters` maps names to descriptions."""
 
     prose: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-def parse(text: str | None) -> Docstring:
-    """Take a raw `__doc__` apart; a section that holds no readable entry stays in the prose."""
+def parse_docstring(text: str | None) -> Docstring:
+    """Parse a raw `__doc__`; a section without a readable entry stays in the prose."""
     lines = cleandoc(text or "").splitlines()
     parameters: dict[str, str] = {}
     for style in (_google, _numpy, _rest):
@@ -60,15 +60,15 @@ def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
 def _rest(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     prose: list[str] = []
     entries: list[str] = []
-    kept = prose
+    target = prose
     for line in lines:
         if _REST_ENTRY.match(line):
-            kept = entries
+            target = entries
         elif _REST_TYPE.match(line):
-            kept = []
+            target = []
         elif not line[:1].isspace():  # only indented lines continue a field
-            kept = prose
-        kept.append(line)
+            target = prose
+        target.append(line)
     return prose, _entries(entries, _REST_ENTRY)
 
 

@@ -16,7 +16,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.jsonschema_budget import BudgetExceeded, counted, hide_values
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
-from mcp_roundtrip.schema.signature import Described, Signature
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
 
@@ -41,7 +41,7 @@ _SHALLOW = 8
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class RawArguments(Described):
+class RawArguments(FunctionArguments):
     """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
 
     input_schema: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a function's signature says, read once."""
+"""Signatures of authors' functions: parameters, context, docstring and annotations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.docstring import Docstring, parse
+from mcp_roundtrip.schema.docstring import Docstring, parse_docstring
 
 _POSITIONAL: dict[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
@@ -20,12 +20,12 @@ _POSITIONAL: dict[Any, str] = {
 
 
 _MODULES = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
-"""What stands before the names of types in the text of an annotation."""
+"""Matches the modules before the names of types in the text of an annotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's parameters, the one for the context set apart, with annotations resolved."""
+    """A function's parameters with evaluated annotations, without the context's, which is named apart."""
 
     name: str
     parameters: tuple[inspect.Parameter, ...]
@@ -36,10 +36,10 @@ class Signature:
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
-        """Read `function`; a parameter annotated with one of `context_types` is its context.
+        """Read the signature of `function`; a parameter annotated with one of `context_types` is its context.
 
-        Raises DefinitionError for what is no function, a parameter that cannot be passed by name, a second
-        context, a context inside another type, and an annotation that does not exist at run time.
+        Raises DefinitionError for a callable without a signature, a parameter that cannot be passed by name,
+        a second context, a context inside another type, and an annotation that does not exist at run time.
         """
         name = function_name(function)
         hints = resolve_type_hints(function)
@@ -49,9 +49,9 @@ class Signature:
             if problem := _POSITIONAL.get(parameter.kind):
                 raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
             annotation = hints.get(parameter.name, parameter.empty)
-            if context := _context(annotation, context_types):
+            if context := _context_type(annotation, context_types):
                 contexts[parameter.name] = context
-            elif found := _mentioned(annotation, context_types):
+            elif found := _context_inside(annotation, context_types):
                 raise DefinitionError(
                     f"{name}: parameter {parameter.name!r} is annotated with {type_name(annotation)}, and "
                     f"the server always passes a context; write `{parameter.name}: {found.__name__}`"
@@ -68,20 +68,20 @@ class Signature:
             parameters=tuple(parameters),
             context_parameter=next(iter(contexts), None),
             is_async=_is_async(function),
-            docstring=parse(documentation(function)),
+            docstring=parse_docstring(_docstring(function)),
             context_type=next(iter(contexts.values()), None),
         )
 
-    def annotated(self) -> Signature:
-        """This signature. Raises DefinitionError for a parameter without an annotation."""
+    def require_annotations(self) -> Signature:
+        """Return this signature. Raises DefinitionError for a parameter without an annotation."""
         for parameter in self.parameters:
             if parameter.annotation is parameter.empty:
                 raise DefinitionError(
-                    f"{self.name}: parameter {parameter.name!r} has no annotation; {self._instead(parameter)}"
+                    f"{self.name}: parameter {parameter.name!r} has no annotation; {self._remedy(parameter)}"
                 )
         return self
 
-    def _instead(self, parameter: inspect.Parameter) -> str:
+    def _remedy(self, parameter: inspect.Parameter) -> str:
         if parameter.name in ("self", "cls") and parameter is self.parameters[0]:
             return f"register the method of an instance, such as `server.tool(service.{self.name})`"
         if parameter.name in ("ctx", "context") and self.context_parameter is None:
@@ -90,8 +90,8 @@ class Signature:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
-    """What a tool's function looks like from outside, however it takes its arguments."""
+class FunctionArguments:
+    """What all kinds of arguments have in common: the signature of their function."""
 
     signature: Signature
 
@@ -106,12 +106,12 @@ class Described:
 
     @property
     def description(self) -> str:
-        """The docstring without its parameter section."""
+        """The docstring without its section on parameters."""
         return self.signature.docstring.prose
 
 
 def check_callable(decorator: str, function: Any) -> None:
-    """Raise DefinitionError for what `decorator` cannot register; messages say what to write."""
+    """Raise DefinitionError for an object that `decorator` cannot register."""
     if inspect.isclass(function):
         name = function.__name__
         raise DefinitionError(
@@ -137,13 +137,13 @@ def check_callable(decorator: str, function: Any) -> None:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The name to use in messages to the author, and of a feature that is given no other."""
+    """Return a function's name, for messages and as the default name of its feature."""
     target = unwrap_function(function)
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
-def documentation(function: Callable[..., Any]) -> str | None:
-    """The docstring; a callable object's is that of its `__call__`, or of its class."""
+def _docstring(function: Callable[..., Any]) -> str | None:
+    """Return the docstring; for a callable object that of its `__call__` or of its class."""
     target = unwrap_function(function)
     if not (inspect.isroutine(target) or inspect.isclass(target)):
         return type(target).__call__.__doc__ or type(target).__doc__
@@ -151,36 +151,36 @@ def documentation(function: Callable[..., Any]) -> str | None:
 
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` without its layers of `functools.partial` and `staticmethod`."""
+    """Return the function inside layers of `functools.partial` and `staticmethod`."""
     while isinstance(function, (partial, staticmethod)):
         function = function.func if isinstance(function, partial) else function.__func__
     return function
 
 
 def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters that a call passes: without those that a `functools.partial` has filled.
+    """Return the parameters of a call, without those that a `functools.partial` has set.
 
-    Raises DefinitionError for a function that does not say which it has, as some builtins do not.
+    Raises DefinitionError for a function without a signature, such as some builtins.
     """
-    filled: set[str] = set()
+    preset: set[str] = set()
     layer: Any = function
     while isinstance(layer, (partial, staticmethod)):
         if isinstance(layer, partial):
-            filled |= layer.keywords.keys()
+            preset |= layer.keywords.keys()
         layer = layer.func if isinstance(layer, partial) else layer.__func__
     try:
         found = inspect.signature(function).parameters
     except (ValueError, TypeError):
         name = function_name(function)
         raise DefinitionError(
-            f"{name}: Python does not know its parameters; write a function with annotated parameters that "
+            f"{name}: Python cannot read its parameters; write a function with annotated parameters that "
             f"calls {name}"
         ) from None
-    return [parameter for name, parameter in found.items() if name not in filled]
+    return [parameter for name, parameter in found.items() if name not in preset]
 
 
 def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations of `function`, strings evaluated; raises DefinitionError for one that cannot be."""
+    """Return the evaluated annotations of `function`. Raises DefinitionError if one cannot be evaluated."""
     target = unwrap_function(function)
     if not (inspect.isroutine(target) or inspect.isclass(target)):
         target = type(target).__call__
@@ -199,7 +199,7 @@ def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def type_name(annotation: Any) -> str:
-    """An annotation as an author writes it, more or less."""
+    """Return an annotation as text, without modules."""
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
     if inspect.isclass(annotation):
@@ -207,17 +207,17 @@ def type_name(annotation: Any) -> str:
     return _MODULES.sub("", str(annotation))
 
 
-def _context(annotation: Any, context_types: tuple[type, ...]) -> type | None:
-    """The context type that an annotation is."""
+def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """Return the context type that an annotation is, or None."""
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
     return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
 
 
-def _mentioned(annotation: Any, context_types: tuple[type, ...]) -> type | None:
-    """A context type somewhere inside an annotation, as in `Context | None`."""
+def _context_inside(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """Return a context type inside an annotation, such as `Context | None`, or None."""
     for part in get_args(annotation):
-        if found := _context(part, context_types) or _mentioned(part, context_types):
+        if found := _context_type(part, context_types) or _context_inside(part, context_types):
             return found
     return None
 
@@ -225,5 +225,5 @@ def _mentioned(annotation: Any, context_types: tuple[type, ...]) -> type | None:
 def _is_async(function: Callable[..., Any]) -> bool:
     target = unwrap_function(function)
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
-        getattr(type(target), "__call__", None)  # noqa: B004 - not "is it callable?" but "how is it?"
+        getattr(type(target), "__call__", None)  # noqa: B004 - the method is needed, not whether it exists
     )
