@@ -17,7 +17,15 @@ from pydantic import TypeAdapter
 
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.core_schemas import CoreSchema, core_schema_children, core_schema_nodes
+from mcp_roundtrip.schema.core_schemas import (
+    CoreSchema,
+    children,
+    definitions_of,
+    name_of_type,
+    nodes,
+    reachable_definitions,
+    recursive_types,
+)
 
 SMALL: Final = 16_384
 """Characters up to which all errors are collected; a model of 30 fields then takes 80 MB at most."""
@@ -65,8 +73,8 @@ def text_copies(schema: CoreSchema) -> int:
     The error for a missing member keeps the whole object: one copy for each field of a type, and for each
     level of a recursive type.
     """
-    fields = sum(node["type"] in _FIELDS for node in core_schema_nodes(schema))
-    return fields * MAX_DEPTH if _recursive_types(schema) else fields
+    fields = sum(node["type"] in _FIELDS for node in nodes(schema))
+    return fields * MAX_DEPTH if recursive_types(schema) else fields
 
 
 class _BoundedValidator:
@@ -92,14 +100,12 @@ class _BoundedValidator:
     def _fail_fast(self) -> Any:
         from mcp_roundtrip.schema.long_inputs import fail_fast_validator  # as above
 
-        return fail_fast_validator(self._schema, _recursive_types(self._schema)) or self._validator
+        return fail_fast_validator(self._schema, recursive_types(self._schema)) or self._validator
 
 
 def _affordable_length(schema: CoreSchema) -> int:
     """Return how long a JSON text may be if each of its strings is matched with each pattern."""
-    patterns = [
-        node["pattern"] for node in core_schema_nodes(schema) if node["type"] == "str" and "pattern" in node
-    ]
+    patterns = [node["pattern"] for node in nodes(schema) if node["type"] == "str" and "pattern" in node]
     if not patterns:
         return SMALL
     from mcp_roundtrip.schema.patterns import affordable_length  # few types have patterns
@@ -111,9 +117,9 @@ def _affordable_length(schema: CoreSchema) -> int:
 
 
 def _refuse_ambiguous_unions(schema: CoreSchema) -> None:
-    definitions = _definitions(schema)
+    definitions = definitions_of(schema)
     for ref, definition in definitions.items():
-        for node in core_schema_nodes(definition):
+        for node in nodes(definition):
             if node["type"] == "union":
                 _refuse_ambiguous_union(node, ref, definitions)
 
@@ -122,11 +128,11 @@ def _refuse_ambiguous_union(union: CoreSchema, ref: str, definitions: Mapping[st
     # pydantic tries each choice, and within it each choice of the level below: 2 ** levels in all.
     kinds: list[str] = []
     for choice in _choices(union, definitions):
-        if ref in _reachable(choice, definitions) or choice.get("ref") == ref:
+        if ref in reachable_definitions(choice, definitions) or choice.get("ref") == ref:
             kinds += [_JSON_KIND[choice["type"]]] if choice["type"] in _JSON_KIND else []
     for kind in ("object", "array"):
         if kinds.count(kind) > 1:
-            name = _type_name(definitions[ref])
+            name = name_of_type(definitions[ref])
             raise Unbounded(
                 f"{name}: several members of a union in it are JSON {kind}s that may hold {name} again, and "
                 "checking them takes exponential time; give each a Literal field, and name that field in "
@@ -145,7 +151,7 @@ def _refuse_patterns(schema: CoreSchema, *, is_python_re: bool) -> None:
         raise Unbounded("re.Pattern would run what a client sends as a pattern; take a str instead")
     if name == "import_string":
         raise Unbounded("ImportString would import what a client names; take a Literal of names instead")
-    for child in core_schema_children(schema):
+    for child in children(schema):
         _refuse_patterns(child, is_python_re=is_python_re)
 
 
@@ -163,9 +169,6 @@ def _refuse_pattern(pattern: str | re.Pattern[str], max_length: int | None, is_p
         raise Unbounded(f"the pattern {pattern!r} {problem}")
 
 
-# -- core schemas ---------------------------------------------------------------------------------------
-
-
 def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Iterator[CoreSchema]:
     """Yield the members of a union, without the schemas that wrap them."""
     if schema["type"] == "union":
@@ -177,32 +180,3 @@ def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Itera
         yield from _choices(schema["schema"], definitions)
     else:
         yield schema
-
-
-def _definitions(schema: CoreSchema) -> dict[str, CoreSchema]:
-    return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
-
-
-def _references(schema: CoreSchema) -> set[str]:
-    return {node["schema_ref"] for node in core_schema_nodes(schema) if node["type"] == "definition-ref"}
-
-
-def _reachable(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> set[str]:
-    """Return the definitions that a schema uses, directly or not."""
-    found: set[str] = set()
-    waiting = _references(schema)
-    while waiting := waiting - found:
-        found |= waiting
-        waiting = {ref for each in waiting for ref in _references(definitions[each])}
-    return found
-
-
-def _recursive_types(schema: CoreSchema) -> dict[str, str]:
-    """Return the definitions that use themselves, with the names of their types."""
-    definitions = _definitions(schema)
-    found = (ref for ref in definitions if ref in _reachable(definitions[ref], definitions))
-    return {ref: _type_name(definitions[ref]) for ref in found}
-
-
-def _type_name(schema: CoreSchema) -> str:
-    return getattr(schema.get("cls"), "__name__", None) or str(schema["ref"]).partition(":")[0]

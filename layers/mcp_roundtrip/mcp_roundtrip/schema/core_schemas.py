@@ -1,4 +1,4 @@
-"""Walk the core schemas of pydantic."""
+"""Iteration over the core schemas of pydantic, and their definitions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NAMED: Final = frozenset({"fields", "choices"})
 """Members of core schemas whose own members have names that the author chose."""
 
 
-def core_schema_children(schema: CoreSchema) -> Iterator[CoreSchema]:
-    """Yield the schemas that stand directly in the schema."""
+def children(schema: CoreSchema) -> Iterator[CoreSchema]:
+    """Yield the schemas directly in the schema."""
     for name, value in schema.items():
         if name in OPAQUE:
             continue
@@ -28,9 +28,40 @@ def core_schema_children(schema: CoreSchema) -> Iterator[CoreSchema]:
                 yield each
 
 
-def core_schema_nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
+def nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
     """Yield the schema and all schemas in it."""
     waiting = [schema]
     while waiting:
-        waiting += core_schema_children(node := waiting.pop())
+        waiting += children(node := waiting.pop())
         yield node
+
+
+def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
+    """Return the definitions of a schema by their references."""
+    return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
+
+
+def _references(schema: CoreSchema) -> set[str]:
+    return {node["schema_ref"] for node in nodes(schema) if node["type"] == "definition-ref"}
+
+
+def reachable_definitions(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> set[str]:
+    """Return the definitions that a schema uses, directly or not."""
+    found: set[str] = set()
+    waiting = _references(schema)
+    while waiting := waiting - found:
+        found |= waiting
+        waiting = {ref for each in waiting for ref in _references(definitions[each])}
+    return found
+
+
+def recursive_types(schema: CoreSchema) -> dict[str, str]:
+    """Return the definitions that use themselves, with the names of their types."""
+    definitions = definitions_of(schema)
+    found = (ref for ref in definitions if ref in reachable_definitions(definitions[ref], definitions))
+    return {ref: name_of_type(definitions[ref]) for ref in found}
+
+
+def name_of_type(schema: CoreSchema) -> str:
+    """Return the name of the class or the type alias that a definition describes."""
+    return getattr(schema.get("cls"), "__name__", None) or str(schema["ref"]).partition(":")[0]
