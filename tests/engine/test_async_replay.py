@@ -1,4 +1,4 @@
-"""Asynchronous tools: branches park, steps in flight are journaled, nobody is cancelled by a question."""
+"""Asynchronous tools: branches park, steps in flight are journaled, and a question cancels no other branch."""
 
 from __future__ import annotations
 

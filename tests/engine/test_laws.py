@@ -50,7 +50,7 @@ def tool(program: Program, ran: Counter[str]) -> Callable[[Context], list[Any]]:
 
 
 def answers(asked: Any) -> dict[str, Any]:
-    """The answer to a question depends on its key alone."""
+    """Answer each question by its key."""
     return {key: accept(sum(key.encode())) for key in asked}
 
 
@@ -93,7 +93,7 @@ def test_a_call_that_is_interrupted_anywhere_has_the_same_result(
 def test_a_journal_cut_anywhere_and_resumed_has_the_same_result(
     program: Program, data: st.DataObject
 ) -> None:
-    fixed = [operation for operation in program if operation[0] != "random"]  # made anew after the cut
+    fixed = [operation for operation in program if operation[0] != "random"]  # a new value after the cut
     ran: Counter[str] = Counter()
     end, journals = play(Passes(tool(fixed, ran)))
     if not journals:

@@ -1,4 +1,4 @@
-"""A page takes as long as a person: rounds poll it, tasks sleep over it."""
+"""URL elicitations: rounds poll `done`, tasks sleep between its calls."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_round_counts_as_waiting_while_nothing_else_is_asked() -> None:
     assert asked(outcome).keys() == {"name", "page"}
     assert isinstance(outcome, NeedsInput)
     assert call.journal.url_wait_rounds == 0
-    assert page.looks == [0], "nobody waits for the page while the form is to be filled in"
+    assert page.looks == [0], "the URL is not polled while the form is outstanding"
     outcome = call(name=accept("Ada"), page=ACCEPT)
     assert isinstance(outcome, NeedsInput)
     assert (outcome.requests.keys(), call.journal.url_wait_rounds) == ({"page"}, 1)

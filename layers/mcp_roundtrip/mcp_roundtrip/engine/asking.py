@@ -149,7 +149,7 @@ class _Resolver:
     def _read_response(self, key: str, question: Question[Any]) -> _Answer | None:
         """Return the answer in this request's response, journaled; None if no response counts.
 
-        Consent to a URL is no answer yet: it is kept in `_urls`. Raises InvalidAnswer.
+        Consent to a URL is not an answer yet and goes to `_urls`. Raises InvalidAnswer.
         """
         inputs = self._run.inputs
         if key not in inputs.responses or not self._response_counts(key, question):

@@ -33,7 +33,7 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class Checkpointed:
-    """The time is nearly over and nothing is asked: the client retries with the state alone."""
+    """The time is nearly over and nothing is asked: the client retries with nothing but the state."""
 
     journal: Journal
 
