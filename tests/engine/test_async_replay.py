@@ -1,4 +1,4 @@
-"""Asynchronous tools: branches park, steps in flight are journaled, and a question cancels no other branch."""
+"""Asynchronous tools: branches park, steps in flight are journaled, and a question cancels no branch."""
 
 from __future__ import annotations
 
