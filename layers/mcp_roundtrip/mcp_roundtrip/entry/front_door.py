@@ -248,7 +248,7 @@ class FrontDoor:
 
             items = {**self.catalog.resources, **self.catalog.templates}
             name = find_equivalent(name, items)
-        entry = authorize(self._options, items.get(name), context, unknown_item(kind, name))
+        entry = authorize(self._options, items.get(name), context, lambda: unknown_item(kind, name))
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:

@@ -20,7 +20,7 @@ No  check                                   error            function
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_roundtrip.auth.callers import InsufficientScope
@@ -122,7 +122,7 @@ def find_by_name(
     name = context.params.get("name")
     if not isinstance(name, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
-    return authorize(options, items.get(name), context, unknown_item(kind, name))
+    return authorize(options, items.get(name), context, lambda: unknown_item(kind, name))
 
 
 def unknown_item(kind: str, name: str) -> ProtocolError:
@@ -134,10 +134,10 @@ def authorize(
     options: ServerOptions,
     item: AnyScoped | None,
     context: RequestContext,
-    unknown: ProtocolError,
+    unknown: Callable[[], ProtocolError],
     scopes: Sequence[str] | None = None,
 ) -> AnyScoped:
-    """Return the item if the caller may use it. Raises `unknown` or InsufficientScope.
+    """Return the item if the caller may use it. Raises the error from `unknown`, or InsufficientScope.
 
     Look the item up among all items first. A lookup among the permitted ones only could find an item that the
     request does not mean. `scopes` replace the item's own if several items match the same request.
@@ -146,10 +146,10 @@ def authorize(
         if context.invocation.forwarded.definition is not None:  # the front door lists it
             observer = context.ports.observer
             observer.record("catalog_drift", method=context.request.method, remedy=CATALOG_DRIFT_REMEDY)
-        raise unknown
+        raise unknown()
     required = item.scopes if scopes is None else scopes
     if not options.satisfies(context.scopes, required):
-        raise unknown if options.hides_unauthorized(context.invocation) else InsufficientScope(required)
+        raise unknown() if options.hides_unauthorized(context.invocation) else InsufficientScope(required)
     return item
 
 
@@ -181,7 +181,7 @@ def find_by_uri(
     matches = index.find(uri)
     item, variables = matches[0] if matches else (None, {})
     scopes = tuple(dict.fromkeys(scope for each, _ in matches for scope in each.scopes))
-    return authorize(options, item, context, UnknownResource(uri), scopes), variables
+    return authorize(options, item, context, lambda: UnknownResource(uri), scopes), variables
 
 
 def read_reference(params: Mapping[str, Any]) -> Reference:

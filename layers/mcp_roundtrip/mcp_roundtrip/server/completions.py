@@ -138,7 +138,9 @@ class CompletionMethods:
         return kind, find_equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
 
     def _feature(self, reference: Reference, context: RequestContext) -> Completable:
-        return authorize(self.options, self.features.get(reference), context, unknown_item(*reference))
+        return authorize(
+            self.options, self.features.get(reference), context, lambda: unknown_item(*reference)
+        )
 
 
 def _members(found: Completion) -> dict[str, Any]:

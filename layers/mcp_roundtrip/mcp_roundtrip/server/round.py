@@ -51,7 +51,8 @@ def run_round(call: FeatureCall) -> Reply:
 def require_feature_capabilities(call: FeatureCall) -> None:
     """Check the capabilities that the feature declares. Raises MissingClientCapability."""
     feature = call.feature
-    require_capabilities(call.context, feature.requires, f"The {feature.kind} {feature.name!r}")
+    if feature.requires:
+        require_capabilities(call.context, feature.requires, f"The {feature.kind} {feature.name!r}")
 
 
 # -- before the pass ----------------------------------------------------------------------------------------
