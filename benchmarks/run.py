@@ -313,7 +313,7 @@ def task_tables(measured: Tasks) -> tuple[str, ...]:
 
 
 def _call_table(measured: Tasks) -> str:
-    kinds = ("GetItem", "PutItem", "UpdateItem", "Query")
+    kinds = ("GetItem", "PutItem", "UpdateItem", "TransactWriteItems", "Query")
     title = (
         f"Tasks: calls of DynamoDB; {measured.entries} entries are in the journal of the created task,"
         f" {measured.answers} answers in the update"

@@ -21,7 +21,9 @@ LARGE = 100_000
 MEGABYTE = 1_048_576
 
 client = dynamodb_client()
-ours = deployed(DynamoStore(client, os.environ["MCP_TASK_TABLE"]))
+ours = deployed(
+    DynamoStore(client, os.environ["MCP_TASK_TABLE"]), max_open=10
+)  # the default of MCP_MAX_OPEN_TASKS
 
 
 @contextmanager

@@ -70,10 +70,10 @@ class Deployment:
     tasks: Tasks
 
 
-def deployed(store: TaskStore, dispatcher: Dispatcher | None = None) -> Deployment:
-    """All else is wired as in a function."""
+def deployed(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: int = 0) -> Deployment:
+    """All else is wired as in a function. `max_open` is the limit of open tasks; 0 is no limit."""
     sent_for = dispatcher or Nobody()
-    tasks = Tasks(store, sent_for, clock_ms=lambda: int(time.time() * 1000))
+    tasks = Tasks(store, sent_for, clock_ms=lambda: int(time.time() * 1000), max_open=max_open)
     port = TaskPort(tasks, store, sent_for, lambda: "worker")
     ports = replace(wiring.make_ports(load_settings(os.environ)), tasks=lambda: port)
     server = Server("bench", ports=lambda: ports)
