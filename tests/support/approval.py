@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
 
 import pytest
-from mcp_roundtrip_local.services.dynamodb import FakeDynamoDb
-from mcp_roundtrip_local.services.dynamodb import serve as serve_dynamodb
 
 from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.emulator import Emulator, serve
+from mcp_roundtrip_local.template.model import Storage
 from mcp_roundtrip_testing import load_module
 from support.mailbox import APPROVERS, Mailbox, token_in
 from support.project import FUNCTIONS
+from support.sample_events import TABLE
 
 APP = FUNCTIONS / "approval/app.py"
 PAGES = "https://api.example/approvals"
@@ -53,15 +55,25 @@ class Approval:
         return load_module(APP).handler(event, None)
 
 
+@pytest.fixture(scope="module")
+def storage() -> Iterator[tuple[Emulator, str]]:
+    """DynamoDB and its URL; starting it for each test would take half a second."""
+    emulator = Emulator(print)
+    with serve(emulator) as url:
+        yield emulator, url
+
+
 @pytest.fixture
-def approval(monkeypatch: pytest.MonkeyPatch) -> Iterator[Approval]:
+def approval(storage: tuple[Emulator, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Approval]:
     found = Approval()
-    ses = HttpServer(found.mailbox, max_body=10_000).start()
-    with closing(ses), serve_dynamodb(FakeDynamoDb()) as dynamodb_url:
+    emulator, dynamodb_url = storage
+    table = f"approvals-{uuid4()}"
+    emulator.declare(Storage({table: TABLE}))
+    with closing(HttpServer(found.mailbox, max_body=10_000).start()) as ses:
         for name, value in {
             "APPROVALS_URL": PAGES,
             "APPROVAL_SENDER": "approvals@example.com",
-            "APPROVAL_TABLE": "approvals",
+            "APPROVAL_TABLE": table,
             "APPROVERS": APPROVERS,
             "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
             "AWS_ENDPOINT_URL_SESV2": ses.url,
