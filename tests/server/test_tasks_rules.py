@@ -286,12 +286,12 @@ def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(world: W
 
 def test_a_task_that_ended_stays_as_it_is(world: World) -> None:
     task_id = world.start("job", label="x")
-    kicked = world.table.dispatcher.sent[0]
+    delivery = world.table.dispatcher.sent[0]
     world.run_workers()
     ended = world.get(task_id)
     world.update(task_id, name=accepted("Ada"))
     world.cancel(task_id)
-    world.table.dispatcher.sent.append(kicked)
+    world.table.dispatcher.sent.append(delivery)
     world.run_workers()
     world.clock.advance(3_600)
     assert world.get(task_id) == ended

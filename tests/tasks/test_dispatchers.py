@@ -116,7 +116,7 @@ class Inline(Deployment):
     def settle(self):
         """Have everything done that is to be done now."""
 
-    def kick_in_vain(self, pk):
+    def dispatch_in_vain(self, pk):
         """Send a worker that fails, and let the dispatch be forgotten."""
         with pytest.raises(StoreError):
             self.dispatch(pk)
@@ -148,7 +148,7 @@ class Lambda(Deployment):
         while len(self.invocations) < self._accepted:
             self.invocations.append(self._ended.get(timeout=PATIENCE_S))
 
-    def kick_in_vain(self, pk):
+    def dispatch_in_vain(self, pk):
         self.dispatch(pk)
         self.settle()
         assert isinstance(self.invocations.pop()[1], StoreError)
@@ -189,7 +189,7 @@ class Sqs(Deployment):
         while messages := self.receive():
             assert self.deliver(messages) == []
 
-    def kick_in_vain(self, pk):
+    def dispatch_in_vain(self, pk):
         self.dispatch(pk)
         [message] = self.receive()
         assert self.deliver([message]) == [message["MessageId"]]
@@ -314,7 +314,7 @@ def test_several_tasks_are_worked_on_once_each(deployed):
 def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_dispatch(deployed):
     pk = deployed.create()
     deployed.store.refused.add(pk)
-    deployed.kick_in_vain(pk)
+    deployed.dispatch_in_vain(pk)
     assert (deployed.status(pk), deployed.ran) == ("working", [])
     deployed.store.refused.clear()
     deployed.dispatch(pk)

@@ -10,6 +10,19 @@ I#<key>     the client's response to the request with that wire key, written onc
 R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 
+The names of attributes are stored, so they stay when fields are renamed. Those of M:
+
+=====================  ===================================================================================
+st, rn, ver            status, work state, version of the two
+cAt, uAt, ttlms, dead  creation, last update, time to live, deadline
+wk, run, caps, dl      worker, flow id, client capabilities, dialect
+req, acc, iss          outstanding requests, accepted wire keys, wire keys issued for each key
+lo, lu, att, seen      lease owner, lease end, attempts, length of the journal at the last progress
+kick, kicks, wake      last dispatch, dispatches since the last progress, wake-up time
+msg, err               status message, error
+res, resn, reso        result; or the number of its chunks, and the lease owner that wrote them
+=====================  ===================================================================================
+
 The partition key contains a digest of the dialect and the principal, so a task of another principal cannot be
 told from a missing one. All times are epoch milliseconds, except `exp`, the TTL attribute in epoch seconds;
 DynamoDB deletes expired items late.
