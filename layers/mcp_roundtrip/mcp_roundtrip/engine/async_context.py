@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
@@ -36,8 +36,6 @@ class AsyncContext(ContextBase):
     A question without an answer parks its coroutine, and other branches continue. The round ends when every
     branch is parked and every step in flight is journaled.
     """
-
-    is_async: ClassVar[bool] = True
 
     def __init__(self, run: Run, info: CallInfo, branches: Branches, prefix: str = "") -> None:
         super().__init__(run, info, prefix)

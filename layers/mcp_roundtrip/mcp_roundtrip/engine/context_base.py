@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.questions import Question
@@ -29,8 +29,6 @@ class CallInfo:
 
 class ContextBase:
     """The properties and methods of `Context` and `AsyncContext` that neither suspend nor run anything."""
-
-    is_async: ClassVar[bool] = False
 
     def __init__(self, run: Run, info: CallInfo, prefix: str = "") -> None:
         self._run = run

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
@@ -108,7 +109,7 @@ def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] |
 
 def _check_context(signature: Signature) -> None:
     context_type = signature.context_type
-    if context_type is not None and getattr(context_type, "is_async", None) is not signature.is_async:
+    if context_type is not None and issubclass(context_type, Context) is signature.is_async:
         expected = "AsyncContext" if signature.is_async else "Context"
         instead = f"write `{signature.context_parameter}: {expected}`"
         raise DefinitionError(
