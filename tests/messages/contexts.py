@@ -164,7 +164,7 @@ def a_nested_form() -> None:
 
 
 @says(
-    "question 'order': form Free: field 'names' is a list of free values, and a form offers choices; "
+    "question 'order': form Free: field 'names' is a list of free values, and a form needs choices; "
     "use list[Literal['a', 'b']] or list[one_of(names)], or ask for a str and split it"
 )
 def a_form_with_a_list_of_free_text() -> None:

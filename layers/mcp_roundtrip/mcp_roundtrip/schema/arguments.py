@@ -27,20 +27,20 @@ from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 
 @dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
 class Arguments(FunctionArguments):
-    """What a function takes from a client, as JSON Schema and as a validator.
+    """The arguments of a typed function: their JSON Schema and their validation.
 
-    Registration reads the signature; pydantic is only asked when the first call or list needs it.
-    `mirrored` are the arguments that HTTP headers repeat.
+    Registration reads the signature only; pydantic's validator is built at the first call or list.
+    `parameter_headers` are the arguments that clients repeat as HTTP headers.
     """
 
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
-        """Read `function`, whose parameter annotated with one of `context_types` is not an argument.
+        """Read the signature of `function`; a parameter of one of `context_types` is not an argument.
 
-        Raises DefinitionError for a parameter without annotation, one that cannot be passed by name, or one
-        with a McpHeader that clients would refuse.
+        Raises DefinitionError for a parameter without an annotation, one that cannot be passed by name, and
+        for headers that clash.
         """
         signature = Signature.of(function, context_types).require_annotations()
         try:

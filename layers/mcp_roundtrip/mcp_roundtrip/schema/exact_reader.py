@@ -1,4 +1,4 @@
-"""Read JSON exactly as the advertised JSON Schema says: refuse what it refuses, and nothing else.
+"""Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
 `docs/accepted-values.md` lists the exceptions. pydantic's strict mode validates. The JSON Schema itself is
 built and checked only where strict mode differs from it, so most calls never build one.

@@ -82,14 +82,14 @@ def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) ->
         return {**choice, **labels, **default}
     kind = schema.get("type")
     if kind == "array":
-        return {**_multiple(name, schema, definitions), **labels}
+        return {**_multiple_choice(name, schema, definitions), **labels}
     if kind not in _PYTHON or "enum" in schema or "const" in schema:
-        raise DefinitionError(f"field {name!r} {_why_not(schema)}")
+        raise DefinitionError(f"field {name!r} {_unsupported_reason(schema)}")
     return {"type": kind, **labels, **_constraints(kind, schema), **_default(kind, schema)}
 
 
 def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -> dict[str, Any] | None:
-    """An enumeration of strings: plain, or under `keyword` with the titles every option has."""
+    """Return an enumeration of strings, under `keyword` if all its options have titles, or None."""
     branches = schema.get("anyOf") or schema.get("oneOf") or [schema]
     branches = [_inlined(branch, definitions) for branch in branches]
     values = [[branch["const"]] if "const" in branch else branch.get("enum", []) for branch in branches]
@@ -101,17 +101,17 @@ def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -
     return {"type": "string", "enum": [option for options in values for option in options]}
 
 
-def _multiple(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _multiple_choice(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     choice = _choice(_inlined(schema.get("items", {}), definitions), "anyOf", definitions)
     if choice is None or "prefixItems" in schema:
         raise DefinitionError(
-            f"field {name!r} is a list of free values, and a form offers choices; use list[Literal['a', "
+            f"field {name!r} is a list of free values, and a form needs choices; use list[Literal['a', "
             "'b']] or list[one_of(names)], or ask for a str and split it"
         )
     items = choice if "enum" in choice else _without(choice, "type")
     bounds: dict[str, Any] = {bound: schema[bound] for bound in ("minItems", "maxItems") if bound in schema}
     chosen = schema.get("default")
-    # In the options' order: a set has none of its own that two processes would agree on.
+    # In the order of the options: the order of a set differs between processes.
     ordered = [option for option in _options(choice, "anyOf") if option in chosen] if chosen else []
     default = {"default": ordered} if chosen is not None else {}
     return {"type": "array", "items": items, **bounds, **default}
@@ -130,7 +130,7 @@ def _constraints(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
         }
         known = {"format": schema["format"]} if schema.get("format") in _FORMATS else {}
         return {**lengths, **known}
-    # Forms have no exclusive bounds; a number gets the inclusive one, the nearest that refuses nothing valid.
+    # Forms have no exclusive bounds. The inclusive bound of a number refuses no valid value.
     step = 1 if kind == "integer" else 0
     bounds: dict[str, Any] = {}
     if "exclusiveMinimum" in schema:
@@ -146,7 +146,7 @@ def _default(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"default": default} if fits else {}
 
 
-def _why_not(schema: dict[str, Any]) -> str:
+def _unsupported_reason(schema: dict[str, Any]) -> str:
     if "anyOf" in schema or "oneOf" in schema:
         return "is a union, and a field of a form has one type; use one type, or a field for each"
     if "enum" in schema or "const" in schema:

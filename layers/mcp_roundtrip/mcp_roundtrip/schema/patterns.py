@@ -20,7 +20,7 @@ MAX_STEPS: Final = 20_000_000
 """Bytes of text times `pattern_size` for one pass over a request: 0.3 s, at 15 ns for the costliest step."""
 
 LONGEST_UNLIMITED: Final = 16_384
-"""Bytes that a text without `maxLength` may always have, so each pattern has to be cheap enough for them."""
+"""Bytes of text that each pattern without `maxLength` has to match within the budget."""
 
 _BYTES_PER_CHARACTER: Final = 4
 
@@ -45,7 +45,6 @@ _TOKEN: Final = re.compile(
 _COUNT: Final = re.compile(r"\{\s*(\d*)[\s,]*(\d*)\s*\}")
 
 _VERBOSE_FLAG: Final = re.compile(r"\(\?[a-zA-Z]*x")
-
 
 TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
 
@@ -125,7 +124,7 @@ def pattern_size(pattern: str) -> int:
 
     Literal characters outside groups and counts add nothing: the engine keeps few states for them.
     """
-    if _VERBOSE_FLAG.search(pattern):  # comments may hold brackets; the product of all counts is no less
+    if _VERBOSE_FLAG.search(pattern):  # comments may hold brackets; this product is an upper bound
         return len(pattern) * _UNICODE_CLASS * prod(_repetitions(*found) for found in _COUNT.findall(pattern))
     sizes = [0]  # of the groups that are open at this place
     last = 0  # the size of what a count repeats

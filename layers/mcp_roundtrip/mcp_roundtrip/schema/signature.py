@@ -25,7 +25,7 @@ _MODULES = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's parameters with evaluated annotations, without the context's, which is named apart."""
+    """A function's signature with evaluated annotations; `parameters` does not include the context."""
 
     name: str
     parameters: tuple[inspect.Parameter, ...]
@@ -91,7 +91,7 @@ class Signature:
 
 @dataclass(frozen=True, eq=False)
 class FunctionArguments:
-    """What all kinds of arguments have in common: the signature of their function."""
+    """Base of all kinds of arguments: what the signature of their function says."""
 
     signature: Signature
 
