@@ -1,4 +1,4 @@
-"""Play an MCP client through all rounds of a tool, in a few lines of pytest.
+"""Test tools: play an MCP client through all rounds of a call, in a few lines of pytest.
 
 ::
 
@@ -10,11 +10,11 @@
         done = confirm.answer(keep=True)
         assert done.structured["vcpus"] == 16
 
-Every round is an environment of its own: a request goes in, JSON comes back,
-and nothing but `requestState` passes from one to the next.
+Every round runs in a new environment. Only `requestState` passes from one
+round to the next.
 
-A call that becomes a task continues in its workers, which share a table with
-the requests, and nothing else. They can be killed at every call of it::
+A call that becomes a task continues in workers, which share only a table
+with the requests. `crashes` kills workers at each of their calls of the table::
 
     def test_a_database_is_made_once_whenever_a_worker_is_lost():
         for play in crashes(lambda: Player(server, WITH_TASKS)):
@@ -24,7 +24,7 @@ the requests, and nothing else. They can be killed at every call of it::
             assert task.answer(keep=True).structured["host"]
             assert len(cloud.databases) == 1
 
-Time is a `FakeClock`: nothing waits.
+Time is a `FakeClock`, so tests do not wait.
 """
 
 from mcp_roundtrip_testing.clock import FakeClock

@@ -1,4 +1,4 @@
-"""Time that moves only when a test says so."""
+"""A clock that only tests advance."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class FakeClock:
-    """`now` is in epoch seconds. Wall clock and monotonic clock in one."""
+    """Wall clock and monotonic clock. `now` is in epoch seconds."""
 
     now: float = 1_795_000_000.0
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += seconds
 
     async def pause_ms_async(self, duration_ms: float) -> None:
-        """Let that time pass at once, after what else is ready to run."""
-        import asyncio  # tests of synchronous tools do not need it
+        """Advance the clock, and let other ready coroutines run."""
+        import asyncio  # not needed by synchronous tools
 
         self.advance(duration_ms / 1000)
         await asyncio.sleep(0)
@@ -26,5 +26,5 @@ class FakeClock:
         return self.now
 
     def monotonic_ms(self) -> float:
-        """The same instant in milliseconds."""
+        """Return the same instant in milliseconds."""
         return self.now * 1000

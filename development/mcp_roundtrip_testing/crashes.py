@@ -1,4 +1,4 @@
-"""Kills workers wherever they can be killed."""
+"""Repeat a test with a worker killed at each call of the store."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from mcp_roundtrip_testing.workers import Crash
 
 
 def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
-    """Players for the same test, each with another accident.
+    """Yield players for repetitions of a test, each with a different crash.
 
-    The first one has no accident, and the calls of its workers are counted. For each call of the store there
-    are two more: the worker that makes it is killed before the store has done it, or after. Then one for
-    each dispatch of a worker, which is lost. The log says which accident it was. A test that has
-    no tasks, or does something else the next time, raises AssertionError.
+    The first repetition has no crash and counts the calls of the store. For each call, two repetitions
+    follow: the worker is killed before the store performs the call, or after. Then, for each dispatch, one
+    repetition loses it. The log names the crash. Raises AssertionError if the test has no tasks or is not
+    deterministic.
     """
-    calm = make_player()
-    yield calm
-    assert calm.workers.calls, "no worker called the store, so there is nothing to kill it at"
-    for number in range(calm.workers.calls):
+    first = make_player()
+    yield first
+    assert first.workers.calls, "no worker called the store, so none can be killed"
+    for number in range(first.workers.calls):
         for is_done in (False, True):
             player = make_player()
             player.workers.crash = Crash(number, is_done)
             yield player
-            assert player.workers.crash is None, f"this time, no worker came to call {number} of the store"
-    for number in range(calm.table.dispatcher.count):
+            assert player.workers.crash is None, (
+                f"in this repetition, no worker made call {number} of the store"
+            )
+    for number in range(first.table.dispatcher.count):
         player = make_player()
         player.table.dispatcher.loses = number
         yield player
-        assert player.table.dispatcher.count > number, (
-            f"this time, dispatch {number} of a worker was not made"
-        )
+        assert player.table.dispatcher.count > number, f"in this repetition, dispatch {number} was not made"

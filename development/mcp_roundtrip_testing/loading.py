@@ -1,4 +1,4 @@
-"""Loads a function's module as Lambda does, as often as one likes."""
+"""Load the module of a function as Lambda does, repeatedly."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Source = Server | Path | Callable[[], Server]
 
 
 def load_server(source: Source) -> Server:
-    """The server of a new environment: a module is executed again.
+    """Return the server of a new environment; a module is executed again.
 
-    Raises DefinitionError for a tool, prompt or resource that cannot be listed.
+    Raises DefinitionError for an invalid tool, prompt or resource.
     """
     if not isinstance(source, Path):
         server = source if isinstance(source, Server) else source()
@@ -29,20 +29,20 @@ def load_server(source: Source) -> Server:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Execute a function's module anew, with its folder first on the import path, as on Lambda.
+    """Execute the module of a function again, with its folder first on the import path, as on Lambda.
 
-    Modules beside it are executed anew, too. The module gets a name of its own, since every function's is
-    called `app`. Raises DefinitionError for a tool, prompt or resource of its servers that cannot be listed.
+    Modules in the same folder are executed again, too. The module gets a unique name, because every function
+    has a module `app`. Raises DefinitionError for an invalid tool, prompt or resource of its servers.
     """
     folder = path.resolve().parent
     name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python module")
+        raise ImportError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
-    for beside in folder.glob("*.py"):  # another function may have a module of that name, too
+    for beside in folder.glob("*.py"):  # another function may have a module of the same name
         sys.modules.pop(beside.stem, None)
-    sys.modules[name] = module  # dataclasses look their module up there
+    sys.modules[name] = module  # dataclasses look up their module there
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
@@ -53,7 +53,7 @@ def load_module(path: Path) -> ModuleType:
 
 
 def _check_definitions(module: ModuleType, folder: Path) -> None:
-    """Once for each state of a folder: `Player` loads a module in every round."""
+    """Check once for each state of a folder, because `Player` loads a module in every round."""
     state = (folder, *sorted((path.name, path.stat().st_mtime_ns) for path in folder.glob("*.py")))
     if state not in _checked:
         for server in servers_in(module):
@@ -65,6 +65,6 @@ _checked: set[tuple[object, ...]] = set()
 
 
 def servers_in(module: ModuleType) -> list[Server]:
-    """The servers a module holds, each once."""
+    """Return the servers in the module's globals."""
     held = {id(value): value for value in vars(module).values() if isinstance(value, Server)}
     return list(held.values())

@@ -1,4 +1,4 @@
-"""Observers that record what a server reports."""
+"""Observers that record the events and failures of a server."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
 
 @dataclass(slots=True)
 class RecordingObserver:
-    """An observer that keeps each event with its fields, and each failure."""
+    """Records each event with its fields, and each failure."""
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
 
     def begin(self, correlation_id: str) -> None:
-        """Forget what the invocation before was tagged with."""
+        """Remove the tags of the previous invocation."""
         self.tags.clear()
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
-        """Nothing is hidden from a test."""
+        """Redact nothing in tests."""
 
     def count_aws_call(self, service: str) -> None:
-        """Tests count calls where they are made."""
+        """Do nothing: tests count calls at their destination."""
 
     def tag(self, **fields: str) -> None:
         self.tags |= fields
@@ -40,17 +40,17 @@ class RecordingObserver:
         self.failures.append((event, error))
 
     def raised(self, error: BaseException) -> None:
-        """A test sees it as the cause of what it ends in."""
+        """Do nothing: the test sees the exception as the cause of its failure."""
 
     def take_over(self, other: RecordingObserver) -> None:
-        """Add what another one remembers."""
+        """Append the records of another observer."""
         self.events += other.events
         self.failures += other.failures
 
 
 @dataclass(slots=True)
 class RequestObserver:
-    """Keeps the errors and the changed questions of one request; `observer` gets everything."""
+    """Records the errors and changed questions of one request, and forwards everything to `observer`."""
 
     observer: Any
     errors: list[BaseException] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What rounds and tasks have in common: they ask, and they end in a result or an error."""
+"""The common base of `Round` and `PlayedTask`: questions, results and errors of a call."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
 
 
 class CallFailed(AssertionError):
-    """A test asked a call for something that it does not have: its result, a question, an error.
+    """The call does not have what the test reads: a result, a question or an error.
 
-    The cause is the exception that the tool raised, if it raised one.
+    The cause is the exception that the tool raised, if any.
     """
 
 
 class NotReplayable(AssertionError):
-    """A second pass over the same journal did not come to the same end: the tool is not deterministic.
+    """A replay of the same journal had a different outcome: the tool is not deterministic.
 
-    The message has the difference, as a diff.
+    The message contains a diff.
     """
 
 
 class QuestionChanged(UserWarning):
-    """A question was worded differently than in the round before, so an answer to it did not count."""
+    """A question differs from that of the previous round, so its answer did not count."""
 
 
 class PlayedCall(ABC):
-    """What a call has come to so far."""
+    """The current state of a call."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def result(self) -> Mapping[str, Any]:
-        """The result. Raises CallFailed where there is none."""
+        """The result. Raises CallFailed if there is none."""
 
     @property
     @abstractmethod
     def asked(self) -> Mapping[str, Mapping[str, Any]]:
-        """The questions, by the key they have on the wire; empty when nothing is asked."""
+        """The questions by their key on the wire; empty if nothing is asked."""
 
     @property
     @abstractmethod
     def raised(self) -> BaseException | None:
-        """The exception that the tool ended with, if it did."""
+        """The exception that ended the tool, if any."""
 
     @abstractmethod
     def standing(self) -> str:
-        """Where the call stands, as an error message says it."""
+        """Return the state of the call for an error message."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.standing()}>"
@@ -73,11 +73,11 @@ class PlayedCall(ABC):
     def text(self) -> str:
         """The text blocks of a completed call, also of one that raised ToolError.
 
-        Raises CallFailed for a call that is not over, or that an unexpected exception ended.
+        Raises CallFailed for a call that has not ended, or that an unexpected exception ended.
         """
         result = self._completed()
         if result.get("isError") and not isinstance(self.raised, ToolError | None):
-            self.fail(f"the call has no text of the tool's own: {self.standing()}")
+            self.fail(f"the tool returned no text: {self.standing()}")
         if "content" not in result:
             self.fail("the result has no content: use `.messages` for a prompt, `.contents` for a resource")
         return texts(result)
@@ -94,31 +94,31 @@ class PlayedCall(ABC):
 
     @property
     def failed(self) -> bool:
-        """Whether the model got a tool error."""
+        """Whether the result is a tool error."""
         return bool(self.result.get("isError"))
 
     def fail(self, text: str) -> NoReturn:
-        """Raise CallFailed because of what the tool raised."""
+        """Raise CallFailed with the tool's exception as its cause."""
         raise CallFailed(text) from self.raised
 
     def _completed(self) -> Mapping[str, Any]:
         if self.result["resultType"] != "complete":
-            self.fail(f"the call is not over: {self.standing()}")
+            self.fail(f"the call has not ended: {self.standing()}")
         return self.result
 
 
 def texts(result: Mapping[str, Any]) -> str:
-    """The text blocks of a CallToolResult."""
+    """Return the text blocks of a CallToolResult."""
     return "".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
 def standing_of(result: Mapping[str, Any], raised: BaseException | None) -> str:
-    """Where a call with this result stands."""
+    """Return the state of a call with this result."""
     if requests := result.get("inputRequests"):
         return f"it asks {asking(requests)}"
     match result.get("resultType"):
         case "input_required":
-            return "it gave its state back"
+            return "it returned a checkpoint"
         case "task":
             return f"it became the task {result['taskId']}"
     if not result.get("isError"):
@@ -129,18 +129,18 @@ def standing_of(result: Mapping[str, Any], raised: BaseException | None) -> str:
 
 
 def asking(requests: Mapping[str, Mapping[str, Any]]) -> str:
-    """The keys of InputRequests, with their messages."""
+    """Return the keys and messages of InputRequests."""
     said = {key: request.get("params", {}).get("message") for key, request in requests.items()}
     return ", ".join(repr(key) + (f" ({message!r})" if message else "") for key, message in said.items())
 
 
-def answered_in_vain(asked: Collection[str], answered: Iterable[str]) -> str:
-    """What to say of answers to questions that are not among those asked."""
+def unasked_answers(asked: Collection[str], answered: Iterable[str]) -> str:
+    """Return the message for answers to questions that were not asked."""
     return f"asked: {', '.join(asked) or 'nothing'}; you answered: {', '.join(answered)}"
 
 
 def difference(before: Any, after: Any, names: tuple[str, str]) -> str:
-    """A diff of JSON data."""
+    """Return a diff of JSON data."""
     old, new = (json.dumps(each, indent=2, ensure_ascii=False).splitlines() for each in (before, after))
     return "\n".join(unified_diff(old, new, *names, lineterm="", n=2))
 
@@ -148,7 +148,7 @@ def difference(before: Any, after: Any, names: tuple[str, str]) -> str:
 def warn_of_changes(
     changed: Iterable[str], before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Warn of the questions with these wire keys in `after` that are not those of `before`."""
+    """Warn of the questions in `after` that differ from those in `before`."""
     for key in changed:
         shown = difference(before.get(key), after.get(key), ("asked before", "asked now"))
         text = f"question {key!r} changed, and an answer to the earlier one does not count:\n{shown}"
@@ -161,10 +161,10 @@ def _shortened(result: Mapping[str, Any]) -> str:
 
 
 def response(request: Mapping[str, Any] | None, given: Any) -> Any:
-    """The entry of `inputResponses` for a request, or for a key that is not asked.
+    """Return the entry of `inputResponses` for a request; `request` is None for a key that is not asked.
 
-    `given` has the values of a form (a dict, or the value of a single field), or is `DECLINE`, `CANCEL`, or a
-    whole result for sampling and roots. What is given to a URL is consent.
+    `given` is the content of a form (a dict, or the value of a single field), `DECLINE`, `CANCEL`, or a
+    result for sampling and roots. For a URL, any value means consent.
     """
     is_elicitation = request is not None and request["method"] == "elicitation/create"
     if given is DECLINE or given is CANCEL or request is None or not is_elicitation:

@@ -1,4 +1,4 @@
-"""A task, and what its client does with it."""
+"""A task as its client uses it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Final
 from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
-    answered_in_vain,
     asking,
     response,
     standing_of,
+    unasked_answers,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.workers import Workers
 
 __tracebackhide__ = True  # pytest shows the line of the test
 
-PATIENCE: Final = 1_000
-"""Workers and polls after which a task is taken to go on for ever."""
+MAX_TURNS: Final = 1_000
+"""The largest number of workers and polls until a task must rest."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlayedTask(PlayedCall):
-    """A task at rest, as its client sees it: it waits for answers, sleeps, or has ended.
+    """A task that waits for answers, sleeps, or has ended.
 
     `message` is the response to the last `tasks/get`.
     """
@@ -45,7 +45,7 @@ class PlayedTask(PlayedCall):
 
     @property
     def status(self) -> str:
-        """The TaskStatus. One that is still "working" sleeps."""
+        """The TaskStatus. A task at rest that is "working" sleeps."""
         return str(self.detailed["status"])
 
     @property
@@ -63,7 +63,7 @@ class PlayedTask(PlayedCall):
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The JSON-RPC error the task failed with. Raises CallFailed unless it has failed."""
+        """The JSON-RPC error of a failed task. Raises CallFailed for other tasks."""
         if self.status != "failed":
             self.fail(f"the task has no JSON-RPC error: {self.standing()}")
         error: Mapping[str, Any] = self.detailed["error"]
@@ -71,33 +71,30 @@ class PlayedTask(PlayedCall):
 
     @property
     def asked(self) -> Mapping[str, Mapping[str, Any]]:
-        """The outstanding questions, by the key they have on the wire."""
+        """The outstanding questions by their key on the wire."""
         asked: Mapping[str, Mapping[str, Any]] = self.detailed.get("inputRequests", {})
         return asked
 
     def question(self, key: str) -> str:
-        """The message of an outstanding elicitation, by its author's key or the one it has on the wire.
+        """Return the message of an outstanding elicitation, by the author's key or the key on the wire.
 
         Raises CallFailed.
         """
         return PlayedCall.question(self, self._wire_key(key))
 
     def answer(self, /, **answers: Any) -> PlayedTask:
-        """Answer outstanding questions, given as to a round, and have workers go on.
+        """Answer outstanding questions as in `Round.answer`, and run the workers.
 
-        A key is the author's, or the one on the wire: a question that was asked again is "key~2" there.
-        Raises CallFailed for a key that is not asked.
+        A key is the author's or the key on the wire ("key~2" for a question that was asked again). Raises
+        CallFailed for a key that is not asked.
         """
         if not all(self._wire_keys(key) for key in answers):
-            self.fail(f"{answered_in_vain(self.asked, answers)}; now {self.standing()}")
+            self.fail(f"{unasked_answers(self.asked, answers)}; now {self.standing()}")
         given = {self._wire_key(key): answer for key, answer in answers.items()}
         return self.respond({key: response(self.asked[key], answer) for key, answer in given.items()})
 
     def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
-        """`tasks/update` with `inputResponses` as they are, and look at whatever comes.
-
-        Warns of QuestionChanged.
-        """
+        """Send `tasks/update` with raw `inputResponses`. Warns with QuestionChanged."""
         seen = len(self.workers.changed)
         after = self._after(TASKS_UPDATE, inputResponses=responses)
         changed = self.workers.changed[seen:]
@@ -108,22 +105,22 @@ class PlayedTask(PlayedCall):
         return after
 
     def cancel(self) -> PlayedTask:
-        """`tasks/cancel`."""
+        """Send `tasks/cancel`."""
         return self._after(TASKS_CANCEL)
 
     def wake(self) -> PlayedTask:
-        """Let the time pass that the task sleeps for, if it does, and poll."""
+        """Advance the clock to the end of the task's sleep, if it sleeps, and poll."""
         self.workers.table.sleep_out(self.task_id)
         return self.poll()
 
     def poll(self) -> PlayedTask:
-        """Let workers run and poll, until the task rests.
+        """Run workers and poll until the task rests.
 
-        When a worker is lost, time passes until a poll sends for the next one. A task that never rests raises
-        AssertionError.
+        If a worker is lost, advance the clock until a poll dispatches the next one. Raises AssertionError for
+        a task that never rests.
         """
         table = self.workers.table
-        for _ in range(PATIENCE):
+        for _ in range(MAX_TURNS):
             if self.workers.work():
                 continue
             message = self.request(TASKS_GET, taskId=self.task_id)
@@ -132,9 +129,7 @@ class PlayedTask(PlayedCall):
             if "error" in message or table.is_at_rest(self.task_id):
                 return replace(self, message=message)
             table.pass_time(self.task_id)
-        raise AssertionError(
-            f"the task does not come to rest: {PATIENCE} workers and polls have not been enough"
-        )
+        raise AssertionError(f"the task does not rest after {MAX_TURNS} workers and polls")
 
     def _after(self, method: str, **params: Any) -> PlayedTask:
         acknowledged = self.request(method, taskId=self.task_id, **params)
@@ -149,11 +144,11 @@ class PlayedTask(PlayedCall):
 
     @property
     def raised(self) -> BaseException | None:
-        """The exception that the tool ended with, if it did: the cause of every CallFailed."""
+        """The exception that ended the tool, if any. It is the cause of each CallFailed."""
         return self.workers.raised.get(self.task_id)
 
     def standing(self) -> str:
-        """Where the task stands, as an error message says it."""
+        """Return the state of the task for an error message."""
         if "result" not in self.message:
             return f"tasks/get ended in the JSON-RPC error {self.message.get('error')}"
         match self.status:
@@ -162,5 +157,5 @@ class PlayedTask(PlayedCall):
             case "failed":
                 return f"it failed with the JSON-RPC error {self.detailed['error']}"
             case "working":
-                return "it sleeps: `wake()` lets the time pass"
+                return "it sleeps: use `wake()`"
         return f"it asks {asking(self.asked)}" if self.asked else f"it is {self.status}"

@@ -1,4 +1,4 @@
-"""A client for tests."""
+"""A client that plays calls in tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.loading import Source, load_server
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
-from mcp_roundtrip_testing.played_call import NotReplayable, answered_in_vain, difference
+from mcp_roundtrip_testing.played_call import NotReplayable, difference, unasked_answers
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.ports import RecordingCodec, make_codec, make_ports
 from mcp_roundtrip_testing.round import Round
@@ -45,22 +45,22 @@ EVERYTHING: Final[Mapping[str, Any]] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-"""Capabilities of a client that can be asked anything."""
+"""Capabilities of a client that supports every kind of question."""
 
 WITH_TASKS: Final[Mapping[str, Any]] = {**EVERYTHING, "extensions": {TASKS_EXTENSION: {}}}
-"""Capabilities of a client that can, besides, follow tasks."""
+"""Capabilities of a client that also supports tasks."""
 
 
 @dataclass(slots=True)
 class Player:
     """Plays a client with these `capabilities`.
 
-    `source` is a server, a function that makes one, or the path of a module that holds one: the module is
-    then loaded anew for every round and for every worker, so that not even its globals survive. With
-    `always_replay` every step gives its state or its task back; and every state is replayed once without
-    answers, every task that waits is worked on once more, and both must ask the same again.
+    `source` is a server, a function that creates one, or the path of a module that contains one. The module
+    is loaded again for each round and each worker, so that its globals do not survive. With `always_replay`,
+    each step ends in a checkpoint, and each state and each waiting task is replayed once without answers and
+    must ask the same questions again.
 
-    Each request has `remaining_ms`, each worker `worker_ms`. `meta` are further members of its `_meta`.
+    A request has `remaining_ms`, a worker `worker_ms`. `meta` are additional members of its `_meta`.
     """
 
     source: Source
@@ -86,18 +86,18 @@ class Player:
         )
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
-        """Call a tool; `answers` by key are given to whatever round asks for them.
+        """Call a tool. `answers` by key answer the questions of all rounds.
 
-        Raises CallFailed if a call that does not fail has not asked for all of them.
+        Raises CallFailed if a call without an error has not asked all of these questions.
         """
         return self._play(TOOLS_CALL, {"name": name, "arguments": arguments or {}}, answers)
 
     def prompt(self, name: str, arguments: Mapping[str, str] | None = None, /, **answers: Any) -> Round:
-        """Get a prompt, in the same way."""
+        """Get a prompt; `answers` as in `call`."""
         return self._play(PROMPTS_GET, {"name": name, "arguments": arguments or {}}, answers)
 
     def read(self, uri: str, /, **answers: Any) -> Round:
-        """Read a resource, in the same way."""
+        """Read a resource; `answers` as in `call`."""
         return self._play(RESOURCES_READ, {"uri": uri}, answers)
 
     def _play(self, method: str, params: Mapping[str, Any], answers: Mapping[str, Any]) -> Round:
@@ -111,7 +111,7 @@ class Player:
                 break
             played = played.answer(**{key: left.pop(key) for key in ready})
         if left and "error" not in played.message and not played.failed:
-            played.fail(f"{answered_in_vain(asked, answers)}; now {played.standing()}")
+            played.fail(f"{unasked_answers(asked, answers)}; now {played.standing()}")
         return played
 
     def send(
@@ -121,7 +121,7 @@ class Player:
         responses: Mapping[str, Any] | None,
         state: str | None,
     ) -> Round:
-        """One `tools/call` request."""
+        """Send one `tools/call` request."""
         return self.send_round(TOOLS_CALL, {"name": name, "arguments": arguments}, responses, state)
 
     def send_round(
@@ -131,7 +131,7 @@ class Player:
         responses: Mapping[str, Any] | None,
         state: str | None,
     ) -> Round:
-        """One request of a round: `params` are those of every round."""
+        """Send the request of one round. `params` are the same in every round."""
         sent = dict(params)
         if responses is not None:
             sent["inputResponses"] = responses
@@ -143,11 +143,11 @@ class Player:
         return played
 
     def request(self, method: str, **params: Any) -> Mapping[str, Any]:
-        """Any other request; returns the JSON-RPC response."""
+        """Send any other request and return the JSON-RPC response."""
         return self._post(method, params)[0]
 
     def task(self, task_id: str) -> PlayedTask:
-        """A task, after its workers have run until it rests."""
+        """Return a task after its workers have run until it rests."""
         return PlayedTask(task_id, self.request, self.workers).poll()
 
     def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
@@ -158,12 +158,12 @@ class Player:
             raise NotReplayable(f"{text} {again.standing()}") from again.raised
         known = len(played.journal.entries)
         before, further = again.journal.entries[:known], again.journal.entries[known:]
-        # A branch that gave its round back before a step begins it in the replay, while others ask.
+        # A branch that ended in a checkpoint before a step begins the step in the replay, while others ask.
         went_on = all("/" in entry.key for entry in further)
         same = before == played.journal.entries and again.journal.outstanding == played.journal.outstanding
         if not same or not went_on or again.asked.keys() != played.asked.keys():
             shown = difference(_seen(played), _seen(again), ("the round", "its replay"))
-            raise NotReplayable(f"{played.method}: a replay asked or did something else:\n{shown}")
+            raise NotReplayable(f"{played.method}: a replay asked or recorded something else:\n{shown}")
 
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
         observer = RequestObserver(self.observer)
@@ -199,7 +199,7 @@ class Player:
         return answer, tuple(notifications), journal, response.status
 
     def _environment(self, server: Server, ports: Ports, request: HttpRequest) -> HttpResponse:
-        # With no time left, every step after the first gives its state back before it runs.
+        # Without remaining time, each step after the first ends in a checkpoint before it runs.
         remaining_ms = 0 if self.always_replay else self.remaining_ms
         invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
         return server.endpoint.respond(request, ports, invocation)
@@ -215,7 +215,7 @@ class Player:
 
 
 def _seen(played: Round) -> dict[str, Any]:
-    """What a round asked and recorded, as JSON data."""
+    """Return the questions and journal entries of a round as JSON data."""
     entries = played.journal.entries if played.journal is not None else ()
     recorded = [
         {"key": entry.key, "kind": entry.kind.name.lower(), "value": entry.value} for entry in entries

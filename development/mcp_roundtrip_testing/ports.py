@@ -1,4 +1,4 @@
-"""Ports for tests: a key in memory, a clock that stands, an observer that remembers."""
+"""Ports for tests: a key in memory, a fake clock, a recording observer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AUDIENCE = "https://mcp.test/mcp"
 
 @dataclass(frozen=True, slots=True)
 class RecordingCodec:
-    """The real codec, remembering each journal it sealed: `journals` is for tests to look at."""
+    """A codec that records in `journals` each journal that it seals."""
 
     codec: RequestStateCodec
     journals: list[Journal] = field(default_factory=list)
@@ -59,7 +59,7 @@ def make_codec(
     mac_key: MacKey = _MAC_KEY,
     issuer: str = ISSUER,
 ) -> RequestStateCodec:
-    """The real codec, encryption included, with both keys in memory."""
+    """Return the codec of deployments, including encryption, with both keys in memory."""
     limits = limits or Limits()
     renewals = RenewalBackoff(clock)
     epochs = EpochKeys(
@@ -82,7 +82,7 @@ def make_ports(
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
     tasks: TaskTable | None = None,
 ) -> Ports:
-    """Ports that reach nothing outside the process. Pass one `key` to environments that share states."""
+    """Return ports that stay within the process. Pass the same `key` to environments that share states."""
     time = clock or FakeClock()
     signer = key or LocalKey.generate()
     codec = make_codec(signer, time, limits)
@@ -104,10 +104,12 @@ def make_ports(
         random_bytes=secrets.token_bytes,
         state_codec=state_codec or (lambda: codec),
         links=lambda: links,
-        forward=forward or _nowhere,
+        forward=forward or _refuse_forwarding,
         tasks=(tasks or TaskTable(time)).port,
     )
 
 
-def _nowhere(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
-    raise ForwardingFailed(f"this environment forwards nothing to {owner}")
+def _refuse_forwarding(
+    owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+) -> Any:
+    raise ForwardingFailed(f"requests to {owner} are not forwarded in tests: pass make_ports(forward=...)")

@@ -1,4 +1,4 @@
-"""One request of a call, and what a client may do after it."""
+"""One round of a call, and the client's next steps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
-    answered_in_vain,
     response,
     standing_of,
+    unasked_answers,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
@@ -24,7 +24,7 @@ __tracebackhide__ = True  # pytest shows the line of the test
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Round(PlayedCall):
-    """What one request came to."""
+    """The response to one request of a call."""
 
     player: Player
     method: str
@@ -38,7 +38,7 @@ class Round(PlayedCall):
 
     @property
     def result(self) -> Mapping[str, Any]:
-        """The result. Raises CallFailed with the JSON-RPC error if there was one."""
+        """The result. Raises CallFailed for a JSON-RPC error."""
         if "result" not in self.message:
             self.fail(f"{self.method} has no result: {self.standing()}")
         result: Mapping[str, Any] = self.message["result"]
@@ -46,7 +46,7 @@ class Round(PlayedCall):
 
     @property
     def error(self) -> Mapping[str, Any]:
-        """The JSON-RPC error. Raises CallFailed if there was none."""
+        """The JSON-RPC error. Raises CallFailed if there is none."""
         if "error" not in self.message:
             self.fail(f"{self.method} has no JSON-RPC error: {self.standing()}")
         error: Mapping[str, Any] = self.message["error"]
@@ -54,12 +54,12 @@ class Round(PlayedCall):
 
     @property
     def raised(self) -> BaseException | None:
-        """The exception that the tool ended with, if it did: the cause of every CallFailed."""
+        """The exception that ended the tool, if any. It is the cause of each CallFailed."""
         return self.cause
 
     @property
     def asked(self) -> Mapping[str, Mapping[str, Any]]:
-        """The questions, by key; empty when the round completed or only gave its state back."""
+        """The questions by key; empty if the call completed or the round is a checkpoint."""
         asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
         return asked
 
@@ -72,27 +72,27 @@ class Round(PlayedCall):
     def task(self) -> PlayedTask:
         """The task that the call became, after its workers have run until it rests.
 
-        Raises CallFailed if it became none.
+        Raises CallFailed if the call did not become a task.
         """
         if self.result["resultType"] != "task":
             self.fail(f"the call did not become a task: {self.standing()}")
         return self.player.task(self.result["taskId"])
 
     def answer(self, /, **answers: Any) -> Round:
-        """Retry with answers by key: values of a form (a dict, or the value of a single field), `DECLINE`,
-        `CANCEL`, or a whole result for sampling and roots.
+        """Retry with answers by key: the content of a form (a dict, or the value of a single field),
+        `DECLINE`, `CANCEL`, or a result for sampling and roots.
 
-        Raises CallFailed for a key that is not asked. `respond` sends whatever it is given.
+        Raises CallFailed for a key that is not asked. `respond` sends raw responses instead.
         """
         if self.state is None:
             self.fail(f"nothing was asked: {self.standing()}")
         if not answers.keys() <= self.asked.keys():
-            self.fail(answered_in_vain(self.asked, answers))
+            self.fail(unasked_answers(self.asked, answers))
         responses = {key: response(self.asked[key], given) for key, given in answers.items()}
         return self.respond(responses).followed()
 
     def followed(self) -> Round:
-        """This round; or, as clients do, the one after all that only gave their state back."""
+        """Retry checkpoints without answers, as clients do, and return the round after them."""
         played = self
         while played.is_checkpoint:
             played = played.respond()
@@ -100,15 +100,12 @@ class Round(PlayedCall):
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the round asked nothing and only gave its state back."""
+        """Whether the result is a checkpoint: `requestState` without questions."""
         result = self.message.get("result", {})
         return result.get("resultType") == "input_required" and "inputRequests" not in result
 
     def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
-        """Retry with `inputResponses` as they are, and look at whatever comes.
-
-        Warns of QuestionChanged.
-        """
+        """Retry with raw `inputResponses`. Warns with QuestionChanged."""
         after = self.player.send_round(self.method, self.params, responses, self.state)
         if after.changed:
             warn_of_changes(after.changed, self.asked, after.asked)
@@ -127,7 +124,7 @@ class Round(PlayedCall):
         return contents
 
     def standing(self) -> str:
-        """Where the call stands, as an error message says it."""
+        """Return the state of the call for an error message."""
         if "error" in self.message:
             return f"it ended in the JSON-RPC error {self.message['error']}"
         return standing_of(self.message["result"], self.raised)

@@ -1,4 +1,4 @@
-"""Tasks in tests: a store in memory, and workers that run when the test says so."""
+"""The table of tasks in tests: a store in memory, and a dispatcher that only records."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mcp_roundtrip_testing.clock import FakeClock
 T = TypeVar("T")
 
 POLL_S: Final = 5.0
-"""How often a client of these tests polls a task without a worker."""
+"""The seconds between two polls of a task without a worker."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class RecordingDispatcher:
-    """A dispatcher that remembers each dispatch: (worker, partition key). It cannot delay, like Lambda.
+    """Records each dispatch as (worker, partition key). Like Lambda, it cannot delay.
 
-    Dispatch number `loses` (from 0) is lost: no worker runs. `pks` has partition keys by task id.
+    Dispatch number `loses` (from 0) is lost. `pks` has the partition keys by task id.
     """
 
     sent: deque[tuple[str, str]] = field(default_factory=deque)
@@ -47,12 +47,12 @@ class RecordingDispatcher:
 
 
 class WorkerKilled(BaseException):
-    """The process is gone, as after SIGKILL."""
+    """The worker's process was killed."""
 
 
 @dataclass(slots=True)
 class CrashingStore:
-    """A store whose process is killed at its call number `dies_at` (from 0), before or after it is done.
+    """A store that kills its worker at call number `dies_at` (from 0), before it is performed or after.
 
     From then on every call raises WorkerKilled, so nothing more is written.
     """
@@ -66,7 +66,7 @@ class CrashingStore:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process was killed."""
+        """Whether the worker was killed."""
         return self.calls > self.dies_at
 
     def put_new(self, item: Item) -> Item | None:
@@ -99,7 +99,7 @@ class CrashingStore:
 
 @dataclass(slots=True)
 class TaskTable:
-    """What the environments of one test share."""
+    """The state that the environments of one test share."""
 
     clock: FakeClock
     store: TaskStore = field(default_factory=MemoryStore)
@@ -117,7 +117,7 @@ class TaskTable:
         return TaskPort(tasks, store, self.dispatcher, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:
-        """A task as it is stored; None if no worker was ever dispatched for it."""
+        """Return the stored task; None if no worker was dispatched for it."""
         pk = self.dispatcher.pks.get(task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         return None if item is None else Task.from_item(item)
@@ -132,18 +132,18 @@ class TaskTable:
         return task.work_state in (WorkState.PARKED, WorkState.DONE)
 
     def pass_time(self, task_id: str) -> None:
-        """Let the lease of a lost worker run out, or the time to the next poll pass."""
+        """Advance the clock past the lease of a lost worker, or to the next poll."""
         task = self.task(task_id)
         if task is not None and task.lease_until_ms is not None:
             self._pass_until(task.lease_until_ms)
         self.clock.advance(POLL_S)
 
     def sleep_out(self, task_id: str) -> None:
-        """Let the time pass that a task sleeps for, if it does."""
+        """Advance the clock to the end of a task's sleep, if it sleeps."""
         task = self.task(task_id)
         if task is not None and task.wake_at_ms is not None:
             self._pass_until(task.wake_at_ms)
 
     def _pass_until(self, epoch_ms: int) -> None:
-        """One millisecond more than that: seconds in floating point may lack a little."""
+        """Advance the clock to one millisecond after that, because float seconds are inexact."""
         self.clock.advance(max(0.0, (epoch_ms + 1) / 1000 - self.clock()))

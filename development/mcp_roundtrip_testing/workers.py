@@ -1,4 +1,4 @@
-"""Runs the workers of tasks, each in an environment of its own."""
+"""Run the workers of tasks, each in a new environment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mcp_roundtrip_testing.played_call import NotReplayable, difference
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 
 NEVER: Final = 1 << 62
-"""The number of a call that no worker comes to."""
+"""A call number that no worker reaches."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A worker is killed at call number `call` of the store (from 0, over all workers): once it is done if
+    """A worker is killed at call number `call` of the store (from 0, over all workers): after the call if
     `is_done`, otherwise before."""
 
     call: int
@@ -35,7 +35,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """A Lambda context. `deadline_ms` is on the scale of the clock's `monotonic_ms`."""
+    """A Lambda context. `deadline_ms` is compared with the clock's `monotonic_ms`."""
 
     clock: FakeClock
     deadline_ms: float
@@ -47,12 +47,12 @@ class WorkerContext:
 
 @dataclass(slots=True)
 class Workers:
-    """`make_ports` makes those of a new environment, `remaining_ms` is the time each worker has.
+    """The workers of a test. `make_ports` makes the ports of a new environment; each has `remaining_ms`.
 
-    With `always_replay` a worker's time is over as soon as it has journaled something, and every task that
-    is left waiting is replayed once on a copy, which must wait for the same. `crash` is still to come;
-    `calls` counts the workers' calls of the store. `raised` has the last error of each task's tool, by id,
-    `changed` the keys of questions that were worded differently than before.
+    With `always_replay`, a worker's time ends after its first journal entry, and each waiting task is
+    replayed once on a copy, which must wait for the same. `crash` is the next crash; `calls` counts the calls
+    of the store. `raised` has the last exception of each task by id; `changed` has the keys of questions that
+    changed.
     """
 
     source: Source
@@ -67,7 +67,7 @@ class Workers:
     changed: list[str] = field(default_factory=list)
 
     def work(self) -> bool:
-        """Run the worker that was dispatched first; False if there is none."""
+        """Run the worker that was dispatched first; return False if there is none."""
         if not self.table.dispatcher.sent:
             return False
         _, pk = self.table.dispatcher.sent.popleft()
@@ -122,18 +122,18 @@ class Workers:
             seen = _shown(self.table.store, pk), _shown(copy, pk)
             shown = difference(*seen, ("the task", "its replay"))
             cause = next(reversed(observer.errors), None)
-            raise NotReplayable(f"a replay left the task otherwise:\n{shown}") from cause
+            raise NotReplayable(f"a replay left the task in a different state:\n{shown}") from cause
 
 
 def _shown(store: TaskStore, pk: str) -> dict[str, Any]:
-    """The same as JSON data, with the questions' texts instead of their fingerprints."""
+    """Return the same as JSON data, with the questions instead of their digests."""
     task = Task.from_item({str(item["sk"]): item for item in store.query(pk)}[TASK])
     asked = {asked.key: asked.request for asked in task.requests.values()}
     return {**_standing(store, pk), "running": task.work_state.name.lower(), "asked": asked}
 
 
 def _standing(store: TaskStore, pk: str) -> dict[str, Any]:
-    """What a task waits for, and what it has done."""
+    """Return what a task waits for, and its journal keys."""
     items = {str(item["sk"]): item for item in store.query(pk)}
     task = Task.from_item(items[TASK])
     return {

@@ -234,7 +234,7 @@ def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(driver, "PATIENCE", 20)
     created = Player(other, WITH_TASKS, always_replay=True).call("endless")
-    with pytest.raises(AssertionError, match="does not come to rest"):
+    with pytest.raises(AssertionError, match="does not rest"):
         _ = created.task
     assert len(RAN) <= 20
 

@@ -184,7 +184,7 @@ def test_answers_are_not_missed_by_a_call_that_failed() -> None:
 @pytest.mark.parametrize("name", ["structured", "text"])
 def test_a_round_that_asks_has_no_result(name: str) -> None:
     asked = Player(server).call("asks")
-    with pytest.raises(CallFailed, match=re.escape("the call is not over: it asks 'size' ('How large?')")):
+    with pytest.raises(CallFailed, match=re.escape("the call has not ended: it asks 'size' ('How large?')")):
         getattr(asked, name)
 
 
