@@ -232,7 +232,7 @@ def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatc
         for number in range(1_000_000):
             ctx.step(str(number), did, "work")
 
-    monkeypatch.setattr(driver, "PATIENCE", 20)
+    monkeypatch.setattr(driver, "MAX_TURNS", 20)
     created = Player(other, WITH_TASKS, always_replay=True).call("endless")
     with pytest.raises(AssertionError, match="does not rest"):
         _ = created.task
