@@ -14,8 +14,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.model import RequestContext
-from mcp_roundtrip.server.round import Reply
+from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_testing.ports import make_ports
 from support.legacy_client import assert_valid, text

@@ -218,3 +218,10 @@ def require_capabilities(
     lacking = missing_capabilities(context.request.meta.capabilities, required)
     if lacking:
         raise MissingClientCapability(lacking, needed_by=needed_by or context.request.method)
+
+
+def require_feature_capabilities(call: FeatureCall) -> None:
+    """Check the capabilities that the feature declares. Raises MissingClientCapability."""
+    feature = call.feature
+    if feature.requires:
+        require_capabilities(call.context, feature.requires, f"The {feature.kind} {feature.name!r}")

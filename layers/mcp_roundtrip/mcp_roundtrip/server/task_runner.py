@@ -20,9 +20,10 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
+from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.round import Round, host_services, run_pass
+from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task

@@ -27,10 +27,12 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
+from mcp_roundtrip.server.admission import require_feature_capabilities
 from mcp_roundtrip.server.errors import client_error
+from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.legacy.model_questions import INPUT_RESPONSES, model_prompt, read_input_responses
 from mcp_roundtrip.server.model import CallParams, FeatureCall, LegacyQuestions, Reply
-from mcp_roundtrip.server.round import Round, host_services, new_run, require_feature_capabilities, run_pass
+from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool
 
 URL_ELICITATION_REQUIRED: Final = -32042

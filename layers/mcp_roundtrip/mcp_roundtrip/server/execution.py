@@ -1,0 +1,117 @@
+"""Execute the function of a feature for one pass: in a round of a call, or for a worker."""
+
+from __future__ import annotations
+
+from mcp_roundtrip.deadline import Deadline
+from mcp_roundtrip.engine.context import Context
+from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.host import HostServices, TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome
+from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.principal import user_binding
+from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
+from mcp_roundtrip.server.model import FeatureCall
+
+
+def new_run(call: FeatureCall, host: HostServices, journal: Journal, inputs: ClientInputs) -> Run:
+    """Create the run of one round."""
+    meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
+    return Run(
+        journal,
+        inputs,
+        host,
+        NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
+        TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
+    )
+
+
+def host_services(call: FeatureCall) -> HostServices:
+    """Return what the engine needs from its host for this call."""
+    ports, user = call.context.ports, user_binding(call.context.principal)
+    observer, identity = ports.observer, call.log_identity
+
+    def step_failed(step: str, error: Exception, runs_again: bool) -> None:
+        if runs_again:
+            observer.record("step_retried", **identity, step=step, error=type(error).__name__)
+        else:
+            observer.failure("step_failed", error, **identity, step=step)
+
+    return HostServices(
+        Deadline(call.context.invocation.deadline_ms, ports.clock_ms),
+        ports.clock,
+        ports.random_bytes,
+        lambda key, flow_id, expires_at: ports.links().sign(user, key, flow_id, expires_at),
+        ports.pause_ms,
+        step_failed,
+        ports.pause_ms_async,
+        lambda: call.binding.identity(),
+    )
+
+
+def run_pass(call: FeatureCall, run: Run) -> Outcome:
+    """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
+    context, feature = call.context, call.feature
+    context.ports.observer.tag(flow=run.history.journal.flow_id)
+    try:
+        _log_catalog_drift(call)
+        arguments = feature.parameters.validate(call.params.arguments)
+    except ArgumentsError as error:
+        return Failed(error)
+    except DefinitionError as error:
+        context.ports.observer.failure("definition_failed", error, **call.log_identity)
+        raise context.internal_error from error
+    if feature.task == "required" and run.tasks.recorder is None:
+        from mcp_roundtrip.server.task_methods import check_task_limit  # most tools need no task
+
+        check_task_limit(call)
+    context.ports.observer.redact(run.redactable_values)
+    meta, options = context.request.meta, call.options
+    info = CallInfo(
+        context.principal,
+        meta.info,
+        context.invocation.lambda_context,
+        options.namespaced_requests,
+        meta.trace,
+    )
+    if feature.parameters.is_async:
+        from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
+
+        outcome = run_async_pass(feature, arguments, run, info)
+    else:
+        parameter = feature.parameters.context_parameter
+        context_argument = {} if parameter is None else {parameter: Context(run, info)}
+        outcome = replay(feature.function, {**arguments, **context_argument}, run)
+    if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
+        _log_changed_questions(call, run)
+    return outcome
+
+
+def _log_catalog_drift(call: FeatureCall) -> None:
+    """Log that the front door's catalog has another definition of the feature: one of the two is outdated."""
+    cataloged = call.context.invocation.forwarded.definition
+    if cataloged is not None and cataloged != call.feature.definition_digest:
+        observer = call.context.ports.observer
+        observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
+
+
+def _log_changed_questions(call: FeatureCall, run: Run) -> None:
+    """Log `question_changed` for each question that differs from the one that the client was asked.
+
+    A price that has moved is a good reason. A text with the current time, or the items of a set in any order,
+    changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a text may
+    quote arguments, so the record has the key and which part changed.
+    """
+    journal = run.history.journal
+    known = {entry.key: entry.fingerprint for entry in journal.entries} | dict(journal.outstanding)
+    for key, request in run.requests.items():
+        before = known.get(key)
+        changed = before and before.changes(request.fingerprint)
+        if changed:
+            observer = call.context.ports.observer
+            observer.record("question_changed", **call.log_identity, key=key, changed=changed)
