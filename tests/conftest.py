@@ -27,12 +27,15 @@ gc.disable()
 
 LONGEST_FIRST = (
     "artefact/test_emulator.py",
-    "tasks/test_killed_workers.py",
     "sam/test_using_elsewhere.py",
+    "tasks/test_killed_workers.py",
+    "bounds/test_worst_bodies.py",
     "artefact/test_deployed.py",
+    "e2e/test_official_client.py",
+    "sam/test_least_privilege.py",
+    "local/test_new_tool.py",
     "sam/test_build.py",
     "sam/test_template.py",
-    "e2e/test_official_client.py",
     "test_benchmarks.py",
 )
 """The files that take longest: one that is started last would run on its own."""
