@@ -161,5 +161,5 @@ def test_a_test_that_does_something_else_the_next_time_says_so() -> None:
         for play in disturbed():
             _ = play.call(next(tools, "pay")).task
 
-    with pytest.raises(AssertionError, match="this time"):
+    with pytest.raises(AssertionError, match="in this repetition"):
         a_fickle_test()

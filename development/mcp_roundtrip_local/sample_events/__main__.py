@@ -1,11 +1,9 @@
-"""Writes the sample events in `events/`, one folder per function.
+"""Write the sample events in `events/`, one folder for each function.
 
-``python -m mcp_roundtrip_local.sample_events`` writes them all. Those in `events/live/` carry a live
-`requestState`, which the functions mint themselves; they expire after ten minutes and are not committed.
-
-The settings that go into a state (key, issuer, audience) are the environment's, if it has MCP_STATE_KEY_ARN:
-those of the deployment the events are for. Otherwise they are DEVELOPMENT_ENVIRONMENT, whose key is public.
-Either way `events/live/env.json` hands them to ``sam local invoke --env-vars``.
+The events in `events/live/` carry a live `requestState`, expire after ten minutes and are not committed.
+Their key, issuer and audience come from the environment if it has MCP_STATE_KEY_ARN, otherwise from
+DEVELOPMENT_ENVIRONMENT, whose key is public. `events/live/env.json` passes them to ``sam local invoke
+--env-vars``.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ def example_services(template: Path) -> Iterator[None]:
 
 
 def write(folder: Path, events: Mapping[str, Any]) -> None:
-    """Write JSON files by their paths in `folder`."""
+    """Write JSON files to `folder` by their paths."""
     for name, content in events.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +55,7 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status."""
+    """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m mcp_roundtrip_local.sample_events",
         description=__doc__,

@@ -1,12 +1,4 @@
-"""Writes the sample events in `events/`, one folder per function.
-
-``python -m mcp_roundtrip_local.sample_events`` writes them all. Those in `events/live/` carry a live
-`requestState`, which the functions mint themselves; they expire after ten minutes and are not committed.
-
-The settings that go into a state (key, issuer, audience) are the environment's, if it has MCP_STATE_KEY_ARN:
-those of the deployment the events are for. Otherwise they are DEVELOPMENT_ENVIRONMENT, whose key is public.
-Either way `events/live/env.json` hands them to ``sam local invoke --env-vars``.
-"""
+"""Make the sample events that carry a live `requestState`: the functions mint it when this runs."""
 
 from __future__ import annotations
 
@@ -58,15 +50,15 @@ DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
 }
 
 Invoke = Callable[[str, Event], Any]
-"""Takes a function's folder name and an event, returns the function's response."""
+"""Takes the folder name of a function and an event; returns the function's response."""
 
 
 class EventsError(McpRoundtripError):
-    """A live event could not be made; the message says what the function answered instead of asking."""
+    """A function did not ask, so that its live event cannot be made; the message has its response."""
 
 
 def development_key() -> EllipticCurvePrivateKey:
-    """The private key of DEVELOPMENT_ENVIRONMENT. Anybody can compute it: it protects nothing."""
+    """The private key of DEVELOPMENT_ENVIRONMENT. It is public and protects nothing."""
     from cryptography.hazmat.primitives.asymmetric import ec  # the stable events need no key
 
     secret = int.from_bytes(sha256(b"mcp-roundtrip development key").digest(), "big")
@@ -74,12 +66,12 @@ def development_key() -> EllipticCurvePrivateKey:
 
 
 def development_secret() -> bytes:
-    """The secret of DEVELOPMENT_ENVIRONMENT's encryption key, just as public."""
+    """The secret of DEVELOPMENT_ENVIRONMENT's encryption key, also public."""
     return sha256(b"mcp-roundtrip development encryption key").digest()
 
 
 def live(invoke: Invoke) -> dict[str, Event]:
-    """The events that carry a live requestState, by file. Raises EventsError."""
+    """Return the events with a live requestState, by file. Raises EventsError."""
 
     def state(function: str, request: Event) -> str:
         return _state(function, invoke(function, request))
@@ -161,13 +153,13 @@ def _state(function: str, response: Any) -> str:
 
 
 def invoker(functions: Path, ports: Ports) -> Invoke:
-    """Calls the functions in this process, on these ports. Raises CatalogError."""
+    """Return a caller of the functions in this process. Raises CatalogError."""
     loaded = servers(functions)
     return lambda function, event: handle(loaded[function].endpoint, event, None, lambda: ports)
 
 
 def development_ports() -> Ports:
-    """Ports on DEVELOPMENT_ENVIRONMENT that need no key service."""
+    """Return ports with the keys of DEVELOPMENT_ENVIRONMENT in memory."""
     from mcp_roundtrip.state.epochs import LocalMacKey  # the stable events need no state
     from mcp_roundtrip.state.keys import LocalKey
     from mcp_roundtrip_testing.ports import make_codec

@@ -25,16 +25,16 @@ from mcp_roundtrip_local.template.model import Route
 Event = dict[str, Any]
 
 RECEIVED_AT = 1_785_196_800.0
-"""When the events say they were received (epoch seconds): the day that names the protocol revision."""
+"""The time of all events in epoch seconds: the date of the protocol revision."""
 
 ASKABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-"""Capabilities of a client that can be asked anything."""
+"""Capabilities of a client that supports every kind of question."""
 
 
 def message(
     method: str, *, number: int = 1, capabilities: Mapping[str, Any] = ASKABLE, **params: Any
 ) -> Event:
-    """A JSON-RPC request with the id `number`: the event of a direct invocation."""
+    """Return a JSON-RPC request with the id `number`. It is also the event of a direct invocation."""
     meta = {
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
         META_CLIENT_INFO: {"name": "sample-events", "version": "1.0.0"},
@@ -44,27 +44,27 @@ def message(
 
 
 def call(name: str, arguments: Mapping[str, Any], **more: Any) -> Event:
-    """A `tools/call` request; `more` are what `message` takes, and further params."""
+    """Return a `tools/call` request; `more` are options of `message` and additional params."""
     return message(TOOLS_CALL, name=name, arguments=arguments, **more)
 
 
 def prompt(name: str, arguments: Mapping[str, str], **more: Any) -> Event:
-    """A `prompts/get` request; `more` are what `message` takes, and further params."""
+    """Return a `prompts/get` request; `more` are options of `message` and additional params."""
     return message(PROMPTS_GET, name=name, arguments=arguments, **more)
 
 
 def read(uri: str) -> Event:
-    """A `resources/read` request."""
+    """Return a `resources/read` request."""
     return message(RESOURCES_READ, uri=uri)
 
 
 def notification(method: str, **params: Any) -> Event:
-    """A JSON-RPC notification."""
+    """Return a JSON-RPC notification."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def post(path: str, body: Mapping[str, Any], *, mcp_name: str | None = None) -> Event:
-    """The payload 2.0 event of a POST, its headers as the body wants them but for `mcp_name`."""
+    """Return the event of a POST. The headers match the body, except for `mcp_name`."""
     method = body["method"]
     headers = {
         "content-type": "application/json",

@@ -1,6 +1,6 @@
-"""The same request as the other event sources send it. Pure.
+"""Convert events in payload format 2.0 to the formats of other event sources.
 
-Each takes a payload 2.0 event (`local.events`) and has the members of the example that AWS publishes.
+Each result has the members of the example that AWS publishes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STAGE: Final = "prod"
 API: Final = "abcdefghij"
 URL_ID: Final = "abcdefghijklmnopqrstuvwxyz234567"
 
-# Nobody is identified: the caller's IAM identity, where an event has a place for it, is empty.
+# The caller is anonymous: the members of its IAM identity are null.
 _NO_IDENTITY: Final = dict.fromkeys(
     (
         *("accessKey", "accountId", "caller", "cognitoAuthenticationProvider", "cognitoAuthenticationType"),
@@ -120,4 +120,4 @@ FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     "alb": alb,
     "alb_multi_value": alb_multi_value,
 }
-"""By the names of their adapters."""
+"""The conversions by the names of their adapters."""

@@ -1,6 +1,6 @@
-"""The sample events that never change, by file: `<function>/<what it shows>.json`.
+"""The sample events that never change, by file: `<function>/<case>.json`.
 
-Those of other event sources than HTTP APIs with payload 2.0 are in `<source>/<function>/`.
+Events of other sources than HTTP APIs with payload format 2.0 are in `<source>/<function>/`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mcp_roundtrip_local.sample_events.sources import FORMATS, alb
 from mcp_roundtrip_local.services.sqs import record as sqs_record
 
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
-"""The same of one that follows tasks."""
+"""The same capabilities, and tasks."""
 
 MCP = "/mcp"
 WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
@@ -79,7 +79,7 @@ FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30
 
 
 def stable() -> dict[str, Event]:
-    """The events by file; the same in every process."""
+    """Return the events by file. They are the same in every process."""
     return {
         **_front_door(),
         **_weather(),
