@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriIndex
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the digest is computed at most once
 class CatalogEntry:
     """A feature in the catalog: its owner, its definition, and the options that lists depend on."""
 
@@ -78,6 +78,11 @@ class CatalogEntry:
         """The name, URI or URI template that identifies the feature."""
         identity: str = self.members.get("uriTemplate") or self.members.get("uri") or self.members["name"]
         return identity
+
+    @cached_property
+    def definition_digest(self) -> str:
+        """The digest of the definition, which the owner compares with its own."""
+        return definition_digest(self.members)
 
     def definition(self) -> Mapping[str, Any]:
         """Return the object that lists contain."""
@@ -256,7 +261,7 @@ class FrontDoor:
         timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
         forwarded = Forwarded(
             int((ports.clock() + timeout_s) * 1_000),
-            definition_digest(entry.members),
+            entry.definition_digest,
             invocation.correlation_id,
             self.info,
             self._options.hide_unauthorized,
