@@ -62,6 +62,8 @@ def test_every_environment_variable_has_its_row_and_no_other() -> None:
         "APPROVAL_SENDER",
         "APPROVAL_TABLE",
         "APPROVERS",
+        "AZURE_DEVOPS_SECRET",
+        "AZURE_DEVOPS_URL",
         "DATABASES_API_URL",
         "GEOCODING_API_URL",
         "WEATHER_API_URL",

@@ -95,6 +95,7 @@ def services() -> Iterator[Mapping[str, str]]:
     """The parameters that name the stand-ins of the services that the examples call."""
     with local_variables(ROOT / "template.yaml") as variables:
         yield {
+            "AzureDevOpsUrl": variables["AZURE_DEVOPS_URL"],
             "DatabasesApiUrl": variables["DATABASES_API_URL"],
             "GeocodingApiUrl": variables["GEOCODING_API_URL"],
             "WeatherApiUrl": variables["WEATHER_API_URL"],

@@ -190,7 +190,7 @@ async def test_a_client_that_cannot_be_asked_gets_the_name_of_the_missing_capabi
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WORK_ITEMS])
 async def test_a_prompt_asks_and_resumes_in_another_process(served: Served, path: str) -> None:
-    picked = "Bug #4522: Endless redirect after the laptop was asleep"
+    picked = "Bug #4301: Sign-in loops when the session cookie has expired"
     person = Person([accept(value=picked)])
     async with Client(served.app.url(path), elicitation_callback=person) as client:
         [message] = (await client.get_prompt("triage")).messages

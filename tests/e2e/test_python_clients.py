@@ -177,6 +177,6 @@ async def test_arguments_and_variables_are_completed(served: Served, connect: Co
     prompt = PromptReference(type="ref/prompt", name="triage")
     template = ResourceTemplateReference(type="ref/resource", uri=FORECAST)
     async with connect(served.url, Person([])) as client:
-        assert await client.complete(prompt, "workItemId", "45") == ["4522", "4530"]
+        assert await client.complete(prompt, "workItemId", "44") == ["4410", "4476"]
         offered = ["Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"]
         assert await client.complete(template, "place", "hyd") == offered

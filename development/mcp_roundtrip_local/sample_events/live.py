@@ -94,7 +94,7 @@ def live(invoke: Invoke) -> dict[str, Event]:
         TRIAGE,
         {},
         number=2,
-        inputResponses=_accepted("work_item", "Bug #4522: Endless redirect after the laptop was asleep"),
+        inputResponses=_accepted("work_item", "Bug #4301: Sign-in loops when the session cookie has expired"),
         requestState=state("work_items", prompt(TRIAGE, {})),
     )
     summary = call(
@@ -126,9 +126,11 @@ def live(invoke: Invoke) -> dict[str, Event]:
         "live/weather/retry.json": post(WEATHER, retry),
         "live/weather/direct_retry.json": retry,
         "live/weather/moved_state.json": post(WEATHER, moved),
+        "live/work_items/prompt_retry.json": post(
+            WORK_ITEMS, picked
+        ),  # before `final`, which resolves an item
         "live/work_items/retry.json": post(WORK_ITEMS, second),
         "live/work_items/final.json": post(WORK_ITEMS, third),
-        "live/work_items/prompt_retry.json": post(WORK_ITEMS, picked),
         "live/summarize/retry.json": post(SUMMARIZE, summary),
     }
 
