@@ -76,9 +76,10 @@ def triage(ctx: Context, workItemId: int | None = None) -> str:
     return (
         f"Triage {item.heading} ({item.state}).\n\n"
         f"These other work items are not resolved:\n{others}\n\n"
-        "Say whether one of them has the same cause, and which of the two is the duplicate. Say whether the "
-        "title describes what a user with the problem sees, or propose a better one. Say which state the item "
-        "should have. Change nothing yet: propose calls of update_work_item, and wait for my agreement."
+        "Say whether one of them has the same cause, and which of the two is the duplicate. "
+        "Say whether the title describes what a user with the problem sees, or propose a better one. "
+        "Say which state the work item should have. "
+        "Change nothing yet: propose calls of update_work_item, and wait for my agreement."
     )
 
 

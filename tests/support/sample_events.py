@@ -111,8 +111,8 @@ LIVE: Mapping[str, Outcome] = {
     "live/weather/direct_retry.json": Outcome(None, DONE),
     "live/weather/moved_state.json": Outcome(400, -32602),
     "live/weather/retry.json": Outcome(200, DONE),
-    "live/work_items/final.json": Outcome(200, DONE),
     "live/work_items/prompt_retry.json": Outcome(200, DONE),
+    "live/work_items/final.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
 """Events that `mcp_roundtrip_local.sample_events.live` makes; each is good for ten minutes."""
