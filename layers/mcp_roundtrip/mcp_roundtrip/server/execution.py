@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -56,29 +58,18 @@ def host_services(call: FeatureCall) -> HostServices:
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
-    context, feature = call.context, call.feature
-    context.ports.observer.tag(flow=run.history.journal.flow_id)
+    feature, observer = call.feature, call.context.ports.observer
+    observer.tag(flow=run.history.journal.flow_id)
     try:
-        _log_catalog_drift(call)
-        arguments = feature.parameters.validate(call.params.arguments)
+        arguments = _validate_arguments(call)
     except ArgumentsError as error:
         return Failed(error)
-    except DefinitionError as error:
-        context.ports.observer.failure("definition_failed", error, **call.log_identity)
-        raise context.internal_error from error
     if feature.task == "required" and run.tasks.recorder is None:
         from mcp_roundtrip.server.task_methods import check_task_limit  # most tools need no task
 
         check_task_limit(call)
-    context.ports.observer.redact(run.redactable_values)
-    meta, options = context.request.meta, call.options
-    info = CallInfo(
-        context.principal,
-        meta.info,
-        context.invocation.lambda_context,
-        options.namespaced_requests,
-        meta.trace,
-    )
+    observer.redact(run.redactable_values)
+    info = _call_info(call)
     if feature.parameters.is_async:
         from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
 
@@ -90,6 +81,27 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
     if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
         _log_changed_questions(call, run)
     return outcome
+
+
+def _validate_arguments(call: FeatureCall) -> dict[str, Any]:
+    """Return the typed arguments. Raises ArgumentsError, or ProtocolError if the feature is broken."""
+    try:
+        _log_catalog_drift(call)
+        return call.feature.parameters.validate(call.params.arguments)
+    except DefinitionError as error:
+        call.context.ports.observer.failure("definition_failed", error, **call.log_identity)
+        raise call.context.internal_error from error
+
+
+def _call_info(call: FeatureCall) -> CallInfo:
+    context, meta = call.context, call.context.request.meta
+    return CallInfo(
+        context.principal,
+        meta.info,
+        context.invocation.lambda_context,
+        call.options.namespaced_requests,
+        meta.trace,
+    )
 
 
 def _log_catalog_drift(call: FeatureCall) -> None:

@@ -35,10 +35,8 @@ def run_round(call: FeatureCall) -> Reply:
     """Run one round. Raises ProtocolError for a request that is refused before the function runs."""
     require_feature_capabilities(call)
     opened = _open_state(call)
-    journal = None if opened is None else _read_journal(call, opened)
-    run = _start_run(call, opened, journal)
-    outcome = run_pass(call, run)
-    return Round(call, run, opened).reply_for(outcome)
+    run = _start_run(call, opened)
+    return Round(call, run, opened).reply_for(run_pass(call, run))
 
 
 # -- before the pass ----------------------------------------------------------------------------------------
@@ -69,14 +67,15 @@ def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
 
-def _start_run(call: FeatureCall, opened: OpenState | None, journal: Journal | None) -> Run:
+def _start_run(call: FeatureCall, opened: OpenState | None) -> Run:
     host, responses = host_services(call), call.params.input_responses
     capabilities = call.context.request.meta.capabilities
-    if opened is None or journal is None:
+    if opened is None:
         journal = Journal(call.context.ports.random_bytes(16).hex())
         return new_run(
             call, host, journal, ClientInputs(responses, is_resumed=False, capabilities=capabilities)
         )
+    journal = _read_journal(call, opened)
     if opened.round >= _max_rounds(call, journal) and not call.may_start_task:
         host = host.without_reserve()  # no later round could run what this one puts off
     inputs = ClientInputs(journal.responses_for(responses), is_resumed=True, capabilities=capabilities)
