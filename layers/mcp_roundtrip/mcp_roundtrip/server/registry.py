@@ -9,7 +9,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import check_callable
-from mcp_roundtrip.server.declarations import (
+from mcp_roundtrip.server.decorator_options import (
     arguments_of,
     check_legacy_questions,
     check_name,
