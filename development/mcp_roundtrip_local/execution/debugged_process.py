@@ -156,7 +156,7 @@ def main() -> None:
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         Process(connection).serve()
-    os._exit(0)  # without waiting for handlers whose outcome nobody reads
+    os._exit(0)  # does not wait for running handlers: their outcome has no reader
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def http_api_1_0(event: Mapping[str, Any]) -> Event:
 
 def rest_api(event: Mapping[str, Any]) -> Event:
     """API Gateway developer guide, "Lambda proxy integrations in API Gateway": the client's own spelling of
-    header names, and a stage in `requestContext.path` alone."""
+    header names, and the stage only in `requestContext.path`."""
     proxied = _proxied(event, {name.title(): value for name, value in event["headers"].items()})
     context = {"apiId": API, "path": f"/{STAGE}{event['rawPath']}", "resourceId": "123456"}
     return {**proxied, "requestContext": {**proxied["requestContext"], **context}}

@@ -70,11 +70,11 @@ DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Dupli
 ORDERS = {"name": "orders"}
 EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
 
-# A task that nobody created: an id, and the key of an item.
+# A task that does not exist: its id, and the key of its item.
 NO_TASK = "bm9ib2R5LWhhcy1jcmVhdGVkLXRoaXMt"
 NO_ITEM = {"task": f"{'0' * 32}#{NO_TASK}"}
 
-# The right shape, and signed by nobody.
+# A well-formed token without a valid signature.
 FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30." + "A" * 86
 
 
