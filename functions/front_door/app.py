@@ -1,4 +1,4 @@
-"""The one public MCP endpoint: discovery, lists, and the way to each tool."""
+"""The public MCP endpoint: answers discovery and lists, and forwards calls to the tools' functions."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""Summarize a document through the client's own model, and say which of its projects the document is from.
+"""Summarize a document with the client's model, and name the client's root that contains the document.
 
-Both are asked in one round. A client without sampling gets an extractive summary, one without roots no
-project; so do clients of the time before 2026-07-28, which cannot be asked at all.
+Both requests go out in one round. A client without sampling gets an extractive summary, and a client without
+roots gets no project. Clients from before 2026-07-28 get both defaults.
 """
 
 from pydantic import BaseModel, Field
@@ -46,7 +46,7 @@ def summarize(ctx: Context, text: str, uri: str = "") -> Summary:
 
 
 def project(uri: str, roots: tuple[Root, ...]) -> str | None:
-    """The name of the innermost root that holds `uri`."""
+    """Return the name of the innermost root that contains `uri`."""
     holding = [root for root in roots if f"{uri}/".startswith(f"{root.uri.rstrip('/')}/")]
     innermost = max(holding, key=lambda root: len(root.uri), default=None)
     if innermost is None:

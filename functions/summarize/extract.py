@@ -1,14 +1,14 @@
-"""An extractive summary, for clients whose model cannot be asked."""
+"""An extractive summary, for clients without sampling."""
 
 import re
 from collections import Counter
 
 
 def sumbasic(text: str, limit: int) -> str:
-    """The `limit` sentences that cover the frequent words best, in their order.
+    """Return the `limit` sentences that cover the frequent words best, in their order.
 
-    SumBasic (Nenkova and Vanderwende 2005): take the sentence whose words are likeliest on average, then
-    square the probabilities of its words, so that the next one says something else.
+    SumBasic (Nenkova and Vanderwende 2005): select the sentence with the highest mean word probability, then
+    square the probabilities of its words, so that the next sentence adds something new.
     """
     sentences = [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if words(part)]
     counts = Counter(word for sentence in sentences for word in words(sentence))
@@ -23,7 +23,7 @@ def sumbasic(text: str, limit: int) -> str:
 
 
 def words(sentence: str) -> list[str]:
-    """The words of four letters or more: shorter ones are mostly grammar."""
+    """Return the words of four letters or more; most shorter words are function words."""
     return re.findall(r"\w{4,}", sentence.casefold())
 
 
