@@ -101,7 +101,7 @@ def test_a_run_may_be_kept_from_taking_defaults() -> None:
     passes = Passes(body, capabilities={})
     assert passes() == Done(False)
     run = passes.make_run()
-    run.inputs = replace(run.inputs, takes_defaults=False)
+    run.inputs = replace(run.inputs, may_use_defaults=False)
     outcome = replay(body, {"ctx": Context(run, passes.info)}, run)
     assert isinstance(outcome, Failed)
     assert isinstance(outcome.error, MissingClientCapability)

@@ -37,10 +37,10 @@ def test_another_versions_state_is_refused(data: Any) -> None:
 
 def test_a_fingerprint_says_what_changed() -> None:
     one = Fingerprint("m", "f")
-    assert one.changes(one) == ""
-    assert one.changes(Fingerprint("n", "f")) == "message"
-    assert "form" in one.changes(Fingerprint("m", "g"))
-    assert one.changes(Fingerprint("n", "g")).startswith("message and form")
+    assert one.describe_changes(one) == ""
+    assert one.describe_changes(Fingerprint("n", "f")) == "message"
+    assert "form" in one.describe_changes(Fingerprint("m", "g"))
+    assert one.describe_changes(Fingerprint("n", "g")).startswith("message and form")
 
 
 JSON = st.recursive(

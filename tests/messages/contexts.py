@@ -492,7 +492,7 @@ def a_sleep_for_a_word() -> None:
     run(lambda ctx: ctx.sleep("wait", "1 h"), recorder=Recorded())  # type: ignore[arg-type]
 
 
-# -- reports --------------------------------------------------------------------------------------------
+# -- notifications --------------------------------------------------------------------------------------
 
 
 @says(

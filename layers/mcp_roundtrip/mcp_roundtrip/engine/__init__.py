@@ -9,5 +9,5 @@ that has not happened yet suspends the run. The engine uses no thread, socket or
 - `questions`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and their answers.
 - `steps`, `retry`, `effects`: side effects.
 - `context`, `async_context`: what a tool's author sees. `context_call` guards against a missing `await`.
-- `usage_errors`, `not_awaited`: the errors about a tool's code.
+- `usage_errors`, `unawaited_errors`: the errors about a tool's code.
 """

@@ -35,7 +35,7 @@ def ask(
     The caller sends the result of each `Poll`. Raises MissingClientCapability with all that is missing,
     ElicitationDeclined and ElicitationCancelled.
     """
-    resolver = _Resolver(run, {run.claim_key(question.key, prefix): question for question in questions})
+    resolver = _Resolver(run, {run.use_key(question.key, prefix): question for question in questions})
     resolver.look_up_answers()
     yield from resolver.check_urls()
     resolver.request_unanswered()
@@ -57,7 +57,7 @@ class _Resolver:
         self._urls: dict[str, ConsentedUrl] = {}
         self._check_ms: float = 0
         if not run.inputs.is_resumed and any(question.is_user_only() for question in questions.values()):
-            run.requests.reach_user_only()
+            run.requests.mark_user_only_reached()
 
     def look_up_answers(self) -> None:
         """Take the answers that are journaled, or that came with the request."""
@@ -127,8 +127,8 @@ class _Resolver:
             return None
         if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
             was = entry.kind.name.lower()
-            raise self._run.drift(key, f"is recorded as {was}, and the code uses it as question")
-        changed = entry.fingerprint.changes(self._requests[key].fingerprint)
+            raise self._run.drift_error(key, f"is recorded as {was}, and the code uses it as question")
+        changed = entry.fingerprint.describe_changes(self._requests[key].fingerprint)
         if changed:
             self._discard(key, changed)
             return None
@@ -141,7 +141,7 @@ class _Resolver:
     def _discard(self, key: str, changed: str) -> None:
         """Remove an answer so that its question is asked again. Raises Drift if an entry may depend on it."""
         if not self._run.history.is_last(key, self._questions):
-            raise self._run.drift(key, f"its {changed} changed after something later was recorded")
+            raise self._run.drift_error(key, f"its {changed} changed after something later was recorded")
         self._run.history.remove(key)
 
     # -- responses of this request ------------------------------------------------------------------
@@ -156,7 +156,7 @@ class _Resolver:
             return None
         raw, request = inputs.responses[key], self._requests[key]
         answer = _Answer.read(key, question, raw)
-        entry = Entry(key, Kind.ANSWER, question.journaled(raw), request.fingerprint)
+        entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
         if isinstance(question, ElicitUrl) and answer.refusal is None:
             self._urls[key] = ConsentedUrl(question, request, entry)
             return None
@@ -182,7 +182,7 @@ class _Resolver:
         unaskable = {
             key: question
             for key, question in questions.items()
-            if (isinstance(question.default, Unset) or not inputs.takes_defaults)
+            if (isinstance(question.default, Unset) or not inputs.may_use_defaults)
             and self._is_unaskable(question)
         }
         if unaskable:

@@ -45,7 +45,7 @@ class AsyncContext(ContextBase):
 
     def branch(self, name: str) -> AsyncContext:
         """Return a context whose keys begin with `name` and a slash, for one task of a TaskGroup."""
-        return AsyncContext(self._run, self._info, self._branches, f"{self._claim(name)}/")
+        return AsyncContext(self._run, self._info, self._branches, f"{self._use_key(name)}/")
 
     @returns_context_call()
     async def gather(self, branches: Mapping[str, Callable[[AsyncContext], Awaitable[T]]]) -> dict[str, T]:
@@ -208,7 +208,7 @@ class AsyncContext(ContextBase):
         from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
 
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        key = self._claim(name)
+        key = self._use_key(name)
         recorded = recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
@@ -232,7 +232,7 @@ class AsyncContext(ContextBase):
                 value = step.function(*args, **kwargs)
                 return await value if isinstance(value, Awaitable) else value
         except Exception as error:
-            step.interrupt(error)
+            step.interrupt_if_at_most_once(error)
             raise
         finally:
             running_function.reset(token)
@@ -246,7 +246,7 @@ class AsyncContext(ContextBase):
     @returns_context_call("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
-        if effects.begin_sleep(self._run, self._claim(key), duration_ms):
+        if effects.begin_sleep(self._run, self._use_key(key), duration_ms):
             await self._branches.park()
 
     @returns_context_call()
@@ -261,22 +261,22 @@ class AsyncContext(ContextBase):
     @returns_context_call("recorded value")
     async def now(self, key: str) -> datetime:
         """See `Context.now`."""
-        return effects.now(self._run, self._claim(key))
+        return effects.now(self._run, self._use_key(key))
 
     @returns_context_call("recorded value")
     async def uuid(self, key: str) -> UUID:
         """See `Context.uuid`."""
-        return effects.uuid(self._run, self._claim(key))
+        return effects.uuid(self._run, self._use_key(key))
 
     @returns_context_call("recorded value")
     async def random(self, key: str) -> float:
         """See `Context.random`."""
-        return effects.random(self._run, self._claim(key))
+        return effects.random(self._run, self._use_key(key))
 
     @returns_context_call("signed link")
     async def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """See `Context.signed_link`."""
-        return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
+        return effects.signed_link(self._run, self._use_key(key), url, ttl_ms)
 
     @returns_context_call()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:

@@ -21,17 +21,17 @@ from mcp_roundtrip.engine.replay import suspended_outcome
 from mcp_roundtrip.engine.run import Run, running_function
 
 T = TypeVar("T")
-Task = asyncio.Task[Any]
+AsyncioTask = asyncio.Task[Any]
 
-SETTLING_PASSES: Final = 3
-"""Turns of the event loop without a change before the pass is taken to stand still. Queued callbacks run in
-them, and may start further work."""
+SETTLING_TURNS: Final = 3
+"""The turns of the event loop without a change after which the pass counts as stalled. Queued callbacks run
+in them, and may start further work."""
 
 GRACE_S: Final = 0.5
 """How long a parked question waits for siblings that wait for something outside of a step: for the network,
 or by a lock for the parked branch itself. Code outside of a step runs again anyway."""
 
-UNWINDING_S: Final = 1.0
+UNWIND_TIMEOUT_S: Final = 1.0
 """The time that cancelled tasks have for their `finally` blocks."""
 
 
@@ -41,16 +41,16 @@ class Branches:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.unawaited = UnawaitedCalls(run)
-        self._children: dict[Task, list[Task]] = {}
-        self._calls: dict[Task, CallSite] = {}
-        self._parked: dict[Task, Collection[str]] = {}
+        self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
+        self._calls: dict[AsyncioTask, CallSite] = {}
+        self._parked: dict[AsyncioTask, Collection[str]] = {}
         self._steps = 0
         self._changed = asyncio.Event()
 
-    def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Task:
+    def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> AsyncioTask:
         """Create a task: the event loop's task factory during the pass."""
         call = coroutine if isinstance(coroutine, ContextCall) else None
-        task: Task = asyncio.Task(coroutine if call is None else call._start(), loop=loop, **options)
+        task: AsyncioTask = asyncio.Task(coroutine if call is None else call._start(), loop=loop, **options)
         if running_function.get() is not None:  # a step's own task, which may outlive the pass
             return task
         self._children[task] = []
@@ -62,7 +62,7 @@ class Branches:
         task.add_done_callback(lambda _: self._changed.set())
         return task
 
-    def current_task(self) -> Task | None:
+    def current_task(self) -> AsyncioTask | None:
         """Return the current task; None in a thread without an event loop."""
         try:
             return asyncio.current_task()
@@ -87,7 +87,7 @@ class Branches:
     async def gather(self, branches: Mapping[str, Awaitable[T]]) -> dict[str, T]:
         """Await all. The first exception cancels the others, as in a TaskGroup."""
         async with asyncio.TaskGroup() as group:
-            tasks = {name: group.create_task(_awaited(work)) for name, work in branches.items()}
+            tasks = {name: group.create_task(_await(work)) for name, work in branches.items()}
         return {name: task.result() for name, task in tasks.items()}
 
     async def park(self, keys: Collection[str] = ()) -> NoReturn:
@@ -122,14 +122,14 @@ class Branches:
             self._steps -= 1
             self._changed.set()
 
-    async def until_over(self, body: Task) -> None:
-        """Return when `body` is done, or the pass stands still."""
+    async def wait_until_settled(self, body: AsyncioTask) -> None:
+        """Return when `body` is done, or when no branch can continue in this pass."""
         while not body.done():
             is_quiet = not await self._changed_within_grace()
             self._changed.clear()
-            for _ in range(SETTLING_PASSES):
+            for _ in range(SETTLING_TURNS):
                 await asyncio.sleep(0)
-            if not self._changed.is_set() and not self._steps and (is_quiet or self._stands_still()):
+            if not self._changed.is_set() and not self._steps and (is_quiet or self._is_stalled()):
                 return
 
     async def _changed_within_grace(self) -> bool:
@@ -141,7 +141,7 @@ class Branches:
             return False
         return True
 
-    def _stands_still(self) -> bool:
+    def _is_stalled(self) -> bool:
         waiting = (task for task in self._children if not task.done())
         return all(
             task in self._parked or any(not child.done() for child in self._children[task])
@@ -154,12 +154,12 @@ class Branches:
         for task in left:
             task.cancel()
         if left:
-            done, _ = await asyncio.wait(left, timeout=UNWINDING_S)
+            done, _ = await asyncio.wait(left, timeout=UNWIND_TIMEOUT_S)
             for task in done:  # asyncio logs an exception that nothing retrieves
                 _ = task.cancelled() or task.exception()
 
 
-async def _awaited(work: Awaitable[T]) -> T:
+async def _await(work: Awaitable[T]) -> T:
     return await work
 
 
@@ -171,8 +171,8 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     loop.set_task_factory(branches.new_task)
     try:
         task = loop.create_task(_run_body(body(branches)))
-        await branches.until_over(task)
-        ended = _ended(task, branches) if task.done() else None
+        await branches.wait_until_settled(task)
+        ended = _outcome_of(task, branches) if task.done() else None
         if ended is None:
             run.suspend()
             branches.unawaited.take()  # their code is suspended, and may await them in the next pass
@@ -194,11 +194,11 @@ async def _run_body(body: Coroutine[Any, Any, Any]) -> Done | Failed:
         return Failed(error)
 
 
-def _ended(task: Task, branches: Branches) -> Done | Failed:
+def _outcome_of(task: AsyncioTask, branches: Branches) -> Done | Failed:
     outcome: Done | Failed = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
     unawaited, (in_tasks, asked) = branches.unawaited.take(), branches.unfinished()
     if not unawaited and not in_tasks and not asked and branches.run.fault is None:
         return outcome
-    from mcp_roundtrip.engine.not_awaited import outcome_with_unawaited  # not loaded by correct code
+    from mcp_roundtrip.engine.unawaited_errors import outcome_with_unawaited  # not loaded by correct code
 
     return outcome_with_unawaited(branches.run, outcome, unawaited, in_tasks, asked)

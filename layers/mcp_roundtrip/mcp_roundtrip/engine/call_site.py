@@ -1,4 +1,4 @@
-"""Where and how a method of an `AsyncContext` was called: what the errors about missing awaits tell of."""
+"""Records where and how a method of an `AsyncContext` was called, for errors about a missing `await`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class CallSite:
-    """One call of a context's method. Its text is worked out only if an error tells of it.
+    """One call of a context's method. Its text is built only for an error message.
 
-    `kind` is what messages call the thing that has the key, or "" if the call has none. `prefix` is the
-    branch's. `task` is None in a thread without an event loop.
+    `kind` is the word for what the key names, such as "question", or "" if the call has no key. `task` is the
+    calling task, None in a thread without an event loop.
     """
 
     __slots__ = ("_code", "_offset", "args", "context", "kind", "kwargs", "method", "task")
@@ -63,13 +63,13 @@ class CallSite:
 
     @property
     def remedy(self) -> str:
-        """What to write instead."""
+        """The code to write instead."""
         return f"write `await ctx.{self.method.__name__}(...)`"
 
     def is_abandoned(self, *, after_pass: bool = False) -> bool:
         """Return whether the calling task was cancelled or failed, so that it could not await the call.
 
-        After the pass that is true of every task that still runs.
+        With `after_pass`, that includes every task that still runs.
         """
         if self.task is None:
             return False

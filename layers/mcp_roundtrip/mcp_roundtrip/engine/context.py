@@ -175,7 +175,7 @@ class Context(ContextBase):
         from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
 
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        key = self._claim(name)
+        key = self._use_key(name)
         recorded = recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
@@ -202,7 +202,7 @@ class Context(ContextBase):
             step.refuse_awaitable(value)
             return value
         except Exception as error:
-            step.interrupt(error)
+            step.interrupt_if_at_most_once(error)
             raise
         finally:
             running_function.reset(token)
@@ -221,7 +221,7 @@ class Context(ContextBase):
 
         If no queue triggers the workers, the task resumes when its client polls.
         """
-        if effects.begin_sleep(self._run, self._claim(key), duration_ms):
+        if effects.begin_sleep(self._run, self._use_key(key), duration_ms):
             raise self._run.suspend()
 
     def checkpoint(self, *, needs_ms: float | None = None) -> None:
@@ -234,22 +234,22 @@ class Context(ContextBase):
 
     def now(self, key: str) -> datetime:
         """Return the current time in UTC; a replay returns the same."""
-        return effects.now(self._run, self._claim(key))
+        return effects.now(self._run, self._use_key(key))
 
     def uuid(self, key: str) -> UUID:
         """Return a random UUID; a replay returns the same."""
-        return effects.uuid(self._run, self._claim(key))
+        return effects.uuid(self._run, self._use_key(key))
 
     def random(self, key: str) -> float:
         """Return a random float in [0, 1); a replay returns the same."""
-        return effects.random(self._run, self._claim(key))
+        return effects.random(self._run, self._use_key(key))
 
     def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """Return `url` with a token that is bound to this call and its principal, for `elicit_url`.
 
         The page at the URL checks the token with `Server.open_link` against its own signed-in user.
         """
-        return effects.signed_link(self._run, self._claim(key), url, ttl_ms)
+        return effects.signed_link(self._run, self._use_key(key), url, ttl_ms)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Send `notifications/progress` if the client asked for it. A replay sends nothing."""

@@ -86,8 +86,8 @@ class ContextBase:
         """
         return effects.reference(self._run, self._prefix, self._run.check_key(name))
 
-    def _claim(self, key: str) -> str:
-        return self._run.claim_key(key, self._prefix)
+    def _use_key(self, key: str) -> str:
+        return self._run.use_key(key, self._prefix)
 
     def _check_questions(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
         """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""

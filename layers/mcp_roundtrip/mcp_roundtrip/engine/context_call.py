@@ -1,7 +1,7 @@
 """What the methods of an `AsyncContext` return: coroutines that cannot be used before they are awaited.
 
-A plain coroutine is truthy, so `if ctx.elicit("sure", ...)` without `await` would take a question that was
-never asked for a yes. A `ContextCall` raises NotAwaited instead, and so does a pass that leaves one behind.
+A plain coroutine is truthy, so `if ctx.elicit("sure", ...)` without `await` would treat a question that was
+never asked as a yes. A `ContextCall` raises NotAwaited instead, and so does a pass that leaves one behind.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class UnawaitedCalls:
         return bool(self._sites)
 
     def add(self, site: CallSite) -> None:
-        """Note a new call."""
+        """Add a new call."""
         self._sites.append(site)
 
     def remove(self, site: CallSite) -> bool:
-        """Note that a call is awaited, or gone; return False if it was not there."""
+        """Remove a call that is awaited or garbage collected; return False if it is not in the list."""
         sites = self._sites
         if sites and sites[-1] is site:  # nearly always: a call is awaited where it is made
             sites.pop()
@@ -50,27 +50,27 @@ class UnawaitedCalls:
         return len(self._sites) < len(sites)
 
     def take(self) -> list[CallSite]:
-        """Return all calls, and forget them."""
+        """Remove all calls and return them."""
         sites, self._sites = self._sites, []
         return sites
 
     def discard(self, site: CallSite) -> None:
         """Fail the run because a call was garbage collected before anything awaited it."""
         if self.remove(site) and not site.is_abandoned():
-            from mcp_roundtrip.engine.not_awaited import never_awaited
+            from mcp_roundtrip.engine.unawaited_errors import never_awaited
 
             self.run.fail(never_awaited([site]))
 
     def refuse_step(self, step: str, task: Task[Any] | None, arguments: Sequence[object]) -> None:
-        """Raise NotAwaited if `step` would run without an answer or value that the code before it asks for.
+        """Raise NotAwaited if `step` depends on a call that nothing has awaited.
 
-        That is a question which the same task asked, or any call among the step's arguments.
+        It depends on the questions that the same task asked, and on the calls among its arguments.
         """
         passed = [value._site for value in arguments if isinstance(value, ContextCall)]
         for site in self._sites:
             is_question_of_task = site.kind == "question" and site.task is task
             if is_question_of_task or any(each is site for each in passed):
-                from mcp_roundtrip.engine.not_awaited import unawaited_before_step
+                from mcp_roundtrip.engine.unawaited_errors import unawaited_before_step
 
                 raise self.run.fail(unawaited_before_step(site, step))
 
@@ -97,7 +97,7 @@ class ContextCall(Coroutine[Any, Any, T]):
     def _start(self) -> Coroutine[Any, Any, T]:
         """Return the method's coroutine, for the code or the task that awaits the call."""
         if self._coroutine is not None:
-            from mcp_roundtrip.engine.not_awaited import awaited_twice  # not loaded by correct code
+            from mcp_roundtrip.engine.unawaited_errors import awaited_twice  # not loaded by correct code
 
             raise self._unawaited.run.fail(awaited_twice(self._site))
         site = self._site
@@ -131,7 +131,7 @@ class ContextCall(Coroutine[Any, Any, T]):
         raise self._misused(name)
 
     def _misused(self, name: str) -> NotAwaited:
-        from mcp_roundtrip.engine.not_awaited import used_before_await  # not loaded by correct code
+        from mcp_roundtrip.engine.unawaited_errors import used_before_await  # not loaded by correct code
 
         error = used_before_await(self._site, name)
         self._unawaited.run.fail(error)
@@ -169,7 +169,7 @@ _mark_coroutine_function: Callable[[Any], Any] = getattr(
 def returns_context_call(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
     """Make a coroutine method of `AsyncContext` return ContextCalls.
 
-    `kind` is what error messages call the thing that has the key. Type checkers see the method unchanged.
+    `kind` is the word for what the key names in error messages. Type checkers see the method unchanged.
     """
 
     def decorate(method: AnyMethod) -> AnyMethod:

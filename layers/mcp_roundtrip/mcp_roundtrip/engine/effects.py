@@ -20,14 +20,14 @@ MAX_SLEEP_MS: Final = 10 * 365 * 86_400_000
 
 def replay_or_make(run: Run, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
     """Return the recorded JSON value of `key`, or the one that `make` returns now, journaled."""
-    entry = run.replayed(key, kind)
+    entry = run.recorded_entry(key, kind)
     if entry is None:
         entry = run.record(Entry(key, kind, make()))
     return entry.value
 
 
 def now(run: Run, key: str) -> datetime:
-    """Return the time (UTC, in milliseconds) at which the flow first came here."""
+    """Return the time (UTC, in milliseconds) of the first pass that reached this call."""
     epoch_ms: int = replay_or_make(run, key, Kind.NOW, lambda: int(run.services.clock() * 1000))
     return datetime.fromtimestamp(epoch_ms / 1000, UTC)
 
@@ -50,7 +50,7 @@ def unit_interval(seven_bytes: bytes) -> float:
 
 
 def request_task(run: Run, prefix: str, ttl_ms: int) -> bool:
-    """Make the call a task, and return True if the caller has to suspend for that.
+    """Request that the call becomes a task, and return True if the caller has to suspend.
 
     Returns False if it is a task already, or if its client did not declare the tasks extension.
     """

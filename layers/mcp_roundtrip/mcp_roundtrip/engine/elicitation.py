@@ -13,6 +13,7 @@ from typing_extensions import is_typeddict  # pydantic needs this one before Pyt
 from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.run import usage_errors
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol import capabilities
@@ -26,24 +27,18 @@ MIN_POLL_INTERVAL_MS: Final = 1_000
 _ABSOLUTE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
 
 
-def _usage_errors() -> Any:
-    from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
-
-    return usage_errors
-
-
 class _Elicitation(Question[T]):
     message: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.message, str):
-            raise _usage_errors().message_type(self.key, self.message)
+            raise usage_errors().message_type(self.key, self.message)
 
     @property
     def method(self) -> str:
         return "elicitation/create"
 
-    def journaled(self, raw: Any) -> Any:
+    def journal_value(self, raw: Any) -> Any:
         return {name: raw[name] for name in ("action", "content") if name in raw}
 
     def _accepted(self, raw: Any) -> Any:
@@ -76,13 +71,13 @@ class Elicit(_Elicitation[T]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if self.default is not UNSET and not _is_valid_default(self.default, self.model):
-            raise _usage_errors().default_type(self.key, self.default, self.model)
+            raise usage_errors().default_type(self.key, self.default, self.model)
 
     def _form(self) -> Form:
         try:
             return Form.of(self.model)
         except DefinitionError as error:
-            raise _usage_errors().form_model(self.key, error) from None
+            raise usage_errors().form_model(self.key, error) from None
 
     def is_user_only(self) -> bool:
         return self._form().is_confirmation if self.user_only is None else self.user_only
@@ -128,12 +123,12 @@ class ElicitUrl(_Elicitation[None]):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _ABSOLUTE_URL.fullmatch(self.url):
-            raise _usage_errors().elicitation_url(self.key, self.url)
+            raise usage_errors().elicitation_url(self.key, self.url)
         if not callable(self.done):
-            raise _usage_errors().done_type(self.key, self.done)
+            raise usage_errors().done_type(self.key, self.done)
         interval_ms = self.poll_interval_ms
         if interval_ms is not None and (type(interval_ms) is not int or interval_ms < MIN_POLL_INTERVAL_MS):
-            raise _usage_errors().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
+            raise usage_errors().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -144,7 +139,7 @@ class ElicitUrl(_Elicitation[None]):
     def read(self, raw: Any) -> None:
         self._accepted(raw)
 
-    def journaled(self, raw: Any) -> Any:
+    def journal_value(self, raw: Any) -> Any:
         return {"action": raw["action"]}
 
     def is_done(self) -> bool:
@@ -152,7 +147,7 @@ class ElicitUrl(_Elicitation[None]):
         finished = self.done()
         if iscoroutine(finished):  # a coroutine is truthy
             finished.close()
-            raise _usage_errors().done_is_async(self.key)
+            raise usage_errors().done_is_async(self.key)
         return bool(finished)
 
 

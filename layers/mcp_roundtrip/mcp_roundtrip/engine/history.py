@@ -9,7 +9,7 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 
 
 class History:
-    """The journal of a flow during one pass, and how far the tool's code has come in it."""
+    """The journal of a flow during one pass, and which of its keys the tool's code has used."""
 
     __slots__ = ("_entries", "_has_new_entries", "_notified", "_used_keys", "journal")
 

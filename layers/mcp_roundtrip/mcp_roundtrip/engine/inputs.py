@@ -12,11 +12,11 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint
 
 @dataclass(frozen=True, slots=True)
 class ClientInputs:
-    """The client's input responses, and how the client can be asked.
+    """The client's input responses, and the ways in which the client can be asked.
 
     - `responses` are the responses to consider, by key.
     - `is_resumed` says whether the request carried a state, or the run is a task's.
-    - `takes_defaults` says whether a question that the client cannot be asked falls back to its default.
+    - `may_use_defaults` says whether a question that the client cannot be asked falls back to its default.
     - `relayed_by_model` says whether a model, not the client, passed the responses on.
     - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
     """
@@ -24,7 +24,7 @@ class ClientInputs:
     responses: Mapping[str, Any]
     is_resumed: bool
     capabilities: Mapping[str, Any]
-    takes_defaults: bool = True
+    may_use_defaults: bool = True
     relayed_by_model: bool = False
     polls_urls: bool = True
 
@@ -68,7 +68,7 @@ class InputRequest:
 class InputRequests:
     """The outstanding input requests of a pass, and the URL consents that a task is to poll for.
 
-    `user_only_reached` says whether the code has come to a question that the user has to be shown, so that a
+    `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
     response sent before it cannot answer it.
     """
 
@@ -87,7 +87,7 @@ class InputRequests:
         return iter(self._by_key.items())
 
     def add(self, key: str, request: InputRequest) -> None:
-        """Send the request with this pass."""
+        """Add a request to those that the pass sends."""
         self._by_key[key] = request
 
     def withdraw(self, keys: Iterable[str]) -> None:
@@ -95,23 +95,23 @@ class InputRequests:
         for key in keys:
             self._by_key.pop(key, None)
 
-    def leave_to_task(self, consents: Mapping[str, Entry]) -> None:
-        """Have the task that the call becomes poll for these URLs, without asking for consent again."""
+    def add_consents(self, consents: Mapping[str, Entry]) -> None:
+        """Add URLs for which the task that the call becomes polls, without asking for consent again."""
         self._consents |= consents
 
-    def reach_user_only(self) -> None:
-        """Note that the code has come to a question that the user has to be shown."""
+    def mark_user_only_reached(self) -> None:
+        """Record that the code has reached a question that the user must be shown."""
         self.user_only_reached = True
 
     @property
-    def need_user(self) -> bool:
+    def needs_user(self) -> bool:
         """Whether a request has no consent yet, so that the client has to show it."""
         return any(not request.has_consent for request in self._by_key.values())
 
     @property
-    def only_wait_for_urls(self) -> bool:
+    def waits_for_urls_only(self) -> bool:
         """Whether there are requests, and all of them are for URLs that the user agreed to open."""
-        return bool(self._by_key) and not self.need_user
+        return bool(self._by_key) and not self.needs_user
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Return the fingerprint of each request, and of each URL that is left to a task."""

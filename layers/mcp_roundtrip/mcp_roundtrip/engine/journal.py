@@ -47,8 +47,8 @@ class Fingerprint:
     message: str
     form: str
 
-    def changes(self, other: Fingerprint) -> str:
-        """Return which of the two differ, in words."""
+    def describe_changes(self, other: Fingerprint) -> str:
+        """Return the names of the parts that differ, for an error message; "" if none does."""
         parts = [
             name
             for name, differs in (

@@ -33,7 +33,7 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class Checkpointed:
-    """The time is nearly over and nothing is asked: the client retries with nothing but the state."""
+    """The time is nearly over and nothing is outstanding: the client retries at once with the state."""
 
     journal: Journal
 

@@ -33,7 +33,7 @@ class Question(ABC, Generic[T]):
     key: str
     default: T | Unset
     trusts_answer: ClassVar[bool] = True
-    """Whether the client's answer decides. False where the server itself checks what happened."""
+    """Whether the client's answer is the result. False if the server itself checks what happened."""
     is_namespaced: ClassVar[bool] = False
     """Whether the request is outside of the core protocol."""
 
@@ -52,7 +52,7 @@ class Question(ABC, Generic[T]):
 
     @abstractmethod
     def needs(self) -> Sequence[CapabilityPath]:
-        """Return the client capabilities without which it must not be sent."""
+        """Return the client capabilities that the request requires."""
 
     @abstractmethod
     def read(self, raw: Any) -> T:
@@ -65,8 +65,8 @@ class Question(ABC, Generic[T]):
         """Return the input request of this question."""
         return InputRequest.of(self.method, self.params())
 
-    def journaled(self, raw: Any) -> Any:
-        """Return the part of an input response that is journaled: all but `_meta`."""
+    def journal_value(self, raw: Any) -> Any:
+        """Return the part of an input response to journal: everything except `_meta`."""
         if isinstance(raw, dict):
             return {name: member for name, member in raw.items() if name != "_meta"}
         return raw

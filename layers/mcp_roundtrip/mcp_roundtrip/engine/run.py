@@ -35,7 +35,7 @@ def usage_errors() -> Any:
 
 
 class Suspension:
-    """Why a pass ends before its function does. Each branch of an async tool may add a reason."""
+    """The reasons to end a pass before its function returns. Each branch of an async tool may add one."""
 
     __slots__ = ("has_begun", "is_out_of_time", "lost_ownership", "task_ttl_ms", "wake_at_ms")
 
@@ -102,8 +102,8 @@ class Run:
 
     # -- keys and faults ----------------------------------------------------------------------------
 
-    def claim_key(self, key: str, prefix: str = "") -> str:
-        """Take a key for this pass, and return it with the prefix of its branch.
+    def use_key(self, key: str, prefix: str = "") -> str:
+        """Mark a key as used in this pass, and return it with the prefix of its branch.
 
         Raises InvalidKey and DuplicateKey; Suspend once the pass is suspended, and its fault once it has one.
         """
@@ -142,21 +142,21 @@ class Run:
         return error
 
     def clear_fault(self) -> None:
-        """Forget the fault, because another error is the outcome and tells of it."""
+        """Remove the fault, because another error is the outcome and its notes mention the fault."""
         self.fault = None
 
-    def drift(self, key: str, changed: str) -> Exception:
+    def drift_error(self, key: str, changed: str) -> Exception:
         """Return the error for code that no longer matches the journal."""
         return self.fail(Drift(key, changed))
 
     # -- entries ------------------------------------------------------------------------------------
 
-    def replayed(self, key: str, kind: Kind) -> Entry | None:
-        """Return the entry of an earlier pass. Raises Drift if the key named something else then."""
+    def recorded_entry(self, key: str, kind: Kind) -> Entry | None:
+        """Return the entry of `key`, or None. Raises Drift if it has another kind."""
         entry = self.history.entry(key)
         if entry is not None and entry.kind is not kind:
             was, now = entry.kind.name.lower(), kind.name.lower()
-            raise self.drift(key, f"is recorded as {was}, and the code uses it as {now}")
+            raise self.drift_error(key, f"is recorded as {was}, and the code uses it as {now}")
         return entry
 
     def record(self, entry: Entry) -> Entry:
@@ -216,7 +216,7 @@ class Run:
         return self.history.to_journal(
             outstanding,
             unused | self.requests.consents(),
-            before.url_wait_rounds + self.requests.only_wait_for_urls,
+            before.url_wait_rounds + self.requests.waits_for_urls_only,
         )
 
 

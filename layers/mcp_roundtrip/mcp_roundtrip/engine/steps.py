@@ -24,13 +24,14 @@ _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 
 def recorded_result(run: Run, key: str, function: Callable[..., Any]) -> tuple[Any] | None:
     """Return a step's recorded result, revived, in a 1-tuple, because it may be None."""
-    entry = run.replayed(key, Kind.STEP)
+    entry = run.recorded_entry(key, Kind.STEP)
     if entry is None:
         return None
     try:
         return (revive(entry.value, return_annotation(function)),)
     except ValueError:
-        raise run.drift(key, "its recorded result does not fit its return annotation any more") from None
+        changed = "its recorded result does not fit its return annotation any more"
+        raise run.drift_error(key, changed) from None
 
 
 class Step:
@@ -60,7 +61,7 @@ class Step:
         try:
             check_annotation(return_annotation(self.function))
         except UsageError as error:
-            raise self.run.fail(usage_errors().step(self.key, error)) from None
+            raise self.run.fail(usage_errors().invalid_step(self.key, error)) from None
         if self.at_most_once and self.has_retry:
             raise self.run.fail(usage_errors().at_most_once_with_retry(self.key))
         if self.at_most_once and not self.run.is_task:
@@ -77,19 +78,19 @@ class Step:
             return
         begun = f"{self.key}~begun"
         token = self.run.services.random_bytes(8).hex()
-        if self.run.replayed(begun, Kind.BEGUN):
+        if self.run.recorded_entry(begun, Kind.BEGUN):
             raise StepInterrupted(self.key)
         if self.run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
 
     def refuse_awaitable(self, value: Any) -> None:
-        """Raise UsageError for a value that only an async tool can await; a coroutine is closed unstarted."""
+        """Raise UsageError for a value that only an async tool can await. A coroutine is closed first."""
         if isinstance(value, Awaitable):
             if isinstance(value, Coroutine):
                 value.close()
             raise usage_errors().async_function_in_sync_step(self.key, self.function)
 
-    def interrupt(self, error: Exception) -> None:
+    def interrupt_if_at_most_once(self, error: Exception) -> None:
         """Raise StepInterrupted for the error of an at-most-once step: later passes know that it began."""
         if self.at_most_once:
             self.run.services.on_step_failed(self.key, error, False)
@@ -103,7 +104,7 @@ class Step:
         try:
             data, result = round_trip(value, annotation)
         except UsageError as error:
-            raise usage_errors().step(self.key, error) from None
+            raise usage_errors().invalid_step(self.key, error) from None
         if exceeds_depth(data, MAX_DEPTH):
             raise usage_errors().deep_result(self.key, MAX_DEPTH)
         entry = self.run.record(Entry(self.key, Kind.STEP, data))
@@ -115,7 +116,7 @@ class Step:
     def retry_times(self) -> list[int]:
         """Return when an attempt may follow each failed one, in epoch milliseconds."""
         keys = (self._failure_key(number) for number in count(1))
-        entries = (self.run.replayed(key, Kind.FAILED) for key in keys)
+        entries = (self.run.recorded_entry(key, Kind.FAILED) for key in keys)
         return [entry.value for entry in takewhile(lambda entry: entry is not None, entries) if entry]
 
     def record_failure(self, number: int, retry_at_ms: int) -> None:

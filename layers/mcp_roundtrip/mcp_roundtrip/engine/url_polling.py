@@ -28,7 +28,7 @@ SEAL_RESERVE_MS: Final = 1_000
 TASK_TTL_MS: Final = 3_600_000
 """The lifetime of a task that a call becomes in order to wait."""
 
-MAX_SLEEP_MS: Final = 60_000
+MAX_POLL_SLEEP_MS: Final = 60_000
 """The longest sleep of a task, which sleeps for a quarter of the time that it has waited."""
 
 
@@ -50,7 +50,7 @@ def poll(
         completed = yield from _poll_in_task(run, polled)
     elif polled and run.tasks.may_start:
         run.suspension.become_task(TASK_TTL_MS)
-        run.requests.leave_to_task({key: urls[key].entry for key in polled})
+        run.requests.add_consents({key: urls[key].entry for key in polled})
     elif polled:
         completed = yield from _poll_in_round(run, polled, check_ms)
         asked_again = urls.keys() - completed
@@ -67,12 +67,12 @@ def _poll_in_round(
     deadline, left, completed = run.services.deadline, dict(polled), list[str]()
     end_ms = deadline.clock_ms() + min(deadline.remaining_ms() - SEAL_RESERVE_MS, MAX_ROUND_MS)
     pause_ms: float = _interval_ms(polled) if run.history.journal.url_wait_rounds else FIRST_PAUSE_MS
-    while left and not run.requests.need_user:
+    while left and not run.requests.needs_user:
         began_ms = deadline.clock_ms()
         if began_ms + pause_ms + check_ms > end_ms:
             yield None, max(end_ms - began_ms, 0)  # the next round begins with a check
             break
-        completed += yield from _check(left, pause_ms)
+        completed += yield from _check_after_pause(left, pause_ms)
         check_ms = max(check_ms, deadline.clock_ms() - began_ms - pause_ms)
         pause_ms = min(2 * pause_ms, _interval_ms(left))
     return completed
@@ -86,10 +86,10 @@ def _poll_in_task(run: Run, polled: Mapping[str, ElicitUrl]) -> Generator[Poll, 
         now_ms = _now_ms(run)
         pause_ms = max((now_ms - waiting_since_ms) // 4, _interval_ms(left))
         is_short = run.services.deadline.is_short_of()
-        if pause_ms > MAX_INLINE_PAUSE_MS or run.requests.need_user or is_short:
-            run.suspension.sleep_until(now_ms + min(pause_ms, max(MAX_SLEEP_MS, _interval_ms(left))))
+        if pause_ms > MAX_INLINE_PAUSE_MS or run.requests.needs_user or is_short:
+            run.suspension.sleep_until(now_ms + min(pause_ms, max(MAX_POLL_SLEEP_MS, _interval_ms(left))))
             break
-        completed += yield from _check(left, pause_ms)
+        completed += yield from _check_after_pause(left, pause_ms)
     return completed
 
 
@@ -103,7 +103,9 @@ def _now_ms(run: Run) -> int:
     return int(run.services.clock() * 1000)
 
 
-def _check(left: dict[str, ElicitUrl], pause_ms: float) -> Generator[Poll, bool | None, list[str]]:
+def _check_after_pause(
+    left: dict[str, ElicitUrl], pause_ms: float
+) -> Generator[Poll, bool | None, list[str]]:
     """After a pause, remove the complete ones from `left` and return their keys."""
     completed = []
     for key, elicitation in list(left.items()):

@@ -18,13 +18,13 @@ def _type(value: Any) -> str:
 # -- steps ----------------------------------------------------------------------------------------------
 
 
-def step(key: str, how: object) -> UsageError:
+def invalid_step(key: str, how: object) -> UsageError:
     """Return the error about the step `key`; the text continues "step 'key'"."""
     return UsageError(f"step {key!r} {how}")
 
 
 def not_callable(key: str, value: Any) -> UsageError:
-    return step(
+    return invalid_step(
         key,
         f"takes a function, not {_type(value)}; pass the function and its arguments without calling it, "
         f"as in `ctx.step({key!r}, function, argument)`",
@@ -32,7 +32,7 @@ def not_callable(key: str, value: Any) -> UsageError:
 
 
 def async_function_in_sync_step(key: str, function: Any) -> UsageError:
-    return step(
+    return invalid_step(
         key,
         f"calls {function_name(function)}, which is async, in a tool that is not; write `async def` for the "
         "tool, with `ctx: AsyncContext`, and await the step, or pass a function that is not async",
@@ -40,15 +40,15 @@ def async_function_in_sync_step(key: str, function: Any) -> UsageError:
 
 
 def at_most_once_with_retry(key: str) -> UsageError:
-    return step(key, "has both at_most_once and retry; remove one of them")
+    return invalid_step(key, "has both at_most_once and retry; remove one of them")
 
 
 def at_most_once_outside_task(key: str) -> UsageError:
-    return step(key, "has at_most_once outside a task; call ctx.run_as_task() before the step")
+    return invalid_step(key, "has at_most_once outside a task; call ctx.run_as_task() before the step")
 
 
 def unannotated_result(key: str, value: Any) -> UsageError:
-    return step(
+    return invalid_step(
         key,
         f"returned {_type(value)}, and its function has no return annotation to read it back; "
         f"write `-> {_type(value)}`, or `-> Any` for plain JSON data",
@@ -56,7 +56,7 @@ def unannotated_result(key: str, value: Any) -> UsageError:
 
 
 def deep_result(key: str, levels: int) -> UsageError:
-    return step(key, f"returned a value nested deeper than {levels} levels; return a flatter one")
+    return invalid_step(key, f"returned a value nested deeper than {levels} levels; return a flatter one")
 
 
 def inside_function(kind: str, key: str) -> UsageError:
@@ -65,7 +65,7 @@ def inside_function(kind: str, key: str) -> UsageError:
             f"question {key!r}: done= uses the context; call the context before the question, and let done "
             "use the result"
         )
-    return step(
+    return invalid_step(
         key,
         "uses the context inside its function; call the context before or after the step, and pass what the "
         "function needs as arguments",
@@ -176,7 +176,7 @@ def poll_interval(key: str, interval_ms: Any, least: int) -> DefinitionError:
     )
 
 
-# -- reports --------------------------------------------------------------------------------------------
+# -- notifications --------------------------------------------------------------------------------------
 
 
 def log_level(given: Any, levels: tuple[str, ...]) -> UsageError:

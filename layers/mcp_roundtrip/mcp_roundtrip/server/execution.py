@@ -123,7 +123,7 @@ def _log_changed_questions(call: FeatureCall, run: Run) -> None:
     known = {entry.key: entry.fingerprint for entry in journal.entries} | dict(journal.outstanding)
     for key, request in run.requests.items():
         before = known.get(key)
-        changed = before and before.changes(request.fingerprint)
+        changed = before and before.describe_changes(request.fingerprint)
         if changed:
             observer = call.context.ports.observer
             observer.record("question_changed", **call.log_identity, key=key, changed=changed)

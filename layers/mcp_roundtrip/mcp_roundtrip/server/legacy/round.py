@@ -128,7 +128,7 @@ def _start_run(call: FeatureCall, choice: LegacyQuestions, visits: Visits) -> Ru
         {**call.params.input_responses, **accepted},
         is_resumed=False,
         capabilities=call.context.request.meta.capabilities,
-        takes_defaults=choice == "default",
+        may_use_defaults=choice == "default",
         relayed_by_model=choice == "model" and isinstance(call.feature, Tool),
         polls_urls=False,  # the client has not shown them yet
     )
