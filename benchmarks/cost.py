@@ -1,6 +1,7 @@
-"""What calls, rounds and tasks cost on AWS: counted calls times stated prices, the Markdown of docs/cost.md.
+"""Print the AWS cost of calls, rounds and tasks as the Markdown tables of docs/cost.md.
 
-`--into FILE` puts it between the two comments of a file instead of printing it.
+A cost is a measured number of AWS calls times a price in prices.toml. `--into FILE` writes the tables
+between the two `make cost` comments of a file instead of printing them.
 """
 
 import argparse
@@ -11,48 +12,49 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import cost_calls
-import cost_hours
-from cost_calls import FRONT_DOOR, TOOL, WORKER, Counted, Usage
-from cost_hours import Hour
+import aws_usage
+import kms_usage
+from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
+from kms_usage import KmsUsage
 
 PRICES = Path(__file__).with_name("prices.toml")
 
 BEGIN, END = "<!-- make cost -->\n", "<!-- end of make cost -->\n"
 
 MILLION = 1_000_000
-HOURS_OF_A_MONTH = 730
-DEFAULT = "direct, encrypted"
-HOURLY = ("Sign", "GetPublicKey", "GenerateMac")
+HOURS_PER_MONTH = 730
+DEFAULT_CONFIGURATION = "direct, encrypted"
+HOURLY_OPERATIONS = ("Sign", "GetPublicKey", "GenerateMac")
 
 Bill = Counter[str]
-"""How much of each thing that has a price, by the price's name."""
+"""Quantities by the name of their price in prices.toml."""
 
 
-def assumed(value: float, meaning: str) -> Any:
+def assumption(value: float, meaning: str) -> Any:
+    """Return a dataclass field with a default and the meaning that the help and the table print."""
     return field(default=value, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What nobody can count here."""
+    """Hold the quantities that cannot be measured here, each with its meaning."""
 
-    tool_ms: int = assumed(20, "how long a tool works on a round, in milliseconds: put your own time here")
-    front_door_ms: int = assumed(15, "the front door's own time, besides waiting for the tool")
-    worker_ms: int = assumed(100, "how long a worker works on a task, each time")
-    cold_share: float = assumed(0.01, "share of invocations that start an environment")
-    init_ms: int = assumed(600, "how long that takes")
-    log_bytes: int = assumed(1_200, "logged by an invocation: its own line, and Lambda's three")
-    access_log_bytes: int = assumed(400, "logged by API Gateway for a request")
-    calls_an_hour: int = assumed(1_000, "calls with a question that one environment answers in an hour")
-    polls: int = assumed(10, "polls of a task")
-    kept_hours: int = assumed(48, "from a task's end until DynamoDB has removed what expired")
-    sqs_requests: int = assumed(3, "for a message: sent, received, deleted (TaskDelivery queue)")
+    tool_ms: int = assumption(20, "a tool's own time in a round, in milliseconds: enter your measured time")
+    front_door_ms: int = assumption(15, "the front door's own time in milliseconds, without waiting")
+    worker_ms: int = assumption(100, "duration of a worker invocation, in milliseconds")
+    cold_share: float = assumption(0.01, "share of invocations with a cold start")
+    init_ms: int = assumption(600, "duration of a cold start, in milliseconds")
+    log_bytes: int = assumption(1_200, "bytes logged by an invocation: its line and three lines of Lambda")
+    access_log_bytes: int = assumption(400, "bytes logged by API Gateway for a request")
+    calls_per_hour: int = assumption(1_000, "calls with a question per hour and execution environment")
+    polls: int = assumption(10, "polls of a task")
+    retention_hours: int = assumption(48, "hours from the end of a task until DynamoDB has deleted its items")
+    sqs_requests: int = assumption(3, "requests for an SQS message: send, receive, delete")
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """`usd` for `per` of something."""
+    """The price of `per` units in US dollars."""
 
     usd: float
     per: float
@@ -62,18 +64,20 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
+    """The prices of one Region, and the date on which they were read."""
+
     region: str
-    seen: str
+    read_on: str
     by_name: Mapping[str, Price]
 
     @classmethod
     def read(cls, path: Path) -> "Prices":
         content = tomllib.loads(path.read_text("utf-8"))
-        region, seen = content.pop("region"), content.pop("seen").isoformat()
-        return cls(region, seen, {name: Price(**price) for name, price in content.items()})
+        region, read_on = content.pop("region"), content.pop("read_on").isoformat()
+        return cls(region, read_on, {name: Price(**price) for name, price in content.items()})
 
     def usd(self, bill: Mapping[str, float], *names: str) -> float:
-        """Of everything on the bill, or of these."""
+        """Add up the bill, or only its named items, in US dollars."""
         prices = ((self.by_name[name], bill[name]) for name in names or bill)
         return sum(amount * price.usd / price.per for price, amount in prices)
 
@@ -81,24 +85,24 @@ class Prices:
 # -- bills ----------------------------------------------------------------------------------------------
 
 
-def bill_of(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumptions) -> Bill:
-    """What something used, in things that have a price. Of KMS only what each state takes."""
+def make_bill(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumptions) -> Bill:
+    """Convert usage into priced quantities, without the KMS calls that an environment makes per hour."""
     invocations = used[FRONT_DOOR] + used[TOOL] + used[WORKER]
-    # The front door waits for a tool: that is the time of both.
-    working_ms = {
+    # The front door waits for the tool, so the tool's time is billed twice.
+    duration_ms = {
         FRONT_DOOR: used[FRONT_DOOR] * assumptions.front_door_ms + used[TOOL] * assumptions.tool_ms,
         TOOL: used[TOOL] * assumptions.tool_ms,
         WORKER: used[WORKER] * assumptions.worker_ms,
     }
-    starting_ms = assumptions.cold_share * assumptions.init_ms
+    cold_start_ms = assumptions.cold_share * assumptions.init_ms
     logged = invocations * assumptions.log_bytes + used["request"] * assumptions.access_log_bytes
-    stored_gb_months = used["stored"] / 1024**3 * assumptions.kept_hours / HOURS_OF_A_MONTH
+    stored_gb_months = used["stored"] / 1024**3 * assumptions.retention_hours / HOURS_PER_MONTH
     return Counter(
         http_api_request=used["request"],
         lambda_request=invocations,
         lambda_gb_s=sum(
-            (ms + used[kind] * starting_ms) / 1000 * memory_mb[kind] / 1024
-            for kind, ms in working_ms.items()
+            (ms + used[kind] * cold_start_ms) / 1000 * memory_mb[kind] / 1024
+            for kind, ms in duration_ms.items()
             if used[kind]
         ),
         log_gb=logged / 1024**3,
@@ -110,8 +114,8 @@ def bill_of(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumptions)
     )
 
 
-def kms_bill(operations: Mapping[str, float]) -> Bill:
-    """Of KMS requests by operation."""
+def make_kms_bill(operations: Mapping[str, float]) -> Bill:
+    """Convert KMS requests by operation into priced quantities."""
     return Counter(
         kms_ecc=operations.get("Sign", 0) + operations.get("GetPublicKey", 0),
         kms_hmac=operations.get("GenerateMac", 0),
@@ -121,31 +125,35 @@ def kms_bill(operations: Mapping[str, float]) -> Bill:
 # -- tables ---------------------------------------------------------------------------------------------
 
 
-def report(counted: Counted, hours: Mapping[str, Hour], prices: Prices, assumptions: Assumptions) -> str:
-    """All of it."""
-    polled = Counter({name: count * assumptions.polls for name, count in counted.poll.items()})
+def report(
+    usage: UsageReport, kms_usages: Mapping[str, KmsUsage], prices: Prices, assumptions: Assumptions
+) -> str:
+    """Return all tables as Markdown."""
+    polled = Counter({name: count * assumptions.polls for name, count in usage.poll.items()})
     used = {
-        "a call without questions (`weather`)": counted.plain,
-        "a further round, with its question": counted.question,
-        "a call with one question (`weather`)": counted.plain + counted.question,
-        "a task with three questions (`provision`), not polled": counted.task,
-        "a poll of a task": counted.poll,
-        f"that task with {assumptions.polls} polls": counted.task + polled,
+        "a call without questions (`weather`)": usage.plain,
+        "an additional round with a question": usage.question,
+        "a call with one question (`weather`)": usage.plain + usage.question,
+        "a task with three questions (`provision`), without polls": usage.task,
+        "a poll of a task": usage.poll,
+        f"the same task with {assumptions.polls} polls": usage.task + polled,
     }
-    bills = {what: bill_of(usage, counted.memory_mb, assumptions) for what, usage in used.items()}
+    bills = {title: make_bill(each, usage.memory_mb, assumptions) for title, each in used.items()}
     return "\n".join(
         [
-            "### Counted\n",
+            "### AWS usage\n",
             _usage_table(used),
-            f"### Dollars per million ({prices.region}, {DEFAULT} states)\n",
+            f"### US dollars per million ({prices.region}; states: {DEFAULT_CONFIGURATION})\n",
             _dollars_table(bills, prices),
             "### Signing and encryption\n",
-            _variants_table(bills["a call with one question (`weather`)"], hours, prices, assumptions),
-            "### What else there is\n",
-            _others_table(counted, prices, assumptions),
-            "### Assumed\n",
-            _assumptions_table(assumptions, counted.memory_mb),
-            f"### Prices (list prices of {prices.region}, seen {prices.seen})\n",
+            _configurations_table(
+                bills["a call with one question (`weather`)"], kms_usages, prices, assumptions
+            ),
+            "### Other costs\n",
+            _others_table(usage, prices, assumptions),
+            "### Assumptions\n",
+            _assumptions_table(assumptions, usage.memory_mb),
+            f"### Prices (list prices of {prices.region}, read on {prices.read_on})\n",
             _prices_table(prices),
         ]
     )
@@ -154,14 +162,14 @@ def report(counted: Counted, hours: Mapping[str, Hour], prices: Prices, assumpti
 def _usage_table(used: Mapping[str, Usage]) -> str:
     columns = {
         "HTTP requests": "request",
-        "front door": FRONT_DOOR,
-        "tool": TOOL,
-        "worker": WORKER,
+        "front door invocations": FRONT_DOOR,
+        "tool invocations": TOOL,
+        "worker invocations": WORKER,
         "`kms:Sign`": "Sign",
         "write units": "write",
         "read units": "read",
     }
-    rows = ([what, *(str(usage[name]) for name in columns.values())] for what, usage in used.items())
+    rows = ([title, *(str(each[name]) for name in columns.values())] for title, each in used.items())
     return table(["", *columns], rows)
 
 
@@ -174,40 +182,49 @@ def _dollars_table(bills: Mapping[str, Bill], prices: Prices) -> str:
         "KMS": ("kms_ecc",),
     }
     rows = []
-    for what, bill in bills.items():
+    for title, bill in bills.items():
         parts = [prices.usd(bill, *names) * MILLION for names in columns.values()]
         total = sum(parts)
-        rows.append([what, *map(dollars, parts), dollars(total), dollars(total - parts[-1])])
-    return table(["", *columns, "**total**", "total, delegated"], rows)
+        rows.append([title, *map(dollars, parts), dollars(total), dollars(total - parts[-1])])
+    return table(["", *columns, "**total**", "total with delegated signing"], rows)
 
 
-def _variants_table(call: Bill, hours: Mapping[str, Hour], prices: Prices, assumptions: Assumptions) -> str:
+def _configurations_table(
+    call: Bill, kms_usages: Mapping[str, KmsUsage], prices: Prices, assumptions: Assumptions
+) -> str:
     rest = prices.usd(call) - prices.usd(call, "kms_ecc")
     rows = []
-    for title, hour in hours.items():
-        each, besides = prices.usd(kms_bill(hour.each)), prices.usd(kms_bill(hour.besides))
-        kms = each + besides / assumptions.calls_an_hour
-        requests = [f"{hour.besides.get(name, 0):g}" for name in HOURLY]
-        totals = [dollars(kms * MILLION), dollars((rest + kms) * MILLION)]
-        rows.append([title, str(hour.each["Sign"]), *requests, *totals])
-    hourly = [f"`{name}` an hour" for name in HOURLY]
-    header = ["", "`Sign` a state", *hourly, "KMS, a million calls", "**all, a million calls**"]
+    for title, kms in kms_usages.items():
+        per_state, per_hour = (prices.usd(make_kms_bill(each)) for each in (kms.per_state, kms.per_hour))
+        usd = per_state + per_hour / assumptions.calls_per_hour
+        requests = [f"{kms.per_hour.get(name, 0):g}" for name in HOURLY_OPERATIONS]
+        rows.append(
+            [
+                title,
+                str(kms.per_state["Sign"]),
+                *requests,
+                dollars(usd * MILLION),
+                dollars((rest + usd) * MILLION),
+            ]
+        )
+    hourly = [f"`{name}` per hour" for name in HOURLY_OPERATIONS]
+    header = ["", "`Sign` per state", *hourly, "KMS, per million calls", "**total, per million calls**"]
     return table(header, rows)
 
 
-def _others_table(counted: Counted, prices: Prices, assumptions: Assumptions) -> str:
-    messages = Counter(sqs_request=counted.task[WORKER] * assumptions.sqs_requests)
-    large, metric, month = Counter(s3_put=1, s3_get=1), Counter(metric_month=1), counted.month
+def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
+    messages = Counter(sqs_request=usage.task[WORKER] * assumptions.sqs_requests)
+    large, metric, month = Counter(s3_put=1, s3_get=1), Counter(metric_month=1), usage.month
     keys, alarms, dashboards = "kms_key_month", "alarm_month", "dashboard_month"
-    bought = {
-        "a million tasks by `TaskDelivery` `queue`, besides": prices.usd(messages) * MILLION,
-        "a million large results by link, fetched once": prices.usd(large) * MILLION,
-        f"a month of the stack's {month[keys]} KMS keys": prices.usd(month, keys),
-        f"a month of its alarms, on {month[alarms]} metrics": prices.usd(month, alarms),
-        "a month of its dashboard": prices.usd(month, dashboards),
-        "a month of each metric that a function counted in": prices.usd(metric),
+    costs = {
+        "SQS for a million tasks with `TaskDelivery` `queue`": prices.usd(messages) * MILLION,
+        "S3 for a million large results, each downloaded once": prices.usd(large) * MILLION,
+        f"the stack's {month[keys]} KMS keys, per month": prices.usd(month, keys),
+        f"the stack's alarms on {month[alarms]} metrics, per month": prices.usd(month, alarms),
+        "the stack's dashboard, per month": prices.usd(month, dashboards),
+        "each custom metric with a value, per month": prices.usd(metric),
     }
-    rows = ([what, dollars(usd)] for what, usd in bought.items())
+    rows = ([title, dollars(usd)] for title, usd in costs.items())
     return table(["", "dollars"], rows)
 
 
@@ -229,7 +246,7 @@ def _prices_table(prices: Prices) -> str:
 
 
 def option(name: str) -> str:
-    """Of the command line, for an assumption."""
+    """Return the command-line option that sets an assumption."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -238,7 +255,7 @@ def dollars(amount: float) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] | None = None) -> str:
-    """Markdown; all columns but the first are flush right, or those that `right` names."""
+    """Return a Markdown table. Columns in `right` are right-aligned; by default all except the first."""
     flush = range(1, len(header)) if right is None else right
     rule = ["---:" if column in flush else "---" for column in range(len(header))]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *rows))
@@ -249,27 +266,27 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="cost.py", description=__doc__)
-    parser.add_argument("--prices", type=Path, default=PRICES, help="TOML, as benchmarks/prices.toml")
-    parser.add_argument("--into", type=Path, help="a Markdown file")
+    parser.add_argument("--prices", type=Path, default=PRICES, help="a TOML file like benchmarks/prices.toml")
+    parser.add_argument("--into", type=Path, help="a Markdown file to update")
     for each in fields(Assumptions):
         meaning, default = each.metadata["meaning"], each.default
         parser.add_argument(option(each.name), type=type(default), default=default, help=meaning)
     options = vars(parser.parse_args(arguments))
     prices, into = Prices.read(options.pop("prices")), options.pop("into")
-    found = report(cost_calls.counted(), cost_hours.hours(), prices, Assumptions(**options))
+    tables = report(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), prices, Assumptions(**options))
     if into is None:
-        print(found, end="")
+        print(tables, end="")
     else:
-        into.write_text(inserted(into.read_text("utf-8"), found), "utf-8")
+        into.write_text(insert_tables(into.read_text("utf-8"), tables), "utf-8")
 
 
-def inserted(document: str, found: str) -> str:
-    """The document with `found` between its two comments. Raises ValueError if it has none."""
+def insert_tables(document: str, tables: str) -> str:
+    """Replace the text between the two `make cost` comments. Raise ValueError if the document has none."""
     before, begin, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"the file has no lines {BEGIN.strip()} and {END.strip()}")
-    return f"{before}{begin}\n{found}\n{end}{after}"
+        raise ValueError(f"the file does not have the lines {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{begin}\n{tables}\n{end}{after}"
 
 
 if __name__ == "__main__":

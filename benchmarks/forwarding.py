@@ -1,5 +1,7 @@
-"""What a front door costs a call: Lambda's Invoke is another process on 127.0.0.1, which answers at once with
-what the tool has answered before. So all the time that is measured is the front door's, one Invoke included.
+"""Measure the time that a front door adds to a call.
+
+A stub in another process on 127.0.0.1 answers Lambda's Invoke at once with a recorded response of the tool.
+The measured time is therefore the front door's own time, including one Invoke request.
 """
 
 import json
@@ -9,23 +11,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import measure
-from contenders import ours
+from implementations import roundtrip
 from mcp_roundtrip_local.catalog import contents
 from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import Function
-from measure import OURS, Contender, Figures
-from stand_in import served
+from measure import OURS, Figures, Implementation
+from stub_server import serve_stub
 from tables import Target, table
 
-OWNER, FUNCTION = "ours", "bench-ours"
-TOOL, FRONT_DOOR = "the tool", "the front door, one Invoke included"
+OWNER, FUNCTION = "roundtrip", "bench-roundtrip"
+TOOL, FRONT_DOOR = "tool", "front door, including one Invoke"
 
 
-def figures(first_runs: int, warm_runs: int, warm_calls: int) -> dict[str, Figures]:
-    """What each of TOOL and FRONT_DOOR takes for the same call. Raises DidNotRun."""
+def measure_forwarding(first_runs: int, warm_runs: int, warm_calls: int) -> dict[str, Figures]:
+    """Measure the same call at the tool and at the front door. Raise BenchmarkError."""
     with _front_door() as door:
-        measured = measure.figures((OURS, door), first_runs, warm_runs, warm_calls)
+        measured = measure.measure_handlers((OURS, door), first_runs, warm_runs, warm_calls)
     return {TOOL: measured[OURS], FRONT_DOOR: measured[door]}
 
 
@@ -34,8 +36,8 @@ def forwarding_table(measured: Mapping[str, Figures]) -> str:
         (title, f"{each.first_ms:.4g}", f"{each.warm_ms:.3f}", f"{each.peak_mib:.4g}")
         for title, each in measured.items()
     ]
-    title = "A forwarded call: own time of both functions; Lambda is another process on 127.0.0.1"
-    return table(title, ("", "first response, ms", "warm, ms", "peak resident, MiB"), rows)
+    title = "Forwarded call: own time of each function; Invoke is stubbed in another process on 127.0.0.1"
+    return table(title, ("", "first response, ms", "warm, ms", "peak memory, MiB"), rows)
 
 
 def forwarding_targets(measured: Mapping[str, Figures]) -> list[Target]:
@@ -43,23 +45,25 @@ def forwarding_targets(measured: Mapping[str, Figures]) -> list[Target]:
 
 
 @contextmanager
-def _front_door() -> Iterator[Contender]:
-    """It, before an endpoint that answers until the block ends."""
-    [body] = measure.run(OURS, 1)["bodies"]
-    answer = {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": body}
-    outcome = Outcome(json.dumps(answer).encode())
+def _front_door() -> Iterator[Implementation]:
+    """Yield a front door whose Invoke endpoint is available until the block ends."""
+    [body] = measure.run_handler(OURS, 1)["bodies"]
+    response = {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": body}
+    outcome = Outcome(json.dumps(response).encode())
     api = LambdaApi(_functions, lambda *invocation: outcome)
-    with served(api.respond) as url, tempfile.TemporaryDirectory() as folder:
+    with serve_stub(api.respond) as url, tempfile.TemporaryDirectory() as folder:
         catalog = Path(folder, "catalog.json")
-        catalog.write_text(json.dumps(contents({OWNER: ours.server})), encoding="utf-8")
-        yield Contender("front_door", FRONT_DOOR, OURS.event, _variables(catalog, url))
+        catalog.write_text(json.dumps(contents({OWNER: roundtrip.server})), encoding="utf-8")
+        yield Implementation("front_door", FRONT_DOOR, OURS.event, _environment_variables(catalog, url))
 
 
 def _functions() -> dict[str, Function]:
-    return {FUNCTION: Function(FUNCTION, "ours.handler", Path(ours.__file__).parent, (), {}, 29, 1024)}
+    return {
+        FUNCTION: Function(FUNCTION, "roundtrip.handler", Path(roundtrip.__file__).parent, (), {}, 29, 1024)
+    }
 
 
-def _variables(catalog: Path, endpoint_url: str) -> dict[str, str]:
+def _environment_variables(catalog: Path, endpoint_url: str) -> dict[str, str]:
     return {
         "AWS_ACCESS_KEY_ID": "bench",
         "AWS_SECRET_ACCESS_KEY": "bench",

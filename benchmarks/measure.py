@@ -1,4 +1,4 @@
-"""Runs the contenders in fresh processes, in turns, so that a busy moment hits all of them alike."""
+"""Run implementations in fresh processes, interleaved, so that other load affects all of them equally."""
 
 import marshal
 import os
@@ -13,16 +13,16 @@ from time import perf_counter
 from typing import Any
 
 import payloads
-from probe import RESIDENT_AFTER
+from invocations import RESIDENT_AFTER
 
 HERE = Path(__file__).parent
 ARGUMENTS = {"a": 20, "b": 22}
-TOTAL = "42"
+EXPECTED_SUM = "42"
 
-SETTLED = RESIDENT_AFTER
-"""Calls that are not timed: caches fill, and the interpreter specialises."""
+WARM_UP_CALLS = RESIDENT_AFTER
+"""Untimed calls that fill caches and let the interpreter specialize its bytecode."""
 
-# Nothing of the caller's environment, but all that template.yaml gives a function.
+# The variables that template.yaml gives a function. Nothing is inherited from the caller.
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_REGION": "eu-west-1",
     "AWS_LAMBDA_FUNCTION_NAME": "bench",
@@ -33,13 +33,13 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 
 
-class DidNotRun(Exception):
-    """A process failed, or its contender gave a wrong answer; the text says which and how."""
+class BenchmarkError(Exception):
+    """A process failed or returned a wrong result. The message names the process and the problem."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as the object it is: a dict has no hash
-class Contender:
-    """A module in `contenders/`, the event its protocol wants, and variables it runs with."""
+@dataclass(frozen=True, slots=True, eq=False)  # hashed by identity, because a dict has no hash
+class Implementation:
+    """A module in `implementations/`, an event in its protocol, and its environment variables."""
 
     module: str
     title: str
@@ -47,17 +47,19 @@ class Contender:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-OURS = Contender("ours", "mcp-roundtrip", payloads.current("add", ARGUMENTS))
-MCP = Contender("mcp_mangum", "mcp + Mangum", payloads.current("add", ARGUMENTS))
-MCP_LEAN = Contender("mcp_lean", "the same without rich", payloads.current("add", ARGUMENTS))
-AWSLABS = Contender("awslabs", "awslabs handler", payloads.legacy("add", ARGUMENTS))
-BARE = Contender("bare", "bare JSON", payloads.legacy("add", ARGUMENTS))
-CONTENDERS = (OURS, MCP, MCP_LEAN, AWSLABS, BARE)
+OURS = Implementation("roundtrip", "mcp-roundtrip", payloads.tool_call("add", ARGUMENTS))
+MCP = Implementation("mcp_mangum", "mcp + Mangum", payloads.tool_call("add", ARGUMENTS))
+MCP_WITHOUT_RICH = Implementation(
+    "mcp_without_rich", "mcp + Mangum without rich", payloads.tool_call("add", ARGUMENTS)
+)
+AWSLABS = Implementation("awslabs", "awslabs handler", payloads.legacy_tool_call("add", ARGUMENTS))
+JSON_ONLY = Implementation("json_only", "JSON only", payloads.legacy_tool_call("add", ARGUMENTS))
+IMPLEMENTATIONS = (OURS, MCP, MCP_WITHOUT_RICH, AWSLABS, JSON_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Medians over all runs of a contender; milliseconds and MiB."""
+    """Medians over all runs of an implementation, in milliseconds and MiB."""
 
     first_ms: float
     process_ms: float
@@ -65,66 +67,75 @@ class Figures:
     peak_mib: float
 
 
-def figures(
-    contenders: Sequence[Contender], first_runs: int, warm_runs: int, warm_calls: int
-) -> dict[Contender, Figures]:
-    """Measure the contenders. Raises DidNotRun."""
-    for contender in contenders:
-        run(contender, 1)  # leaves bytecode behind
-    first = in_turns(contenders, first_runs, lambda contender: run(contender, 1))
-    warm = in_turns(contenders, warm_runs, lambda contender: run(contender, SETTLED + warm_calls))
+def measure_handlers(
+    implementations: Sequence[Implementation], first_runs: int, warm_runs: int, warm_calls: int
+) -> dict[Implementation, Figures]:
+    """Measure first responses, warm calls and memory. Raise BenchmarkError."""
+    for each in implementations:
+        run_handler(each, 1)  # writes the bytecode caches
+    first = interleave(implementations, first_runs, lambda each: run_handler(each, 1))
+    warm = interleave(implementations, warm_runs, lambda each: run_handler(each, WARM_UP_CALLS + warm_calls))
     return {
-        contender: Figures(
-            median(sample["first_ms"] for sample in first[contender]),
-            median(sample["process_ms"] for sample in first[contender]),
-            median(ms for sample in warm[contender] for ms in sample["warm_ms"][SETTLED - 1 :]),
-            median(sample["peak_kib"] / 1024 for sample in warm[contender]),
+        implementation: Figures(
+            median(sample["first_ms"] for sample in first[implementation]),
+            median(sample["process_ms"] for sample in first[implementation]),
+            median(ms for sample in warm[implementation] for ms in sample["warm_ms"][WARM_UP_CALLS - 1 :]),
+            median(sample["peak_kib"] / 1024 for sample in warm[implementation]),
         )
-        for contender in contenders
+        for implementation in implementations
     }
 
 
-def in_turns(
-    contenders: Sequence[Contender], runs: int, measured: Callable[[Contender], dict[str, Any]]
-) -> dict[Contender, list[dict[str, Any]]]:
-    """`runs` samples of each contender; every other turn in the opposite order."""
-    samples: dict[Contender, list[dict[str, Any]]] = {contender: [] for contender in contenders}
+def interleave(
+    implementations: Sequence[Implementation],
+    runs: int,
+    take_sample: Callable[[Implementation], dict[str, Any]],
+) -> dict[Implementation, list[dict[str, Any]]]:
+    """Take `runs` samples of each implementation, in alternating order."""
+    samples: dict[Implementation, list[dict[str, Any]]] = {
+        implementation: [] for implementation in implementations
+    }
     for turn in range(runs):
-        for contender in contenders if turn % 2 else reversed(contenders):
-            samples[contender].append(measured(contender))
+        for each in implementations if turn % 2 else reversed(implementations):
+            samples[each].append(take_sample(each))
     return samples
 
 
-def run(contender: Contender, calls: int) -> dict[str, Any]:
-    """One fresh process that answers `calls` calls. Raises DidNotRun."""
-    found = process(
-        "probe.py", contender.module, str(calls), given=contender.event, variables=contender.variables
+def run_handler(implementation: Implementation, calls: int) -> dict[str, Any]:
+    """Invoke a handler `calls` times in a fresh process. Raise BenchmarkError if a sum is wrong."""
+    found = run_script(
+        "invocations.py",
+        implementation.module,
+        str(calls),
+        given=implementation.event,
+        variables=implementation.variables,
     )
     for body in found["bodies"]:
-        if TOTAL not in body:
-            raise DidNotRun(f"{contender.title} answered {body}")
+        if EXPECTED_SUM not in body:
+            raise BenchmarkError(f"{implementation.title} returned {body}")
     return found
 
 
-def process(
+def run_script(
     script: str,
     *arguments: str,
     given: Any = None,
     variables: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> dict[str, Any]:
-    """Run a script that marshals its figures into a pipe, the last argument. Raises DidNotRun.
+    """Run a script and return the figures that it marshals into a pipe. Raise BenchmarkError if it fails.
 
-    `variables` go into its environment besides ENVIRONMENT.
+    The file descriptor of the pipe is the last argument of the script, and `given` is marshalled to its
+    stdin. Its environment consists of ENVIRONMENT and `variables`.
     """
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as pipe, tempfile.TemporaryFile() as log:
         started = perf_counter()
         try:
-            ended = subprocess.run(
+            completed = subprocess.run(
                 [python, HERE / script, *arguments, str(writer)],
                 input=marshal.dumps(given),
-                stdout=log,  # some contenders log there, the others to stderr: a file for all of them
+                stdout=log,  # implementations log to stdout or to stderr
                 stderr=log,
                 pass_fds=[writer],
                 env={**ENVIRONMENT, **(variables or {})},
@@ -133,9 +144,9 @@ def process(
         finally:
             os.close(writer)
         process_ms = (perf_counter() - started) * 1000
-        written = pipe.read()
-        if ended.returncode or not written:
+        figures = pipe.read()
+        if completed.returncode or not figures:
             log.seek(0)
-            said = log.read().decode(errors="replace")
-            raise DidNotRun(f"{script} {' '.join(arguments)} failed:\n{said[-2000:]}")
-    return {**marshal.loads(written), "process_ms": process_ms}
+            output = log.read().decode(errors="replace")
+            raise BenchmarkError(f"{script} {' '.join(arguments)} failed:\n{output[-2000:]}")
+    return {**marshal.loads(figures), "process_ms": process_ms}

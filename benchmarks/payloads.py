@@ -1,4 +1,4 @@
-"""Requests as API Gateway delivers them (HTTP API, payload 2.0), in each contender's protocol."""
+"""Build API Gateway events (HTTP API, payload format 2.0) in the protocol version of each implementation."""
 
 import json
 from collections.abc import Mapping
@@ -19,34 +19,34 @@ TASKS_META = {
 }
 
 
-def current(name: str, arguments: Mapping[str, Any], **params: Any) -> dict[str, Any]:
-    """A call in revision 2026-07-28, with all the headers it demands."""
-    return _current("tools/call", name, {"name": name, "arguments": arguments, "_meta": META, **params})
+def tool_call(name: str, arguments: Mapping[str, Any], **params: Any) -> dict[str, Any]:
+    """Build a tool call of revision 2026-07-28 with all required headers."""
+    return _named_request("tools/call", name, {"name": name, "arguments": arguments, "_meta": META, **params})
 
 
-def as_task(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A call that may become a task."""
-    return current(name, arguments, _meta=TASKS_META)
+def task_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Build a tool call that may become a task."""
+    return tool_call(name, arguments, _meta=TASKS_META)
 
 
-def poll(task_id: str) -> dict[str, Any]:
-    """A request for a task."""
-    return _current("tasks/get", task_id, {"taskId": task_id, "_meta": TASKS_META})
+def task_poll(task_id: str) -> dict[str, Any]:
+    """Build a `tasks/get` request."""
+    return _named_request("tasks/get", task_id, {"taskId": task_id, "_meta": TASKS_META})
 
 
-def listing(method: str) -> dict[str, Any]:
-    """A request for a list."""
+def list_request(method: str) -> dict[str, Any]:
+    """Build a request for a list."""
     headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method}
     return _event(method, {"_meta": META}, headers)
 
 
-def _current(method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def _named_request(method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method, "mcp-name": name}
     return _event(method, params, headers)
 
 
-def legacy(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A call in revision 2024-11-05: no headers of its own, no `_meta`."""
+def legacy_tool_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Build a tool call of revision 2024-11-05, which has neither MCP headers nor `_meta`."""
     return _event("tools/call", {"name": name, "arguments": arguments}, {})
 
 

@@ -1,8 +1,8 @@
-"""What a replay costs, by the length of the journal: `replay.py STEPS... PIPE`.
+"""Time the replay of journals of different lengths: `replay.py STEPS... PIPE`.
 
-Two kinds of steps, because their results come back in two ways: plain numbers as they are, models through
-pydantic. And two views of each: the engine alone, and the whole round around it (the event, the ladder,
-the state's encryption and signature, the answer), which ends with the tool's result.
+The steps return numbers, which are read as they are, or pydantic models, which are validated. Each is
+measured in the engine only, and in a complete round: from the event, through verification and decryption of
+the state, to the response with the tool's result.
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import payloads
+from invocations import LambdaContext
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -33,13 +34,12 @@ from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec
-from probe import Context as LambdaContext
 
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
 
 
 class Row(BaseModel):
-    """A result of the size that steps are meant to have."""
+    """A step result of typical size."""
 
     id: str
     price: float
@@ -53,7 +53,7 @@ def row(item: int) -> Row:
     return Row(id=f"row-{item}", price=item / 4)
 
 
-# The longest journal is over what is minted by default.
+# The longest journal exceeds the default size limit of new states.
 codec = make_codec(LocalKey.generate(), time.time, Limits(max_minted=Limits().max_presented))
 ports = replace(wiring.make_ports(load_settings(os.environ)), state_codec=lambda: codec)
 server = Server("bench", ports=lambda: ports)
@@ -61,7 +61,7 @@ server = Server("bench", ports=lambda: ports)
 
 @server.tool
 def numbers(ctx: Context, steps: int) -> int:
-    """Steps that return a number, then a question."""
+    """Run steps that return a number, then ask a question."""
     for item in range(steps):
         ctx.step(f"step-{item}", number, item)
     ctx.elicit("go", "Go on?", bool)
@@ -70,22 +70,22 @@ def numbers(ctx: Context, steps: int) -> int:
 
 @server.tool
 def models(ctx: Context, steps: int) -> int:
-    """Steps that return a model, then a question."""
+    """Run steps that return a model, then ask a question."""
     for item in range(steps):
         ctx.step(f"step-{item}", row, item)
     ctx.elicit("go", "Go on?", bool)
     return steps
 
 
-def engine(tool: Callable[..., int], steps: int) -> Callable[[], None]:
-    """A pass over a journal that holds all steps and the answer's question."""
-    asked = _pass(tool, steps, Journal("bench"), resumed=False)
-    assert isinstance(asked, NeedsInput), asked
+def engine_pass(tool: Callable[..., int], steps: int) -> Callable[[], None]:
+    """Return a function that replays a journal with all steps and the question."""
+    first = _pass(tool, steps, Journal("bench"), resumed=False)
+    assert isinstance(first, NeedsInput), first
 
-    def again() -> None:
-        assert _pass(tool, steps, asked.journal, resumed=True) == Done(steps)
+    def resume() -> None:
+        assert _pass(tool, steps, first.journal, resumed=True) == Done(steps)
 
-    return again
+    return resume
 
 
 def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bool) -> object:
@@ -104,11 +104,11 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
     return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 
 
-def whole_round(tool: Callable[..., int], steps: int) -> Callable[[], None]:
-    """The last of the tool's two requests."""
+def complete_round(tool: Callable[..., int], steps: int) -> Callable[[], None]:
+    """Return a function that sends the second of the tool's two requests."""
     name, context = tool.__name__, LambdaContext()
-    first = _result(server.lambda_handler(payloads.current(name, {"steps": steps}), context))
-    resumed = payloads.current(
+    first = _result(server.lambda_handler(payloads.tool_call(name, {"steps": steps}), context))
+    resumed = payloads.tool_call(
         name, {"steps": steps}, inputResponses=ANSWER, requestState=first["requestState"]
     )
     assert _result(server.lambda_handler(resumed, context))["structuredContent"] == steps
@@ -119,8 +119,8 @@ def _result(response: dict[str, Any]) -> dict[str, Any]:
     return json.loads(response["body"])["result"]
 
 
-def cost_ms(call: Callable[[], None], steps: int) -> float:
-    """The median of as many calls as fit in a moment."""
+def median_ms(call: Callable[[], None], steps: int) -> float:
+    """Return the median of a number of calls that decreases with their length."""
     samples = []
     for _ in range(20 + 20_000 // (steps + 50)):
         started = time.perf_counter()
@@ -129,11 +129,13 @@ def cost_ms(call: Callable[[], None], steps: int) -> float:
     return median(samples[5:])
 
 
+VIEWS = {"engine": engine_pass, "complete round": complete_round}
+
+
 def main(lengths: list[int], pipe: int) -> None:
     figures = {
         tool.__name__: {
-            view.__name__: [cost_ms(view(tool, steps), steps) for steps in lengths]
-            for view in (engine, whole_round)
+            name: [median_ms(view(tool, steps), steps) for steps in lengths] for name, view in VIEWS.items()
         }
         for tool in (numbers, models)
     }

@@ -1,7 +1,7 @@
-"""Tasks from their call to their result: `task_rate.py memory|dynamodb PIPE`, how many on stdin.
+"""Measure tasks per second, from call to result: `task_rate.py memory|dynamodb PIPE`, the numbers on stdin.
 
-Requests are events with JSON bodies, as a function gets them. With DynamoDB the worker is another process,
-that takes one task after the other; in memory the work is done while the call waits.
+Requests are API Gateway events. With DynamoDB the worker is another process, which runs one task after the
+other. In memory the worker runs within the call.
 """
 
 import json
@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import payloads
+from invocations import LambdaContext
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.tasks.store import MemoryStore
-from probe import Context
-from task_server import deployed, table
+from task_server import deploy, task_table
 
 WORKER = Path(__file__).with_name("task_worker.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Pipe:
-    """A dispatcher to a process that reads partition keys, one a line."""
+class PipeDispatcher:
+    """Dispatch tasks to a process that reads one partition key per line."""
 
     process: subprocess.Popen[str]
 
@@ -38,45 +38,45 @@ class Pipe:
 
 @contextmanager
 def dynamodb() -> Iterator[Server]:
-    """A server whose worker is another process."""
+    """Yield a server whose worker is another process."""
     with subprocess.Popen([sys.executable, WORKER], stdin=subprocess.PIPE, text=True) as process:
-        yield deployed(table(), Pipe(process)).server
+        yield deploy(task_table(), PipeDispatcher(process)).server
 
 
 @contextmanager
 def memory() -> Iterator[Server]:
-    """A server that works on its tasks itself."""
+    """Yield a server that runs its workers in the same process."""
 
-    class Inline:
+    class InlineDispatcher:
         def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-            server.worker_handler({"task": pk}, Context())
+            server.worker_handler({"task": pk}, LambdaContext())
 
-    server = deployed(MemoryStore(), Inline()).server
+    server = deploy(MemoryStore(), InlineDispatcher()).server
     yield server
 
 
-def rate(server: Server, count: int, pause_s: float) -> float:
-    """Tasks per second: `count` calls, then polls of one task after the other until it is completed."""
+def measure_rate(server: Server, count: int, pause_s: float) -> float:
+    """Create `count` tasks, poll each until it is completed, and return tasks per second."""
     started = time.perf_counter()
     ids = [
-        _result(server, payloads.as_task("add", {"a": 1, "b": number}))["taskId"] for number in range(count)
+        _result(server, payloads.task_call("add", {"a": 1, "b": number}))["taskId"] for number in range(count)
     ]
     for number, task_id in enumerate(ids):
-        while (task := _result(server, payloads.poll(task_id)))["status"] == "working":
+        while (task := _result(server, payloads.task_poll(task_id)))["status"] == "working":
             time.sleep(pause_s)
         assert task["result"]["structuredContent"] == 1 + number, task
     return count / (time.perf_counter() - started)
 
 
 def _result(server: Server, event: dict[str, Any]) -> dict[str, Any]:
-    return json.loads(server.lambda_handler(event, Context())["body"])["result"]
+    return json.loads(server.lambda_handler(event, LambdaContext())["body"])["result"]
 
 
 def main(store: str, pipe: int) -> None:
     given = marshal.load(sys.stdin.buffer)
     with {"dynamodb": dynamodb, "memory": memory}[store]() as server:
-        rate(server, given["settled"], given["pause_s"])
-        found = rate(server, given["count"], given["pause_s"])
+        measure_rate(server, given["warm_up_tasks"], given["pause_s"])
+        found = measure_rate(server, given["count"], given["pause_s"])
     with os.fdopen(pipe, "wb") as out:
         marshal.dump({"rate": found}, out)
 

@@ -1,7 +1,7 @@
-"""What a worker's pass over recorded steps costs: `task_resume.py STEPS... PIPE`.
+"""Time a worker's pass over recorded steps: `task_resume.py STEPS... PIPE`.
 
-A pass reads the task's items and replays the tool against them, up to its result: first from memory, then
-from the table that the environment names. What every resume takes besides are two updates, of lease and end.
+A pass reads the task's items and replays the tool up to its result, from memory and from the table in
+MCP_TASK_TABLE. The two updates of a resume, for the lease and for the result, are not included.
 """
 
 import marshal
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from invocations import LambdaContext
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.server.invocation import Invocation
@@ -19,46 +20,47 @@ from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.tasks.worker import TaskRecorder
-from probe import Context
-from task_server import ANSWER, Deployment, deployed, table
+from task_server import ANSWER, Deployment, deploy, task_table
 
 RUNS = 15
 
 
-def answered(steps: int) -> tuple[MemoryStore, str]:
-    """A task whose steps are recorded and whose question is answered, and its partition key."""
+def create_answered_task(steps: int) -> tuple[MemoryStore, str]:
+    """Create a task with recorded steps and an answered question. Return its store and partition key."""
     store = MemoryStore()
-    ours = deployed(store)
+    deployment = deploy(store)
     call = TaskCall("tools/call", "steps", {"count": steps}, None, None)
-    task = ours.tasks.create(
+    task = deployment.tasks.create(
         call, None, Journal("bench"), worker="worker", capabilities={"elicitation": {}}, ttl_ms=3_600_000
     )
-    ours.server.worker_handler({"task": task.pk}, Context())
-    ours.tasks.update(None, task.task_id, {"go": ANSWER})
+    deployment.server.worker_handler({"task": task.pk}, LambdaContext())
+    deployment.tasks.update(None, task.task_id, {"go": ANSWER})
     return store, task.pk
 
 
-def copied(source: TaskStore, target: TaskStore, pk: str) -> None:
+def copy_items(source: TaskStore, target: TaskStore, pk: str) -> None:
     for item in source.query(pk):
         target.put_new(item)
 
 
-def resume(ours: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[[], None]:
-    """A pass without its updates: it can be repeated."""
-    body = TaskRunner(ours.server._tool_methods, ours.ports, Invocation("bench", sys.maxsize))
+def prepare_pass(deployment: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[[], None]:
+    """Return a function that runs a pass without its updates, so that it can be repeated."""
+    run_pass = TaskRunner(deployment.server._tool_methods, deployment.ports, Invocation("bench", sys.maxsize))
     item = store.get(pk, TASK)
     assert item is not None
     task = Task.from_item(item)
 
-    def again() -> None:
-        past = TaskHistory.read(task, store.query(pk))
-        over = body(task, past, TaskRecorder(store, task, "bench", past.next_order, ours.tasks.clock_ms))
-        assert over.outcome == Done(steps), over
+    def resume() -> None:
+        history = TaskHistory.read(task, store.query(pk))
+        result = run_pass(
+            task, history, TaskRecorder(store, task, "bench", history.next_order, deployment.tasks.clock_ms)
+        )
+        assert result.outcome == Done(steps), result
 
-    return again
+    return resume
 
 
-def cost_ms(call: Callable[[], None]) -> float:
+def median_ms(call: Callable[[], None]) -> float:
     call()
     return median(_timed_ms(call) for _ in range(RUNS))
 
@@ -70,13 +72,13 @@ def _timed_ms(call: Callable[[], None]) -> float:
 
 
 def main(lengths: list[int], pipe: int) -> None:
-    remote = table()
-    figures: dict[str, list[float]] = {"store in memory": [], "DynamoDB, emulated": []}
+    remote = task_table()
+    figures: dict[str, list[float]] = {"memory": [], "DynamoDB emulator": []}
     for steps in lengths:
-        store, pk = answered(steps)
-        copied(store, remote, pk)
-        for name, kept in zip(figures, (store, remote), strict=True):
-            figures[name].append(cost_ms(resume(deployed(kept), kept, pk, steps)))
+        store, pk = create_answered_task(steps)
+        copy_items(store, remote, pk)
+        for name, each in zip(figures, (store, remote), strict=True):
+            figures[name].append(median_ms(prepare_pass(deploy(each), each, pk, steps)))
     with os.fdopen(pipe, "wb") as out:
         marshal.dump({"resumes": figures}, out)
 

@@ -1,4 +1,4 @@
-"""Tools whose calls become tasks, and what their server is given: for the scripts that measure tasks."""
+"""Provide a server with tools that become tasks, for the scripts that measure tasks."""
 
 import os
 import time
@@ -25,13 +25,13 @@ def number(item: int) -> int:
 
 
 def add(ctx: Context, a: int, b: int) -> int:
-    """One step."""
+    """Add two numbers in a step."""
     ctx.run_as_task()
     return ctx.step("total", total, a, b)
 
 
 def steps(ctx: Context, count: int) -> int:
-    """Steps that return a number, then a question."""
+    """Run steps that return a number, then ask a question."""
     ctx.run_as_task()
     for item in range(count):
         ctx.step(f"step-{item}", number, item)
@@ -40,7 +40,7 @@ def steps(ctx: Context, count: int) -> int:
 
 
 def texts(ctx: Context, count: int, size: int) -> int:
-    """Steps that return `size` bytes."""
+    """Run steps that return `size` bytes."""
     ctx.run_as_task()
     for item in range(count):
         ctx.step(f"step-{item}", str, "x" * size)
@@ -48,33 +48,36 @@ def texts(ctx: Context, count: int, size: int) -> int:
 
 
 def questions(ctx: Context, count: int) -> int:
-    """So many questions in one round."""
+    """Ask `count` questions in one round."""
     ctx.run_as_task()
     ctx.ask(*(Elicit(f"question-{item}", "Go on?", bool) for item in range(count)))
     return count
 
 
-class Nobody:
-    """A dispatcher that sends for nobody: the script calls the worker."""
+class NullDispatcher:
+    """Do not dispatch workers: the scripts call the worker themselves."""
 
     def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The server on a store: its requests and its workers."""
+    """A server, its ports and its task service."""
 
     server: Server
     ports: Ports
     tasks: Tasks
 
 
-def deployed(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: int = 0) -> Deployment:
-    """All else is wired as in a function. `max_open` is the limit of open tasks; 0 is no limit."""
-    sent_for = dispatcher or Nobody()
-    tasks = Tasks(store, sent_for, clock_ms=lambda: int(time.time() * 1000), max_open=max_open)
-    port = TaskPort(tasks, store, sent_for, lambda: "worker")
+def deploy(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: int = 0) -> Deployment:
+    """Create a server that uses this store, with a limit of open tasks (0: no limit).
+
+    Everything else is wired as in a function.
+    """
+    used_dispatcher = dispatcher or NullDispatcher()
+    tasks = Tasks(store, used_dispatcher, clock_ms=lambda: int(time.time() * 1000), max_open=max_open)
+    port = TaskPort(tasks, store, used_dispatcher, lambda: "worker")
     ports = replace(wiring.make_ports(load_settings(os.environ)), tasks=lambda: port)
     server = Server("bench", ports=lambda: ports)
     tools: tuple[Callable[..., int], ...] = (add, steps, texts, questions)
@@ -83,6 +86,6 @@ def deployed(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open
     return Deployment(server, ports, tasks)
 
 
-def table() -> DynamoStore:
-    """The table that the environment names."""
+def task_table() -> DynamoStore:
+    """Return the table in MCP_TASK_TABLE."""
     return DynamoStore(dynamodb_client(), os.environ["MCP_TASK_TABLE"])

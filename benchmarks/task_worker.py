@@ -1,10 +1,10 @@
-"""The worker of `task_rate.py`: works on the task of each partition key that it reads from stdin."""
+"""Run the task of each partition key that is read from stdin, as the worker of `task_rate.py`."""
 
 import sys
 
-from probe import Context
-from task_server import deployed, table
+from invocations import LambdaContext
+from task_server import deploy, task_table
 
-server = deployed(table()).server
+server = deploy(task_table()).server
 for line in sys.stdin:
-    server.worker_handler({"task": line.strip()}, Context())
+    server.worker_handler({"task": line.strip()}, LambdaContext())

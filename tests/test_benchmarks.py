@@ -1,4 +1,4 @@
-"""The benchmarks that need no peer still run: they use what they measure as it is today."""
+"""The benchmarks that need no other MCP server run against the current code."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.fixture
 def benchmarks(monkeypatch):
-    """Their modules can be imported, and are not found by other tests."""
+    """Make the modules of the benchmarks importable in this test only."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     yield
     for path in BENCHMARKS.glob("*.py"):
@@ -25,7 +25,12 @@ def benchmarks(monkeypatch):
 
 @pytest.mark.parametrize(
     "command",
-    [("replay.py", "1"), ("surface.py", "3", "2"), ("task_calls.py",), ("task_resume.py", "1", "2")],
+    [
+        ("replay.py", "1"),
+        ("lists_and_notifications.py", "3", "2"),
+        ("task_dynamodb_calls.py",),
+        ("task_resume.py", "1", "2"),
+    ],
     ids=lambda c: c[0],
 )
 def test_a_benchmark_runs(command, ministack, benchmarks):
@@ -41,38 +46,38 @@ def test_a_benchmark_runs(command, ministack, benchmarks):
         "MCP_TASK_TABLE": new_table(dynamodb),
     }
     dynamodb.close()
-    assert measure.process(*command, variables=variables)
+    assert measure.run_script(*command, variables=variables)
 
 
 def test_a_revision_that_is_not_there_is_not_compared_with(benchmarks):
-    import before
+    import earlier_revision
 
-    with pytest.raises(before.NoRevision):
-        before.figures("0" * 40, 1, 1, 1)
+    with pytest.raises(earlier_revision.RevisionUnavailable):
+        earlier_revision.compare_with("0" * 40, 1, 1, 1)
 
 
 def test_this_revision_is_compared_with_itself(benchmarks):
-    import before
+    import earlier_revision
 
     try:
-        found = before.figures("HEAD", 1, 1, 1)
-    except before.NoRevision as reason:
+        found = earlier_revision.compare_with("HEAD", 1, 1, 1)
+    except earlier_revision.RevisionUnavailable as reason:
         skips.skip(skips.HISTORY, str(reason))
-    assert all(min(each.before, each.today, each.ratio) > 0 for each in found.values())
+    assert all(min(each.before, each.now, each.ratio) > 0 for each in found.values())
 
 
 def test_a_call_through_the_front_door_is_measured_beside_the_tools_own(benchmarks):
     import forwarding
 
-    found = forwarding.figures(1, 1, 1)
+    found = forwarding.measure_forwarding(1, 1, 1)
     assert found[forwarding.FRONT_DOOR].warm_ms > found[forwarding.TOOL].warm_ms > 0
     [target] = forwarding.forwarding_targets(found)
     assert (target.value, target.limit) == (found[forwarding.FRONT_DOOR].warm_ms, 3)
 
 
 def test_verifying_a_token_is_measured_beside_pyjwt(benchmarks):
-    import bearer
+    import bearer_tokens
 
-    found = bearer.figures(3)
-    assert found.keys() == bearer.PRIVATE_KEYS.keys()
-    assert {target.limit for target in bearer.bearer_targets(found)} == {3}
+    found = bearer_tokens.measure_verification(3)
+    assert found.keys() == bearer_tokens.PRIVATE_KEYS.keys()
+    assert {target.limit for target in bearer_tokens.verification_targets(found)} == {3}

@@ -1,4 +1,4 @@
-"""docs/cost.md says what `make cost` prints, and that follows from counted calls and stated prices."""
+"""docs/cost.md contains the output of `make cost`, which is measured usage times listed prices."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ BENCHMARKS = ROOT / "benchmarks"
 
 @pytest.fixture(scope="module")
 def cost():
-    """The script, which other tests do not find."""
+    """Import the script, and hide its modules from other tests afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCHMARKS)
         import cost
@@ -22,13 +22,13 @@ def cost():
 
 
 @pytest.fixture(scope="module")
-def counted(cost):
-    return cost.cost_calls.counted()
+def usage(cost):
+    return cost.aws_usage.measure_usage()
 
 
 @pytest.fixture(scope="module")
-def hours(cost):
-    return cost.cost_hours.hours()
+def kms_usages(cost):
+    return cost.kms_usage.measure_kms_usage()
 
 
 @pytest.fixture(scope="module")
@@ -36,61 +36,61 @@ def prices(cost):
     return cost.Prices.read(cost.PRICES)
 
 
-def test_the_document_has_the_tables_as_they_are_today(cost, counted, hours, prices):
+def test_the_document_has_the_tables_as_they_are_today(cost, usage, kms_usages, prices):
     document = (ROOT / "docs/cost.md").read_text("utf-8")
-    found = cost.report(counted, hours, prices, cost.Assumptions())
-    assert cost.inserted(document, found) == document, 'make cost ARGUMENTS="--into docs/cost.md"'
+    found = cost.report(usage, kms_usages, prices, cost.Assumptions())
+    assert cost.insert_tables(document, found) == document, 'make cost ARGUMENTS="--into docs/cost.md"'
 
 
-def test_the_numbers_in_its_prose_are_those_of_the_tables(cost, counted, prices):
+def test_the_numbers_in_its_prose_are_those_of_the_tables(cost, usage, prices):
     prose, _, _ = (ROOT / "docs/cost.md").read_text("utf-8").partition(cost.BEGIN)
-    whole = prices.usd(cost.bill_of(counted.question, counted.memory_mb, cost.Assumptions())) * cost.MILLION
-    signing = prices.usd({"kms_ecc": counted.question["Sign"]}) * cost.MILLION
+    whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
+    signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
-    assert f"its dashboard, ${prices.usd(counted.month):.2f} a\nmonth" in prose
+    assert f"its dashboard, ${prices.usd(usage.month):.2f} a\nmonth" in prose
     assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
 
 
-def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(counted):
-    assert counted.plain == {"request": 1, "front door": 1, "tool": 1}
+def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(usage):
+    assert usage.plain == {"request": 1, "front door": 1, "tool": 1}
 
 
-def test_a_question_is_a_request_and_a_signature(counted):
-    assert counted.question == {"request": 1, "front door": 1, "tool": 1, "Sign": 1}
+def test_a_question_is_a_request_and_a_signature(usage):
+    assert usage.question == {"request": 1, "front door": 1, "tool": 1, "Sign": 1}
 
 
-def test_a_poll_dispatches_no_worker_and_reads_one_item(counted):
-    assert counted.poll == {"request": 1, "front door": 1, "read": 1}
+def test_a_poll_dispatches_no_worker_and_reads_one_item(usage):
+    assert usage.poll == {"request": 1, "front door": 1, "read": 1}
 
 
-def test_only_states_that_kms_signs_itself_cost_a_call_each(hours):
-    assert {title: hour.each["Sign"] for title, hour in hours.items()} == {
+def test_only_states_that_kms_signs_itself_cost_a_call_each(kms_usages):
+    assert {title: each.per_state["Sign"] for title, each in kms_usages.items()} == {
         "direct, signed": 1,
         "direct, encrypted": 1,
         "delegated, signed": 0,
         "delegated, encrypted": 0,
     }
-    assert all(sum(hour.besides.values()) < 10 for hour in hours.values())
+    assert all(sum(each.per_hour.values()) < 10 for each in kms_usages.values())
 
 
-def test_a_bill_grows_with_each_assumption_that_is_about_its_parts(cost, counted, prices):
+def test_a_bill_grows_with_each_assumption_that_is_about_its_parts(cost, usage, prices):
     def usd(**changed):
-        return prices.usd(cost.bill_of(counted.task, counted.memory_mb, cost.Assumptions(**changed)))
+        return prices.usd(cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions(**changed)))
 
     names = ["tool_ms", "front_door_ms", "worker_ms", "cold_share", "init_ms", "log_bytes"]
-    for name in [*names, "access_log_bytes", "kept_hours"]:
+    for name in [*names, "access_log_bytes", "retention_hours"]:
         assert usd(**{name: 2 * getattr(cost.Assumptions(), name)}) > usd()
 
 
-def test_a_bill_is_proportional_to_its_prices(cost, counted, prices, tmp_path):
+def test_a_bill_is_proportional_to_its_prices(cost, usage, prices, tmp_path):
     twice = tmp_path / "prices.toml"
     lines = cost.PRICES.read_text("utf-8").splitlines()
     doubled = [f"usd = {2 * float(line[6:])!r}" if line.startswith("usd = ") else line for line in lines]
     twice.write_text("\n".join(doubled).replace("e-05", "E-05"), "utf-8")
-    bill = cost.bill_of(counted.task, counted.memory_mb, cost.Assumptions())
+    bill = cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions())
     assert cost.Prices.read(twice).usd(bill) == pytest.approx(2 * prices.usd(bill))
 
 
 def test_a_file_without_the_comments_is_not_changed(cost):
     with pytest.raises(ValueError, match="make cost"):
-        cost.inserted("# Cost\n", "| |")
+        cost.insert_tables("# Cost\n", "| |")

@@ -1,4 +1,4 @@
-"""No protocol at all: the floor that JSON sets."""
+"""Parse and dump JSON without a protocol, as a lower bound."""
 
 import json
 
@@ -9,7 +9,7 @@ def add(a: int, b: int) -> int:
 
 
 def handler(event, context):
-    """Parse, call, dump."""
+    """Parse the request, call the function and dump the result."""
     message = json.loads(event["body"])
     total = add(**message["params"]["arguments"])
     result = {"content": [{"type": "text", "text": str(total)}]}

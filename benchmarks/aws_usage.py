@@ -1,13 +1,13 @@
-"""What the examples use of AWS: template.yaml runs here, and what its functions call is counted.
+"""Measure the AWS usage of the examples: run template.yaml locally and count the AWS calls of its functions.
 
-Everything comes in at the front door, for a caller without a name.
+All requests go to the front door, from an anonymous caller.
 """
 
 import json
 import threading
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,24 +26,24 @@ from mcp_roundtrip_local.http.messages import Request as LocalRequest
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
-from measure import DidNotRun
+from measure import BenchmarkError
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
-PATIENCE_S = 60
+WORKER_TIMEOUT_S = 60
 
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 
 Usage = Counter[str]
-"""Requests at the door, invocations of FRONT_DOOR, TOOL and WORKER, KMS requests by operation, `read` and
-`write` units, `stored` bytes."""
+"""HTTP requests (`request`), invocations of FRONT_DOOR, TOOL and WORKER, KMS requests by operation, DynamoDB
+`read` and `write` units, `stored` bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What each of these uses, and the megabytes of memory that functions of each kind have.
+class UsageReport:
+    """The usage of each flow, the memory of each kind of function, and the resources billed per month.
 
-    `task` is a whole one of the example provision, but for the polls; `month` is what the stack has that
-    is paid by the month, by the price's name.
+    `task` is a complete task of the example provision without its polls. `month` counts resources by the name
+    of their price.
     """
 
     plain: Usage
@@ -54,18 +54,18 @@ class Counted:
     month: Counter[str]
 
 
-def counted() -> Counted:
-    """Run the examples. Raises DidNotRun."""
+def measure_usage() -> UsageReport:
+    """Run the examples. Raise BenchmarkError if one does not give the expected result."""
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
         keys = app.kms.calls["CreateKey"]
         client = Client(app)
-        client.ask_about_the_weather()  # the functions' processes start, and get their keys
-        plain = client.use(client.ask_about_tokyo)
-        asked = client.use(client.ask_about_the_weather)
-        asked.subtract(plain)
+        client.ask_for_ambiguous_place()  # starts the processes and fetches their keys, which is not counted
+        plain = client.usage_of(client.ask_for_tokyo)
+        question = client.usage_of(client.ask_for_ambiguous_place)
+        question.subtract(plain)
         task, poll = client.provision()
         memory = {_kind(function.name): function.memory_mb for function in app.functions().values()}
-        return Counted(plain, +asked, task, poll, memory, Counter(kms_key_month=keys, **_watching()))
+        return UsageReport(plain, +question, task, poll, memory, Counter(kms_key_month=keys, **_monitoring()))
 
 
 def _kind(function: str) -> str:
@@ -74,8 +74,8 @@ def _kind(function: str) -> str:
     return WORKER if function.endswith("WorkerFunction") else TOOL
 
 
-def _watching() -> dict[str, int]:
-    """The template's dashboards, and its alarms as the metrics they look at."""
+def _monitoring() -> dict[str, int]:
+    """Count the template's dashboards and the metrics of its alarms."""
     resources = load(TEMPLATE)["Resources"].values()
     alarms = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
     metrics = [sum("MetricStat" in metric for metric in alarm.get("Metrics", ())) or 1 for alarm in alarms]
@@ -85,7 +85,7 @@ def _watching() -> dict[str, int]:
 
 @dataclass
 class Client:
-    """Calls the tools; `used` is what has been used so far, but for what `app` counts by itself."""
+    """Call the tools and count usage. `used` does not include KMS requests, which `app` counts."""
 
     app: LocalApp
     used: Usage = field(default_factory=Counter)
@@ -95,12 +95,12 @@ class Client:
     def __post_init__(self) -> None:
         run_within = self.app.run_within
 
-        def counting(function: str, *how: Any) -> Outcome:
+        def counting(function: str, *arguments: Any) -> Outcome:
             kind = _kind(function)
             with self.changed:
                 self.used[kind] += 1
             try:
-                return run_within(function, *how)
+                return run_within(function, *arguments)
             finally:
                 with self.changed:
                     self.workers_done += kind == WORKER
@@ -115,7 +115,7 @@ class Client:
             return reply
 
         self.app.emulator.respond = metered
-        self.app.run_within = counting  # both ways to a function, the gateway and Invoke, look it up here
+        self.app.run_within = counting  # both the gateway and Invoke call this attribute
 
     def total(self) -> Usage:
         with self.changed:
@@ -123,19 +123,19 @@ class Client:
 
     @contextmanager
     def metered(self) -> Iterator[Usage]:
-        """What the block uses, once it has ended."""
+        """Yield a counter that holds the usage of the block after the block has ended."""
         used: Usage = Counter()
         before = self.total()
         yield used
         used.update(self.total() - before)
 
-    def use(self, something: Any) -> Usage:
+    def usage_of(self, action: Callable[[], object]) -> Usage:
         with self.metered() as used:
-            something()
+            action()
         return used
 
     def send(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Returns the result."""
+        """Send a JSON-RPC request and return its result."""
         event = messages.post(samples.MCP, message)
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
         with self.changed:
@@ -143,11 +143,11 @@ class Client:
         with urlopen(Request(self.app.url(), event["body"].encode(), headers)) as response:
             answer = json.load(response)
         if "result" not in answer:
-            raise DidNotRun(f"{message['method']} was answered {answer}")
+            raise BenchmarkError(f"the response to {message['method']} has no result: {answer}")
         return answer["result"]
 
     def call(self, name: str, arguments: dict[str, Any], *values: Any, **more: Any) -> dict[str, Any]:
-        """Call a tool, whose questions, one in each round, get these values."""
+        """Call a tool and accept its questions, one in each round, with these values."""
         result = self.send(messages.call(name, arguments, **more))
         for value in values:
             answers = {key: accepted(value) for key in result["inputRequests"]}
@@ -155,14 +155,14 @@ class Client:
             result = self.send(messages.call(name, arguments, **state, **more))
         return result
 
-    def ask_about_tokyo(self) -> None:
+    def ask_for_tokyo(self) -> None:
         _expect(self.call("get_weather", {"location": "Tokyo"}), "complete")
 
-    def ask_about_the_weather(self) -> None:
+    def ask_for_ambiguous_place(self) -> None:
         _expect(self.call("get_weather", samples.HYDERABAD, "Hyderabad, Telangana, India"), "complete")
 
     def provision(self) -> tuple[Usage, Usage]:
-        """A whole task without its polls, and a poll."""
+        """Return the usage of a complete task without its polls, and of one poll."""
         with self.metered() as task:
             size_and_region = ("small", "eu-central-1")
             created = self.call(
@@ -170,24 +170,24 @@ class Client:
             )
             task_id = _expect(created, "task")["taskId"]
             self.await_workers(1)
-        poll = self.use(lambda: self.about(TASKS_GET, task_id))
+        poll = self.usage_of(lambda: self.send_task_request(TASKS_GET, task_id))
         with self.metered() as answered:
-            self.about(TASKS_UPDATE, task_id, inputResponses={"keep": accepted(True)})
+            self.send_task_request(TASKS_UPDATE, task_id, inputResponses={"keep": accepted(True)})
             self.await_workers(2)
-        if self.about(TASKS_GET, task_id)["status"] != "completed":
-            raise DidNotRun("the task did not complete")
+        if self.send_task_request(TASKS_GET, task_id)["status"] != "completed":
+            raise BenchmarkError("the task did not complete")
         return task + answered + Counter(stored=self.stored(task_id)), poll
 
-    def about(self, method: str, task_id: str, **params: Any) -> dict[str, Any]:
+    def send_task_request(self, method: str, task_id: str, **params: Any) -> dict[str, Any]:
         return self.send(messages.message(method, capabilities=samples.WITH_TASKS, taskId=task_id, **params))
 
     def await_workers(self, count: int) -> None:
         with self.changed:
-            if not self.changed.wait_for(lambda: self.workers_done == count, PATIENCE_S):
-                raise DidNotRun(f"{self.workers_done} workers came to an end, not {count}")
+            if not self.changed.wait_for(lambda: self.workers_done == count, WORKER_TIMEOUT_S):
+                raise BenchmarkError(f"{self.workers_done} workers ended instead of {count}")
 
     def stored(self, task_id: str) -> int:
-        """Bytes of a task's items."""
+        """Return the size of a task's items in bytes."""
         names = {function.environment.get("MCP_TASK_TABLE") for function in self.app.functions().values()}
         [name] = names - {None}
         partition = partition_key("extension", None, task_id)
@@ -207,7 +207,7 @@ def _with_capacity(body: bytes) -> bytes:
 
 
 def _units(request: LocalRequest, reply: Reply) -> Usage:
-    """The capacity units of a request. One whose condition fails consumes one: its items are below 1 KB."""
+    """Return the capacity units of a request. A failed condition consumes one unit: items are below 1 KB."""
     operation = (request.header("x-amz-target") or "").rpartition(".")[2]
     kind = "read" if operation in ("GetItem", "Query") else "write"
     if reply.status != 200:
@@ -229,5 +229,5 @@ def accepted(value: Any) -> dict[str, Any]:
 
 def _expect(result: dict[str, Any], result_type: str) -> dict[str, Any]:
     if result["resultType"] != result_type:
-        raise DidNotRun(f"a call came to {result}")
+        raise BenchmarkError(f"expected resultType {result_type}, got {result}")
     return result

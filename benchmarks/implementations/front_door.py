@@ -1,5 +1,4 @@
-"""A front door with the settings of template.yaml, before the tool of `ours`: FRONT_DOOR_CATALOG names the
-file that says so."""
+"""Use a front door with the settings of template.yaml; FRONT_DOOR_CATALOG names its catalog file."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""One token in this fresh process: `state_cold.py ours|sdk PIPE`, the material on stdin.
+"""Time the first token of a process: `state_codecs_cold.py roundtrip|sdk PIPE`, the arguments on stdin.
 
-With a token in the material it is opened, otherwise one is minted. As in `probe.py`, only what the
-interpreter has anyway is imported before the clock starts. Neither contender is charged for the other: the
-SDK's codec gets its claims ready-made, since building them would import this project.
+A token in the arguments is opened; without one, a token is minted. As in `invocations.py`, the imports are
+part of the measurement. The SDK's codec gets its claims ready-made, because building them would import this
+project.
 """
 
 import marshal
@@ -11,14 +11,14 @@ import sys
 from time import perf_counter
 
 
-def ours(binding, payload, token, **_):
+def roundtrip(binding, payload, token, **_):
     from mcp_roundtrip import wiring
     from mcp_roundtrip.state.claims import Binding
 
-    states = wiring.ports().state_codec()
+    codec = wiring.ports().state_codec()
     if token is None:
-        return states.seal(Binding(**binding), payload, round=1, first_issued_at=None)
-    return states.open(Binding(**binding), token).payload
+        return codec.seal(Binding(**binding), payload, round=1, first_issued_at=None)
+    return codec.open(Binding(**binding), token).payload
 
 
 def sdk(secret, claims, token, **_):
@@ -32,14 +32,14 @@ def sdk(secret, claims, token, **_):
     return json.loads(codec.unseal(token))["st"]
 
 
-def main(contender, pipe):
+def main(run_codec, pipe):
     material = marshal.load(sys.stdin.buffer)
     started = perf_counter()
-    result = contender(**material)
+    result = run_codec(**material)
     figures = {"ms": (perf_counter() - started) * 1000, "result": result}
     with os.fdopen(pipe, "wb") as out:
         marshal.dump(figures, out)
 
 
 if __name__ == "__main__":
-    main({"ours": ours, "sdk": sdk}[sys.argv[1]], int(sys.argv[2]))
+    main({"roundtrip": roundtrip, "sdk": sdk}[sys.argv[1]], int(sys.argv[2]))

@@ -1,6 +1,7 @@
-"""What verifying a bearer token costs, beside PyJWT alone with the same key: `bearer.py CALLS PIPE`.
+"""Time the verification of a bearer token, compared with PyJWT: `bearer_tokens.py CALLS PIPE`.
 
-Both check signature, issuer, audience and times. Ours finds its key among those that were fetched before.
+Both check signature, issuer, audience and times with the same key. mcp-roundtrip selects the key from its
+cache.
 """
 
 import json
@@ -22,23 +23,28 @@ from tables import Target, table
 
 ISSUER, AUDIENCE = "https://id.example", "https://bench.example/mcp"
 OURS, PYJWT = "mcp-roundtrip", "PyJWT"
-SETTLED = 20
+WARM_UP_CALLS = 20
 
-Tokens = Mapping[str, Mapping[str, float]]
-"""Algorithm -> who -> milliseconds."""
+VerificationTimes = Mapping[str, Mapping[str, float]]
+"""Algorithm -> OURS or PYJWT -> milliseconds."""
 
 PRIVATE_KEYS = {
     "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "RS256": lambda: rsa.generate_private_key(65537, 2048),
 }
-FORMS = {"ES256": ECAlgorithm, "RS256": RSAAlgorithm}
+KEY_ALGORITHMS = {"ES256": ECAlgorithm, "RS256": RSAAlgorithm}
 
 
-def contenders(algorithm: str) -> dict[str, Callable[[], object]]:
-    """Who verifies one and the same token."""
+def verifiers(algorithm: str) -> dict[str, Callable[[], object]]:
+    """Return functions that verify the same token."""
     private = PRIVATE_KEYS[algorithm]()
     public = private.public_key()
-    jwk = {**FORMS[algorithm].to_jwk(public, as_dict=True), "kid": "bench", "use": "sig", "alg": algorithm}
+    jwk = {
+        **KEY_ALGORITHMS[algorithm].to_jwk(public, as_dict=True),
+        "kid": "bench",
+        "use": "sig",
+        "alg": algorithm,
+    }
     keys = IssuerKeys(ISSUER, ISSUER, lambda url, timeout_s: json.dumps({"keys": [jwk]}).encode(), time.time)
     ours = BearerAuthenticator(ISSUER, AUDIENCE, frozenset({algorithm}), keys, time.time)
     now = int(time.time())
@@ -51,41 +57,45 @@ def contenders(algorithm: str) -> dict[str, Callable[[], object]]:
     }
 
 
-def figures(calls: int) -> Tokens:
-    """Medians, in a process of their own. Raises DidNotRun."""
-    found: Tokens = measure.process("bearer.py", str(calls))["bearer"]
+def measure_verification(calls: int) -> VerificationTimes:
+    """Run this script and return its medians. Raise BenchmarkError if it fails."""
+    found: VerificationTimes = measure.run_script("bearer_tokens.py", str(calls))["bearer"]
     return found
 
 
-def bearer_table(measured: Tokens) -> str:
+def verification_table(measured: VerificationTimes) -> str:
     rows = [
         (algorithm, f"{ms[OURS]:.3f}", f"{ms[PYJWT]:.3f}", f"{ms[OURS] / ms[PYJWT]:.2f}")
         for algorithm, ms in measured.items()
     ]
-    return table("Verifying a bearer token with a cached key, warm, ms", ("", OURS, PYJWT, "of PyJWT"), rows)
+    return table(
+        "Warm verification of a bearer token with a cached key, ms",
+        ("", OURS, PYJWT, "relative to PyJWT"),
+        rows,
+    )
 
 
-def bearer_targets(measured: Tokens) -> list[Target]:
+def verification_targets(measured: VerificationTimes) -> list[Target]:
     return [
-        Target(f"verifying a bearer token ({algorithm}), of PyJWT alone", ms[OURS] / ms[PYJWT], 3)
+        Target(f"verification of a bearer token ({algorithm}) / PyJWT", ms[OURS] / ms[PYJWT], 3)
         for algorithm, ms in measured.items()
     ]
 
 
 def main(calls: int, pipe: int) -> None:
-    found = {algorithm: _medians(contenders(algorithm), calls) for algorithm in PRIVATE_KEYS}
+    found = {algorithm: _median_times(verifiers(algorithm), calls) for algorithm in PRIVATE_KEYS}
     with os.fdopen(pipe, "wb") as out:
         marshal.dump({"bearer": found}, out)
 
 
-def _medians(verifying: Mapping[str, Callable[[], object]], calls: int) -> dict[str, float]:
-    samples: dict[str, list[float]] = {name: [] for name in verifying}
-    for _ in range(SETTLED + calls):
-        for name, verify in verifying.items():
+def _median_times(verifiers_by_name: Mapping[str, Callable[[], object]], calls: int) -> dict[str, float]:
+    samples: dict[str, list[float]] = {name: [] for name in verifiers_by_name}
+    for _ in range(WARM_UP_CALLS + calls):
+        for name, verify in verifiers_by_name.items():
             started = time.perf_counter()
             verify()
             samples[name].append((time.perf_counter() - started) * 1000)
-    return {name: median(times[SETTLED:]) for name, times in samples.items()}
+    return {name: median(times[WARM_UP_CALLS:]) for name, times in samples.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The official SDK behind Mangum, installed as its documentation says: `mcp[cli]`, which brings rich."""
+"""Use the official SDK with Mangum, installed as its documentation says (`mcp[cli]`, which includes rich)."""
 
 from mangum import Mangum
 from mcp.server.mcpserver import MCPServer
@@ -14,7 +14,7 @@ def add(a: int, b: int) -> int:
 
 
 def handler(event, context):
-    """A new application for each invocation: its session manager starts once only (python-sdk #3121)."""
+    """Create an application per invocation: its session manager can start only once (python-sdk #3121)."""
     host = event["requestContext"]["domainName"]
     app = server.streamable_http_app(
         json_response=True,

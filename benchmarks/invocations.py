@@ -1,7 +1,8 @@
-"""Runs one contender in this fresh process: `probe.py CONTENDER CALLS PIPE`, the event on stdin.
+"""Import one implementation and time its invocations: `invocations.py MODULE CALLS PIPE`, the event on stdin.
 
-What is measured starts before the first import, so only what the interpreter has anyway is imported here:
-marshal carries the event and the figures, since json would be a gift to every contender.
+The import is part of the first measurement. Therefore this script imports only modules that the interpreter
+has loaded already. Events and figures are marshalled, because importing json here would speed up every
+first response.
 """
 
 import marshal
@@ -10,11 +11,11 @@ import sys
 from time import perf_counter
 
 RESIDENT_AFTER = 50
-"""Calls after which the peak of the memory is read."""
+"""Calls after which the peak memory is read."""
 
 
-class Context:
-    """What a handler sees of Lambda's own context."""
+class LambdaContext:
+    """The members of the Lambda context object that handlers use."""
 
     aws_request_id = "bench"
     function_name = "bench"
@@ -25,10 +26,10 @@ class Context:
         return 29_000
 
 
-def main(contender, calls, pipe):
-    event, context = marshal.load(sys.stdin.buffer), Context()
+def main(module, calls, pipe):
+    event, context = marshal.load(sys.stdin.buffer), LambdaContext()
     started = perf_counter()
-    handler = __import__(f"contenders.{contender}", fromlist=["handler"]).handler
+    handler = __import__(f"implementations.{module}", fromlist=["handler"]).handler
     answer = handler(event, context)
     figures = {"first_ms": (perf_counter() - started) * 1000, "warm_ms": []}
     bodies = {answer["body"]}
@@ -45,7 +46,7 @@ def main(contender, calls, pipe):
 
 
 def peak_kib():
-    # Not ru_maxrss: that one survives exec, and starts at what the parent had.
+    # Not ru_maxrss: exec does not reset it, so it starts at the value of the parent process.
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
 

@@ -1,4 +1,4 @@
-"""What a busy environment asks of KMS by the hour, whatever the number of its calls; and for each state."""
+"""Count the KMS requests of a busy execution environment, per state and per hour."""
 
 from __future__ import annotations
 
@@ -19,61 +19,62 @@ from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_local.services.kms import FakeKms, serve
-from states import BINDING, CONFIGURATIONS
+from state_codecs import BINDING, CONFIGURATIONS
 
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
 
-HOURS, STATES = 8, 30
-"""How long an environment is watched, and how many states it seals and opens in an hour."""
+HOURS, STATES_PER_HOUR = 8, 30
+"""Simulated time, and the states that are sealed and opened in each hour."""
 
 REGION = "us-east-1"
 HALFWAY = 0.5
-"""Of what is random: renewals come in the middle of the time that is left to chance."""
+"""The value of every random number: renewals happen in the middle of their random interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
-    """KMS requests by operation: for `each` state, and what an hour takes `besides`, on average."""
+class KmsUsage:
+    """KMS requests by operation: for each state, and per hour regardless of the number of states."""
 
-    each: Mapping[str, int]
-    besides: Mapping[str, float]
+    per_state: Mapping[str, int]
+    per_hour: Mapping[str, float]
 
 
-def hours() -> dict[str, Hour]:
-    """For each of CONFIGURATIONS."""
+def measure_kms_usage() -> dict[str, KmsUsage]:
+    """Simulate each of CONFIGURATIONS."""
     return {
-        title: _hour(delegates=signing == "delegated", encrypts=encrypts)
+        title: _simulate(delegates=signing == "delegated", encrypts=encrypts)
         for title, (signing, encrypts) in CONFIGURATIONS.items()
     }
 
 
-def _hour(*, delegates: bool, encrypts: bool) -> Hour:
+def _simulate(*, delegates: bool, encrypts: bool) -> KmsUsage:
     kms = FakeKms(region=REGION)
     with serve(kms) as endpoint, closing(_client(endpoint.endpoint_url)) as client:
         clock = Clock()
         codec = _codec(client, clock, delegates=delegates, encrypts=encrypts)
-        kms.calls.clear()  # the keys have been made
-        rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES)]
-    each = {operation: min(used[operation] for used in rounds) for operation in kms.calls}
-    besides = {
-        operation: (count - each[operation] * len(rounds)) / HOURS for operation, count in kms.calls.items()
+        kms.calls.clear()  # creating the keys is not counted
+        rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES_PER_HOUR)]
+    per_state = {operation: min(used[operation] for used in rounds) for operation in kms.calls}
+    per_hour = {
+        operation: (count - per_state[operation] * len(rounds)) / HOURS
+        for operation, count in kms.calls.items()
     }
-    return Hour(each, besides)
+    return KmsUsage(per_state, per_hour)
 
 
 def _round(codec: RequestStateCodec, kms: FakeKms, clock: Clock) -> Counter[str]:
-    """What sealing a state and opening it takes."""
+    """Seal and open a state; return the KMS requests."""
     before = kms.calls.copy()
     binding = Binding(**BINDING)
     codec.open(binding, codec.seal(binding, {}, round=1, first_issued_at=None))
-    clock.now += 3_600 / STATES
+    clock.now += 3_600 / STATES_PER_HOUR
     return kms.calls - before
 
 
 @dataclass
 class Clock:
-    """Epoch seconds, from the beginning of an hour."""
+    """A clock in epoch seconds that starts at a full hour."""
 
     now: float = 500_000 * 3_600
 
@@ -87,7 +88,7 @@ def _client(endpoint_url: str) -> KMSClient:
 
 
 def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) -> RequestStateCodec:
-    """As in a function (`wiring`), but for the clock and what is random."""
+    """Build the codec as `wiring` does in a function, except for the clock and the random numbers."""
 
     def arn_of_new_key(spec: str, usage: str) -> str:
         return client.create_key(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"]

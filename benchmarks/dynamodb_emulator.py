@@ -1,4 +1,4 @@
-"""ministack, which stands in for DynamoDB: a process of its own, in its own virtual environment."""
+"""Run ministack, which emulates DynamoDB, in a separate process and virtual environment."""
 
 import json
 import socket
@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import IO
 from urllib.request import urlopen
 
-from measure import DidNotRun
+from measure import BenchmarkError
 
 HYPERCORN = Path(__file__).parents[1] / ".venv-ministack/bin/hypercorn"
 ENVIRONMENT = {"SERVICES": "dynamodb", "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
-"""All it gets to see: without the second variable it listens on 0.0.0.0 as well."""
+"""The complete environment of ministack. Without the second variable it also listens on 0.0.0.0."""
 
 START_S = 30
 
 
 @contextmanager
 def ministack() -> Iterator[str]:
-    """Run it until the block ends; yields its endpoint URL. Raises DidNotRun.
+    """Run ministack until the block ends, and yield its endpoint URL. Raise BenchmarkError if it fails.
 
-    It inherits a socket that listens already, so the first request waits for its start.
+    It inherits a listening socket, so the first request waits until ministack has started.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -34,22 +34,22 @@ def ministack() -> Iterator[str]:
             stderr=log,
         )
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        listening.close()  # or requests would wait for ever for one that has died
+        listening.close()  # otherwise requests would block if ministack has exited
         with process:
             try:
-                _check(url, log)
+                _wait_until_ready(url, log)
                 yield url
             finally:
-                process.kill()  # there is nothing it would have to save
+                process.kill()  # it has no state to save
 
 
-def _check(url: str, log: IO[bytes]) -> None:
+def _wait_until_ready(url: str, log: IO[bytes]) -> None:
     try:
-        with urlopen(f"{url}/_ministack/health", timeout=START_S) as answer:
-            services = json.load(answer)["services"]
+        with urlopen(f"{url}/_ministack/health", timeout=START_S) as response:
+            services = json.load(response)["services"]
     except OSError as error:
         log.seek(0)
-        said = log.read().decode(errors="replace")
-        raise DidNotRun(f"ministack did not start ({error}):\n{said[-2000:]}") from error
+        output = log.read().decode(errors="replace")
+        raise BenchmarkError(f"ministack did not start ({error}):\n{output[-2000:]}") from error
     if services != {"dynamodb": "available"}:
-        raise DidNotRun(f"ministack runs {services}")
+        raise BenchmarkError(f"ministack runs {services}")

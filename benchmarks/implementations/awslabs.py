@@ -1,4 +1,4 @@
-"""AWS's own handler, without a session store."""
+"""Use the MCP handler of awslabs without a session store."""
 
 from awslabs.mcp_lambda_handler import MCPLambdaHandler
 

@@ -1,7 +1,7 @@
-"""The same as `task_rate.py` with FastMCP's tasks extension: `task_fastmcp.py PIPE`, how many on stdin.
+"""Measure tasks per second like `task_rate.py`, with FastMCP's tasks extension: `task_rate_fastmcp.py PIPE`.
 
-Everything is in this process, and nothing is stored: client and server talk in memory, the backend is
-`memory://`, and the worker, with its defaults, takes ten tasks at a time.
+Client, server and worker share one process. Nothing is stored: the backend is `memory://`. By default, the
+worker runs ten tasks at a time. The numbers of tasks are on stdin.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ async def add(a: int, b: int) -> int:
     return a + b
 
 
-async def rate(client: Client, count: int, pause_s: float) -> float:
-    """Tasks per second: `count` calls, then polls of one task after the other until it is completed."""
+async def measure_rate(client: Client, count: int, pause_s: float) -> float:
+    """Create `count` tasks, poll each until it is completed, and return tasks per second."""
     started = time.perf_counter()
     tasks = [await call_tool_task(client, "add", {"a": 1, "b": number}) for number in range(count)]
     for number, handle in enumerate(tasks):
-        # Not `handle.wait`, which polls as seldom as the server asks for.
+        # Not `handle.wait`, which uses the poll interval that the server suggests.
         while (task := await handle.status()).status == "working":
             await asyncio.sleep(pause_s)
         assert task.result["structuredContent"] == {"result": 1 + number}, task
@@ -38,8 +38,8 @@ async def rate(client: Client, count: int, pause_s: float) -> float:
 async def main(pipe: int) -> None:
     given = marshal.load(sys.stdin.buffer)
     async with Client(server) as client:
-        await rate(client, given["settled"], given["pause_s"])
-        found = await rate(client, given["count"], given["pause_s"])
+        await measure_rate(client, given["warm_up_tasks"], given["pause_s"])
+        found = await measure_rate(client, given["count"], given["pause_s"])
     with os.fdopen(pipe, "wb") as out:
         marshal.dump({"rate": found}, out)
 

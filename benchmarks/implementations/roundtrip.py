@@ -1,4 +1,4 @@
-"""This project, with the settings that template.yaml gives a function."""
+"""Use mcp-roundtrip with the settings that template.yaml gives a function."""
 
 from mcp_roundtrip import Server
 

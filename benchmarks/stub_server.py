@@ -1,6 +1,6 @@
-"""HTTP before a stand-in for an AWS service, as cheap as Python has it: what is measured calls it and waits.
+"""Serve a stub of an AWS service over HTTP with little overhead, because the measured code waits for it.
 
-`mcp_roundtrip_local` parses more strictly, and takes twice as long for a request.
+The server of `mcp_roundtrip_local` parses more strictly and takes twice as long for a request.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mcp_roundtrip_local.http.messages import Reply, Request
 
 
 @contextmanager
-def served(respond: Callable[[Request], Reply]) -> Iterator[str]:
-    """Answer GET and POST requests with `respond` until the block ends; yields the URL."""
+def serve_stub(respond: Callable[[Request], Reply]) -> Iterator[str]:
+    """Answer GET and POST requests with `respond` until the block ends, and yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        wbufsize = 64 * 1024  # head and body leave in one segment
+        wbufsize = 64 * 1024  # headers and body are sent in one segment
 
         def _handle(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"] or 0))
@@ -34,8 +34,8 @@ def served(respond: Callable[[Request], Reply]) -> Iterator[str]:
 
         do_GET = do_POST = _handle
 
-        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the base class's name
-            """Silent: the figures are all that is printed."""
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name in the base class
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

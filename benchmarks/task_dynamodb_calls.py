@@ -1,0 +1,112 @@
+"""Count the DynamoDB requests of each task operation, where they are sent: `task_dynamodb_calls.py PIPE`."""
+
+import marshal
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from invocations import LambdaContext
+from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.tasks.items import TaskCall
+from task_server import ANSWER, deploy
+
+ENTRIES = 10
+ANSWERS = 2
+LARGE = 100_000
+MEGABYTE = 1_048_576
+
+MAX_OPEN_TASKS = 10
+"""The default of MCP_MAX_OPEN_TASKS."""
+
+client = dynamodb_client()
+deployment = deploy(DynamoStore(client, os.environ["MCP_TASK_TABLE"]), max_open=MAX_OPEN_TASKS)
+
+
+@contextmanager
+def count_requests() -> Iterator[Counter[str]]:
+    """Yield a counter of the requests sent in the block, including retries, by operation."""
+    sent: Counter[str] = Counter()
+
+    def count(event_name: str, **_: Any) -> None:
+        sent[event_name.rpartition(".")[2]] += 1
+
+    client.meta.events.register("before-send.dynamodb", count)
+    try:
+        yield sent
+    finally:
+        client.meta.events.unregister("before-send.dynamodb", count)
+
+
+def requests_of(operation: Callable[[], object]) -> dict[str, int]:
+    with count_requests() as sent:
+        operation()
+    return dict(sent)
+
+
+class BenchmarkTask:
+    """A task of a tool, with `entries` in its journal at creation."""
+
+    def __init__(self, tool: str, entries: tuple[Entry, ...] = (), **arguments: Any) -> None:
+        self.call = TaskCall("tools/call", tool, arguments, None, None)
+        self.journal = Journal("bench", entries)
+        self.id = self.pk = ""
+
+    def create(self) -> None:
+        task = deployment.tasks.create(
+            self.call,
+            None,
+            self.journal,
+            worker="worker",
+            capabilities={"elicitation": {}},
+            ttl_ms=3_600_000,
+        )
+        self.id, self.pk = task.task_id, task.pk
+
+    def work(self) -> None:
+        deployment.server.worker_handler({"task": self.pk}, LambdaContext())
+
+    def poll(self) -> None:
+        deployment.tasks.get(None, self.id)
+
+    def answer(self) -> None:
+        keys = [f"question-{number}" for number in range(ANSWERS)]
+        deployment.tasks.update(None, self.id, dict.fromkeys(keys, ANSWER))
+
+    def cancel(self) -> None:
+        deployment.tasks.cancel(None, self.id)
+
+
+def recorded_steps(count: int, value: Any) -> tuple[Entry, ...]:
+    return tuple(Entry(f"step-{number}", Kind.STEP, value) for number in range(count))
+
+
+def main(pipe: int) -> None:
+    asking = BenchmarkTask("questions", recorded_steps(ENTRIES, 0), count=ANSWERS)
+    adding = BenchmarkTask("add", a=20, b=22)
+    # The other items of the task are smaller than one result.
+    count = 2 * MEGABYTE // LARGE - 1
+    large = BenchmarkTask("texts", recorded_steps(count, "x" * LARGE), count=count, size=LARGE)
+    calls = {
+        "create": requests_of(asking.create),
+        "pass that ends with questions": requests_of(asking.work),
+        "poll": requests_of(asking.poll),
+        "update": requests_of(asking.answer),
+        "resume": requests_of(asking.work),
+    }
+    adding.create()
+    calls["pass with a new step"] = requests_of(adding.work)
+    large.create()
+    calls["resume, 2 MB"] = requests_of(large.work)
+    asking.create()
+    calls["cancel"] = requests_of(asking.cancel)
+    with os.fdopen(pipe, "wb") as out:
+        marshal.dump({"calls": calls, "entries": ENTRIES, "answers": ANSWERS}, out)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
