@@ -107,7 +107,7 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
         root=root,
         audience=BINDING["audience"],
         random_bytes=secrets.token_bytes,
-        issued=lambda jti, expires_at: None,
+        on_issued=lambda jti, expires_at: None,
         **given,
     )
     epochs = None
@@ -116,7 +116,7 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
         epochs = EpochKeys([mac_key], TYP, **given)
     return RequestStateCodec(
         signer=delegation.signer if delegates else lambda: root,
-        trust=TrustedKeys(KmsPublicKeys([key]), ()),
+        trusted_keys=TrustedKeys(KmsPublicKeys([key]), ()),
         epochs=epochs,
         limits=limits,
         clock=clock,

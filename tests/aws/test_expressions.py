@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.expressions import expressions_of
+from mcp_roundtrip.aws.expressions import build_expressions
 from mcp_roundtrip.tasks.changes import AllOf, AnyOf, Change, Equals
 
 CONDITIONS = st.recursive(
@@ -21,7 +21,7 @@ CONDITIONS = st.recursive(
 
 @given(CONDITIONS)
 def test_no_parentheses_are_redundant(condition):
-    expression = expressions_of(Change(condition))["ConditionExpression"]
+    expression = build_expressions(Change(condition))["ConditionExpression"]
     opened: list[int] = []
     pairs = set()
     for at, character in enumerate(expression):
@@ -34,7 +34,7 @@ def test_no_parentheses_are_redundant(condition):
 
 @given(CONDITIONS, st.dictionaries(st.text(min_size=1), st.integers()), st.sets(st.sampled_from("xyz")))
 def test_every_placeholder_is_defined_and_used(condition, values, removed):
-    rendered = expressions_of(Change(condition, set=values, remove=tuple(removed - values.keys())))
+    rendered = build_expressions(Change(condition, set=values, remove=tuple(removed - values.keys())))
     text = f"{rendered['ConditionExpression']} {rendered.get('UpdateExpression', '')}"
     assert set(re.findall(r"#\d+", text)) == rendered["ExpressionAttributeNames"].keys()
     assert set(re.findall(r":\d+", text)) == rendered["ExpressionAttributeValues"].keys()
@@ -42,6 +42,6 @@ def test_every_placeholder_is_defined_and_used(condition, values, removed):
 
 @pytest.mark.parametrize("name", ["status", "é", "a b", "a.b", "#0", ":0"])
 def test_no_name_and_no_value_is_part_of_an_expression(name):
-    rendered = expressions_of(Change(Equals(name, name), set={name: name}))
+    rendered = build_expressions(Change(Equals(name, name), set={name: name}))
     assert re.fullmatch(r"[#:\d =]+", rendered["ConditionExpression"])
     assert re.fullmatch(r"SET [#:\d =]+", rendered["UpdateExpression"])

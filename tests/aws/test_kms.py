@@ -22,8 +22,8 @@ from mcp_roundtrip.aws.kms import (
     PublicHalf,
 )
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.keys import is_valid, kid_of
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S
+from mcp_roundtrip.state.keys import is_valid_signature, kid_of
+from mcp_roundtrip.state.renewal import FIRST_RETRY_S, RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_testing import FakeClock
@@ -83,9 +83,9 @@ def der(raw):
 
 
 def test_a_signer_names_the_key_whose_signatures_it_makes(signer, key):
-    half = key.trusted()
+    half = key.trusted_public_half()
     assert signer.key_members == {"kid": half.kid} == {"kid": kid_of(half.public_key)}
-    assert is_valid(signer.sign(b"x"), b"x", half.public_key)
+    assert is_valid_signature(signer.sign(b"x"), b"x", half.public_key)
 
 
 def test_signing_and_checking_load_the_public_key_once_for_both(fake, signer, key):
@@ -130,18 +130,18 @@ STATES = {
 
 @pytest.mark.parametrize(("happens", "reason"), STATES.values(), ids=STATES)
 def test_a_key_that_cannot_sign_is_named_by_the_aws_error_code(fake, signer, key, arn, happens, reason):
-    key.trusted()
+    key.trusted_public_half()
     happens(fake, arn)
     with fails_with(reason):
         signer.sign(b"x")
-    assert key.trusted(), "checking goes on while KMS does not sign"
+    assert key.trusted_public_half(), "checking goes on while KMS does not sign"
 
 
 @pytest.mark.parametrize(("happens", "reason"), STATES.values(), ids=STATES)
 def test_a_public_key_that_cannot_be_loaded_is_named_by_the_aws_error_code(fake, key, arn, happens, reason):
     happens(fake, arn)
     with fails_with(reason):
-        key.trusted()
+        key.trusted_public_half()
 
 
 @pytest.mark.parametrize(("happens", "reason"), STATES.values(), ids=STATES)
@@ -154,14 +154,14 @@ def test_a_mac_that_cannot_be_made_is_named_by_the_aws_error_code(fake, kms, hap
 
 def test_a_key_that_does_not_exist_is_a_failure_of_the_key_service(kms, arn, clock):
     with fails_with("NotFoundException"):
-        KmsKey(kms, arn[:-1], clock).trusted()
+        KmsKey(kms, arn[:-1], clock).trusted_public_half()
     with fails_with("NotFoundException"):
         KmsMacKey(kms, arn[:-1]).mac(b"x")
 
 
 def test_a_key_for_another_use_is_a_failure_of_the_key_service(kms, arn, clock):
     with fails_with("UnsupportedOperationException"):
-        KmsKey(kms, mac_key(kms), clock).trusted()
+        KmsKey(kms, mac_key(kms), clock).trusted_public_half()
     with fails_with("InvalidKeyUsageException"):
         KmsMacKey(kms, arn).mac(b"x")
 
@@ -172,7 +172,7 @@ def test_a_key_of_another_kind_is_a_failure_of_the_key_service(spec, usage):
         kms = client()
         key_id = kms.create_key(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["KeyId"]
         with fails_with("malformed_answer"):
-            KmsKey(kms, key_id, FakeClock()).trusted()
+            KmsKey(kms, key_id, FakeClock()).trusted_public_half()
 
 
 def test_a_kms_that_is_not_there_is_a_failure_of_the_key_service():
@@ -180,7 +180,7 @@ def test_a_kms_that_is_not_there_is_a_failure_of_the_key_service():
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         with fails_with("EndpointConnectionError"):
-            KmsKey(client(f"http://127.0.0.1:{port}"), "arn", FakeClock()).trusted()
+            KmsKey(client(f"http://127.0.0.1:{port}"), "arn", FakeClock()).trusted_public_half()
 
 
 def test_a_kms_that_does_not_answer_times_out():
@@ -193,7 +193,7 @@ def test_a_kms_that_does_not_answer_times_out():
 
 
 def test_a_failure_shows_nothing_of_what_was_to_be_signed(fake, signer, key):
-    key.trusted()
+    key.trusted_public_half()
     fake.fail_next(1, operation="Sign")
     with pytest.raises(KeyServiceError) as failed:
         signer.sign(b"very secret")
@@ -228,91 +228,91 @@ def test_the_clients_patience_fits_into_a_request():
 
 
 def test_a_public_key_is_confirmed_when_it_is_old(fake, key, clock):
-    key.trusted()
+    key.trusted_public_half()
     clock.now += MAX_AGE_S - 1
-    key.trusted()
+    key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 1
     clock.now += 1
-    key.trusted()
-    key.trusted()
+    key.trusted_public_half()
+    key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 2
 
 
 def test_a_public_key_that_cannot_be_confirmed_is_used_for_a_while(fake, key, clock):
-    key.trusted()
+    key.trusted_public_half()
     fake.fail_next(1000)
     clock.now += MAX_UNCONFIRMED_S - 1
-    assert key.trusted()
+    assert key.trusted_public_half()
     clock.now += 1
     with fails_with("ThrottlingException"):
-        key.trusted()
+        key.trusted_public_half()
 
 
 def test_while_a_key_is_still_good_a_failed_confirmation_is_not_repeated_for_a_minute(fake, key, clock):
-    key.trusted()
+    key.trusted_public_half()
     fake.fail_next(1)
     clock.now += MAX_AGE_S
     for _ in range(RENEWAL_RETRY_S):
-        assert key.trusted()
+        assert key.trusted_public_half()
         clock.now += 1
     assert fake.calls["GetPublicKey"] == 2
-    assert key.trusted()
+    assert key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 3
 
 
 @pytest.mark.parametrize("withdrawn", ["disabled", "being deleted"])
 def test_a_withdrawn_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, clock, withdrawn):
     happens, reason = STATES[withdrawn]
-    key.trusted()
+    key.trusted_public_half()
     happens(fake, arn)
-    assert key.trusted()
+    assert key.trusted_public_half()
     clock.now += MAX_AGE_S
     with fails_with(reason):
-        key.trusted()
+        key.trusted_public_half()
 
 
 def test_a_key_that_is_enabled_again_is_trusted_again_within_a_minute(fake, key, arn, clock):
-    key.trusted()
+    key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
     clock.now += MAX_AGE_S
     with fails_with("DisabledException"):
-        key.trusted()
+        key.trusted_public_half()
     fake.EnableKey(KeyId=arn)
     clock.now += RENEWAL_RETRY_S
-    assert key.trusted()
+    assert key.trusted_public_half()
 
 
 def test_a_key_that_stays_disabled_is_asked_for_once_a_minute(fake, key, arn, clock):
-    key.trusted()
+    key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
     clock.now += MAX_AGE_S
     before = fake.calls["GetPublicKey"]
     for _ in range(600):
         with fails_with("DisabledException"):
-            key.trusted()
+            key.trusted_public_half()
         clock.now += 1
     assert fake.calls["GetPublicKey"] - before == 600 / RENEWAL_RETRY_S
 
 
 def test_a_disabled_keys_name_stays_known_so_that_signing_says_what_is_wrong(fake, key, arn, clock):
-    half = key.trusted()
+    half = key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
     clock.now += MAX_AGE_S
-    assert key.known() == half
+    assert key.loaded_public_half() == half
 
 
 def test_a_clock_that_was_set_back_does_not_keep_a_disabled_key_alive(fake, key, arn, clock):
-    key.trusted()
+    key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
     clock.now -= 86_400
     with fails_with("DisabledException"):
-        key.trusted()
+        key.trusted_public_half()
 
 
 def test_of_two_keys_the_remaining_one_is_still_trusted(fake, kms, key, clock):
     old = KmsKey(kms, signing_key(kms), clock)
     keys = KmsPublicKeys([key, old])
-    kids = [half.known().kid for half in (key, old)]
+    kids = [half.loaded_public_half().kid for half in (key, old)]
     assert all(map(keys.find, kids))
     fake.DisableKey(KeyId=old.arn)
     clock.now += MAX_AGE_S
@@ -324,11 +324,11 @@ def test_a_failed_load_is_not_repeated_for_every_token(fake, key, clock):
     fake.fail_next(2, "DisabledException")
     for _ in range(100):
         with fails_with("DisabledException"):
-            key.trusted()
+            key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 1
-    clock.now += RETRY_S
+    clock.now += FIRST_RETRY_S
     with fails_with("DisabledException"):
-        key.trusted()
+        key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 2
 
 
@@ -336,7 +336,7 @@ def test_while_a_key_cannot_be_loaded_the_pauses_between_attempts_grow_to_a_minu
     fake.fail_next(1000)
     for _ in range(600):
         with fails_with("ThrottlingException"):
-            key.trusted()
+            key.trusted_public_half()
         clock.now += 1
     assert fake.calls["GetPublicKey"] == 6 + 9, "after 0, 1, 3, 7, 15 and 31 s, then from 63 s on each minute"
 
@@ -353,12 +353,12 @@ def test_a_slow_failure_is_not_retried_for_a_while_after_its_end(arn, clock):
         started = clock.now
         for _ in range(10):
             with fails_with("KMSInternalException"):
-                key.trusted()
+                key.trusted_public_half()
     assert clock.now == started + 6
 
 
 def test_a_key_that_is_out_of_reach_does_not_hold_up_the_states_of_another(fake, kms, key, clock):
-    kid = key.known().kid
+    kid = key.loaded_public_half().kid
     before = fake.calls["GetPublicKey"]
     keys = KmsPublicKeys([KmsKey(kms, key.arn[:-1], clock), key])
     for _ in range(100):
@@ -369,26 +369,26 @@ def test_a_key_that_is_out_of_reach_does_not_hold_up_the_states_of_another(fake,
 
 def test_a_state_of_a_key_that_could_not_be_loaded_yet_is_not_taken_for_a_forgery(fake, kms, key, clock):
     other = KmsKey(kms, signing_key(kms), clock)
-    kid = KmsKey(kms, other.arn, clock).known().kid
+    kid = KmsKey(kms, other.arn, clock).loaded_public_half().kid
     keys = KmsPublicKeys([key, other])
-    key.trusted()
+    key.trusted_public_half()
     fake.fail_next(1, operation="GetPublicKey")
     with fails_with("ThrottlingException"):
         keys.find(kid)
-    clock.now += RETRY_S
+    clock.now += FIRST_RETRY_S
     assert keys.find(kid)
     assert keys.find("forged") is None
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -MAX_UNCONFIRMED_S, 0])
 def test_without_kms_a_key_lasts_an_hour_however_the_clock_was_set(fake, key, clock, seconds):
-    key.trusted()
+    key.trusted_public_half()
     clock.now += seconds
     fake.fail_next(1000)
-    assert key.trusted()
+    assert key.trusted_public_half()
     clock.now += MAX_UNCONFIRMED_S
     with fails_with("ThrottlingException"):
-        key.trusted()
+        key.trusted_public_half()
 
 
 def test_without_a_single_key_the_key_service_is_to_blame():
@@ -408,7 +408,7 @@ def test_a_pinned_key_signs_and_is_trusted_without_asking_for_it(fake, kms, arn)
     before = fake.calls["GetPublicKey"]
     signer, keys = KmsSigner(kms, pinned), KmsPublicKeys([pinned])
     public_key = keys.find(signer.key_members["kid"])
-    assert is_valid(signer.sign(b"x"), b"x", public_key)
+    assert is_valid_signature(signer.sign(b"x"), b"x", public_key)
     assert fake.calls["GetPublicKey"] == before
 
 

@@ -182,7 +182,7 @@ def test_with_delegated_signing_sealing_works_while_the_certificate_outlasts_a_r
 def test_when_kms_recovers_before_the_certificate_is_needed_no_request_fails(deployed, fake, kms, clock):
     issued = []
     codec = deployed.environment(
-        kms, clock, random=lambda: 0.0, issued=lambda jti, expires_at: issued.append(expires_at)
+        kms, clock, random=lambda: 0.0, on_issued=lambda jti, expires_at: issued.append(expires_at)
     )
     seal(codec)
     clock.now = NOW + WINDOW_S * 2 / 3
@@ -226,7 +226,7 @@ def test_disabling_the_key_ends_its_certificates_too(deployed, fake, kms, clock)
 @only(DELEGATED)
 def test_a_certificate_is_revoked_by_its_id(deployed, kms, clock):
     issued = []
-    first = deployed.environment(kms, clock, issued=lambda jti, expires_at: issued.append(jti))
+    first = deployed.environment(kms, clock, on_issued=lambda jti, expires_at: issued.append(jti))
     leaked, other = seal(first), seal(deployed.environment(kms, clock))
     codec = replace(deployed, revoked=issued).environment(kms, clock)
     assert opens(codec, other)

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import LIFETIME_S, MAX_LENGTH, TYP, TrustedKeys
+from mcp_roundtrip.state.certificates import LIFETIME_S, MAX_CERTIFICATE_LENGTH, TYP, TrustedKeys
 from mcp_roundtrip.state.keys import LocalKey
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
@@ -27,7 +27,7 @@ def test_a_certificate_says_which_key_signs_for_whom_and_until_when():
     assert claims.keys() == {"iss", "aud", "iat", "nbf", "exp", "jti", "cnf"}
     assert (claims["iss"], claims["aud"], claims["jti"]) == (BINDING.issuer, BINDING.audience, "f" * 32)
     assert (claims["iat"], claims["nbf"], claims["exp"]) == (NOW, NOW, NOW + LIFETIME_S)
-    assert len(token) < MAX_LENGTH / 2
+    assert len(token) < MAX_CERTIFICATE_LENGTH / 2
 
 
 def test_the_key_of_a_certificate_is_trusted_until_the_certificate_expires():
@@ -66,11 +66,11 @@ def test_that_the_root_key_is_trusted_is_checked_every_time():
 
 
 def test_no_more_certificates_are_remembered_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(certificates, "_MAX_REMEMBERED", 3)
+    monkeypatch.setattr(certificates, "_MAX_CACHED", 3)
     trust, issued = TrustedKeys(KEY), [certificate() for _ in range(5)]
     for crt in (*issued, *issued):
         assert trusted(trust, crt)
-    assert len(trust._remembered) == 3
+    assert len(trust._cached) == 3
 
 
 @pytest.mark.parametrize("members", [{}, {"kid": KEY.kid, "crt": "x"}, {"crt": "x", "x5c": []}])

@@ -51,7 +51,7 @@ def delegation(root, clock, **changes):
         "random_bytes": secrets.token_bytes,
         "random": lambda: 0.0,
         "renewals": RenewalBackoff(clock),
-        "issued": lambda jti, expires_at: None,
+        "on_issued": lambda jti, expires_at: None,
     }
     return Delegation(**{**given, **changes})
 
@@ -138,7 +138,7 @@ def test_a_clock_behind_by_less_than_the_skew_still_works(root, clock):
 
 def test_each_certificate_is_reported_with_the_id_that_revokes_it(root, clock):
     reported = []
-    signer = delegation(root, clock, issued=lambda *about: reported.append(about)).signer()
+    signer = delegation(root, clock, on_issued=lambda *about: reported.append(about)).signer()
     assert reported == [(claims_of(signer.certificate)["jti"], NOW + LIFETIME_S)]
 
 

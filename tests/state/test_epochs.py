@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, short_key_id
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RETRY_S, RenewalBackoff
+from mcp_roundtrip.state.renewal import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 
 EPOCH = 500_000
@@ -209,7 +209,7 @@ def test_a_key_that_is_needed_and_cannot_be_derived_is_a_failure_of_the_key_serv
             keys.current(START)
     assert len(mac_key.asked) == 1
     mac_key.failure = None
-    assert keys.current(START + RETRY_S)
+    assert keys.current(START + FIRST_RETRY_S)
 
 
 def test_while_a_key_cannot_be_derived_the_pauses_between_attempts_grow_to_a_minute(mac_key):
@@ -261,7 +261,7 @@ def test_failures_ahead_of_time_do_not_lengthen_the_pauses_of_a_key_that_is_need
     for second in range(AHEAD_FROM, START + EPOCH_S, RENEWAL_RETRY_S):
         keys.current(second)
     asked = len(mac_key.asked)
-    for second in (0, RETRY_S):
+    for second in (0, FIRST_RETRY_S):
         with pytest.raises(KeyServiceError):
             keys.current(START + EPOCH_S + second)
     assert len(mac_key.asked) == asked + 2

@@ -43,7 +43,7 @@ def lower_s(token):
 
 
 def read(token, typ):
-    return jws.verify(token.encode(), typ, jws.find_by_kid(KEY))[0]
+    return jws.verify(token.encode(), typ, jws.key_finder(KEY))[0]
 
 
 def minted_by_pyjwt(claims):

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, is_valid, kid_of, raw_signature
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, is_valid_signature, kid_of, raw_signature
 
 ONE = ec.generate_private_key(ec.SECP256R1())
 SCALARS = st.integers(1, P256_ORDER - 1)
@@ -82,16 +82,16 @@ def test_any_randomness_makes_a_key(given_bytes):
 def test_a_signature_is_valid_only_for_its_message_and_its_key(message, other):
     key = LocalKey(ONE)
     signature = key.sign(message)
-    assert is_valid(signature, message, key.public_key)
-    assert is_valid(signature, other, key.public_key) == (message == other)
-    assert not is_valid(signature, message, LocalKey.generate().public_key)
+    assert is_valid_signature(signature, message, key.public_key)
+    assert is_valid_signature(signature, other, key.public_key) == (message == other)
+    assert not is_valid_signature(signature, message, LocalKey.generate().public_key)
 
 
 def test_the_twin_of_a_signature_is_not_valid():
     key = LocalKey(ONE)
     signature = key.sign(b"x")
     twin = P256_ORDER - int.from_bytes(signature[32:], "big")
-    assert not is_valid(signature[:32] + twin.to_bytes(32, "big"), b"x", key.public_key)
+    assert not is_valid_signature(signature[:32] + twin.to_bytes(32, "big"), b"x", key.public_key)
 
 
 def test_a_local_key_trusts_only_itself():

@@ -8,7 +8,7 @@ from mcp_roundtrip.aws.kms import MAX_RAW_BYTES
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.links import MAX_LENGTH, Link
+from mcp_roundtrip.state.links import MAX_LINK_LENGTH, Link
 from support.tokens import (
     ALICE,
     BINDING,
@@ -69,7 +69,7 @@ FORGERIES = {
     "a further claim": (with_claims(link(), st={}), "claims"),
     "padding": (link() + "=", "malformed"),
     "none": (None, "not_a_string"),
-    "too long": ("A" * (MAX_LENGTH + 1), "too_long"),
+    "too long": ("A" * (MAX_LINK_LENGTH + 1), "too_long"),
 }
 
 
@@ -88,7 +88,7 @@ def test_a_hundred_characters_of_a_key_and_a_flow_id_fit_however_they_are_escape
 
 
 def test_a_link_is_never_longer_than_what_kms_signs_without_a_digest():
-    assert MAX_LENGTH <= MAX_RAW_BYTES
+    assert MAX_LINK_LENGTH <= MAX_RAW_BYTES
 
 
 def test_a_link_holds_no_personal_data_and_needs_no_escaping():

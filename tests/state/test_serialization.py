@@ -49,17 +49,17 @@ def test_no_other_character_is_taken(character):
 
 @pytest.mark.parametrize("token", [None, 5, True, b"bytes", ["A"], {}])
 def test_what_is_no_string_is_no_token(token):
-    assert refusal(serialization.read, token, 100) == "not_a_string"
+    assert refusal(serialization.to_ascii, token, 100) == "not_a_string"
 
 
 @given(st.text())
 def test_a_token_is_ascii(text):
     if text.isascii():
-        assert serialization.read(text, len(text)) == text.encode()
+        assert serialization.to_ascii(text, len(text)) == text.encode()
     else:
-        assert refusal(serialization.read, text, len(text)) == "malformed"
+        assert refusal(serialization.to_ascii, text, len(text)) == "malformed"
 
 
 def test_a_token_over_the_limit_is_not_read():
-    assert serialization.read("A" * 100, 100)
-    assert refusal(serialization.read, "\ud800" * 101, 100) == "too_long"
+    assert serialization.to_ascii("A" * 100, 100)
+    assert refusal(serialization.to_ascii, "\ud800" * 101, 100) == "too_long"

@@ -72,7 +72,7 @@ class Deployment:
         clock: Callable[[], float],
         *,
         random: Callable[[], float] = _random,
-        issued: Callable[[str, int], None] = lambda jti, expires_at: None,
+        on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """The codec of a new execution environment, which has not called KMS yet."""
         renewals = RenewalBackoff(clock)
@@ -87,13 +87,13 @@ class Deployment:
             random_bytes=secrets.token_bytes,
             random=random,
             renewals=renewals,
-            issued=issued,
+            on_issued=on_issued,
         )
         mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
         given = {"issuer": BINDING.issuer, "clock": clock, "random": random, "renewals": renewals}
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
-            trust=TrustedKeys(KmsPublicKeys(keys), self.revoked),
+            trusted_keys=TrustedKeys(KmsPublicKeys(keys), self.revoked),
             epochs=EpochKeys(mac_keys, TYP, self.limits, **given) if mac_keys else None,
             limits=self.limits,
             clock=clock,

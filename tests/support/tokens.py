@@ -45,7 +45,7 @@ DELEGATION = Delegation(
     random_bytes=Random(0x5EED).randbytes,
     random=lambda: 0.5,
     renewals=RenewalBackoff(lambda: NOW - 600),
-    issued=lambda jti, expires_at: None,
+    on_issued=lambda jti, expires_at: None,
 )
 """Has certified one key, from ten minutes ago until `CERTIFIED_UNTIL`."""
 

@@ -146,7 +146,7 @@ class _StateParts:
         encrypts = self._settings.state_encryption is StateEncryption.ENABLED
         return RequestStateCodec(
             signer=self._delegation(signer) if delegates else lambda: signer,
-            trust=TrustedKeys(keys, self._settings.revoked_certificates),
+            trusted_keys=TrustedKeys(keys, self._settings.revoked_certificates),
             epochs=self._epochs() if encrypts else None,
             limits=self._limits,
             clock=time.time,
@@ -202,7 +202,9 @@ class _StateParts:
             random_bytes=secrets.token_bytes,
             random=_random,
             renewals=self._renewals,
-            issued=lambda jti, end: observer().record("certificate_issued", certificate=jti, expires_at=end),
+            on_issued=lambda jti, expires_at: observer().record(
+                "certificate_issued", certificate=jti, expires_at=expires_at
+            ),
         ).signer
 
     def _epochs(self) -> EpochKeys:

@@ -1,4 +1,4 @@
-"""boto3 clients with timeouts that leave time for an answer, and what all AWS calls share.
+"""boto3 clients with timeouts that leave time for a response, and helpers for all AWS calls.
 
 The Region, the endpoint and the credentials of a client come from the environment, as for every AWS SDK,
 unless a function takes them as arguments.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 MAX_DELAY_S: Final = 900
-"""The longest delay of an SQS message. A worker that comes too early sends the message again."""
+"""The longest delay of an SQS message. A worker that starts too early sends the message again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LambdaDispatcher:
     def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         if delay_ms:
             return
-        with _store_errors():
+        with _as_store_errors():
             try:
                 self._invoke(worker, pk)
             except self.client.exceptions.ResourceNotFoundException:
@@ -56,7 +56,7 @@ class SqsDispatcher:
 
     def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
         delay_s = min(-(-delay_ms // 1000), MAX_DELAY_S)
-        with _store_errors():
+        with _as_store_errors():
             self.client.send_message(QueueUrl=worker, MessageBody=_message(pk), DelaySeconds=delay_s)
 
 
@@ -77,17 +77,17 @@ class AwsDispatcher:
 
 
 def _message(pk: str) -> str:
-    """The event that `entry.worker` reads."""
+    """Return the event that `entry.worker` reads."""
     return compact_json({"task": pk})
 
 
 def _unqualified(arn: str) -> str:
-    """arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME without the version that may follow."""
+    """Return arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME without the version that may follow."""
     return ":".join(arn.split(":")[:7])
 
 
 @contextmanager
-def _store_errors() -> Iterator[None]:
+def _as_store_errors() -> Iterator[None]:
     try:
         yield
     except AWS_ERRORS as error:

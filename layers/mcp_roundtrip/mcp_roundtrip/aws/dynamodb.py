@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip.aws.clients import error_reason
-from mcp_roundtrip.aws.expressions import expressions_of, from_attributes, to_attributes
+from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
 from mcp_roundtrip.tasks.store import MAX_ITEM, check_size
@@ -32,14 +32,14 @@ WRITE_ID: Final = "mark"
 """The attribute with the id of the last write. The store removes it from the items it returns."""
 
 DYNAMODB_ITEM_LIMIT: Final = 409_600
-"""DynamoDB's own limit of an item in bytes, which an update may exceed by little."""
+"""DynamoDB's own limit of an item in bytes. An update can exceed it, although `check_size` passed."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
 
 _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
 
 CONFLICT_ATTEMPTS: Final = 8
-"""How often a write is sent that conflicts with a transaction. The SDK does not retry these conflicts."""
+"""The attempts for a write that conflicts with a transaction. The SDK does not retry these conflicts."""
 
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
 """The longest pause before the second attempt. It doubles for each further attempt."""
@@ -109,7 +109,7 @@ class DynamoStore:
                     Key=to_attributes({"pk": pk, "sk": sk}),
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **expressions_of(replace(change, set={**change.set, WRITE_ID: write_id})),
+                    **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
                 )
             )
         except _ConditionFailed as failed:
@@ -122,7 +122,7 @@ class DynamoStore:
         return _without_write_id(from_attributes(answer["Attributes"]))
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        """See TaskStore. Needs the permissions of the two writes, and no other."""
+        """Write both items in one transaction. Needs the permissions of the two writes, and no other."""
         check_size(item)
         key = to_attributes({"pk": pk, "sk": sk})
         writes: Sequence[Any] = [
@@ -133,7 +133,7 @@ class DynamoStore:
                     "ConditionExpression": "attribute_not_exists(pk)",
                 }
             },
-            {"Update": {"TableName": self._table_name, "Key": key, **expressions_of(change)}},
+            {"Update": {"TableName": self._table_name, "Key": key, **build_expressions(change)}},
         ]
         token = self._random_bytes(16).hex()  # makes a repeated request idempotent
         try:
@@ -165,7 +165,7 @@ class DynamoStore:
 
 
 class _ConditionFailed(Exception):
-    """`present` is the existing item; None if there is none, or if it was not returned."""
+    """The condition of a write does not hold. `present` is the existing item, if DynamoDB returned it."""
 
     def __init__(self, present: Item | None) -> None:
         super().__init__()
@@ -177,24 +177,24 @@ def _as_store_errors() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _failure(error) from error
+        raise _map_error(error) from error
     except BotoCoreError as error:
         raise StoreError(error_reason(error)) from error
 
 
-def _failure(error: ClientError) -> Exception:
+def _map_error(error: ClientError) -> Exception:
     response: Any = error.response
     if response["Error"]["Code"] == _FAILED:
         return _ConditionFailed(from_attributes(response["Item"]) if "Item" in response else None)
     if response["Error"]["Code"] == "TransactionCanceledException":
-        return _cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
+        return _map_cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
     # The code is ValidationException, as for a key that is too long.
     if "exceeded the maximum allowed size" in response["Error"]["Message"]:
         return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)
     return StoreError(error_reason(error))
 
 
-def _cancellation(codes: Sequence[str]) -> Exception:
+def _map_cancellation(codes: Sequence[str]) -> Exception:
     """Map the cancellation codes of the two writes of `put_new_and_update` to an exception."""
     if codes == ["None", "ConditionalCheckFailed"]:
         return _ConditionFailed(None)

@@ -29,9 +29,9 @@ def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
     return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
 
 
-def expressions_of(change: Change) -> dict[str, Any]:
+def build_expressions(change: Change) -> dict[str, Any]:
     """Return the condition and the update of a change as parameters of UpdateItem."""
-    return _Expressions().of(change)
+    return _Expressions().build(change)
 
 
 class _Expressions:
@@ -41,7 +41,7 @@ class _Expressions:
         self._names: dict[str, str] = {}
         self._values: dict[str, Any] = {}
 
-    def of(self, change: Change) -> dict[str, Any]:
+    def build(self, change: Change) -> dict[str, Any]:
         clauses = {
             "SET": [f"{self._name(name)} = {self._value(value)}" for name, value in change.set.items()],
             "ADD": [f"{self._name(name)} {self._value(amount)}" for name, amount in change.add.items()],

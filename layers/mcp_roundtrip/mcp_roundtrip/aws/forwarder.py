@@ -31,10 +31,9 @@ class LambdaForwarder:
     """
 
     def __init__(self, client: Callable[[int], LambdaClient], clock: Callable[[], float] = time.time) -> None:
-        """`client` returns one with this read timeout in seconds, `clock` returns epoch seconds.
+        """Forward with `client(read_timeout_s)`, because botocore has timeouts for clients only.
 
-        (botocore has timeouts of clients, and none of single calls. Monotonic time may stand still while the
-        environment is frozen.)
+        `clock` returns epoch seconds: monotonic time may stop while the environment is frozen.
         """
         self.client = client
         self._clock = clock
@@ -66,7 +65,7 @@ class LambdaForwarder:
         except AWS_ERRORS as error:
             raise ForwardingFailed(error_reason(error)) from None
         self._used_at[timeout_s] = self._clock()
-        return _answer(payload, is_failure="FunctionError" in response)
+        return _parse_response(payload, is_failure="FunctionError" in response)
 
     def _invoke(self, timeout_s: int, **request: Any) -> Any:
         from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
@@ -80,7 +79,7 @@ class LambdaForwarder:
             return client.invoke(**request)
 
 
-def _answer(payload: bytes, *, is_failure: bool) -> dict[str, Any]:
+def _parse_response(payload: bytes, *, is_failure: bool) -> dict[str, Any]:
     try:
         answer = parse_json(payload)
     except ValueError:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.epochs import short_key_id
-from mcp_roundtrip.state.keys import is_valid, kid_of, raw_signature
+from mcp_roundtrip.state.keys import is_valid_signature, kid_of, raw_signature
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
 
 MAX_AGE_S = 900
-"""The interval in which KMS is asked whether the key is still enabled."""
+"""The interval of the GetPublicKey calls that confirm that the key is still enabled."""
 
 MAX_UNCONFIRMED_S = 3600
 """How long a public key is trusted after KMS last confirmed it, while KMS is not available."""
@@ -57,8 +57,8 @@ class PublicHalf:
         return cls(public_key, kid_of(public_key))
 
 
-class StateKey(Protocol):
-    """A KMS key whose public half can be loaded."""
+class SigningKey(Protocol):
+    """A KMS key that signs, and whose public half can be loaded."""
 
     @property
     def arn(self) -> str: ...
@@ -68,11 +68,11 @@ class StateKey(Protocol):
         """The id of its public half; None if that was never loaded."""
         ...
 
-    def known(self) -> PublicHalf:
-        """Return the public half, even unconfirmed. Raises KeyServiceError if it was never loaded."""
+    def loaded_public_half(self) -> PublicHalf:
+        """Return the public half, trusted or not. Raises KeyServiceError if it was never loaded."""
         ...
 
-    def trusted(self) -> PublicHalf:
+    def trusted_public_half(self) -> PublicHalf:
         """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
         ...
 
@@ -81,7 +81,7 @@ class StateKey(Protocol):
 class PinnedKey:
     """A key whose public half is part of the deployment.
 
-    KMS is not asked for it: after the key is disabled, signing fails, but verification continues.
+    It is not loaded from KMS: after the key is disabled, signing fails, but verification continues.
     """
 
     arn: str
@@ -91,10 +91,10 @@ class PinnedKey:
     def kid(self) -> str:
         return self.public_half.kid
 
-    def known(self) -> PublicHalf:
+    def loaded_public_half(self) -> PublicHalf:
         return self.public_half
 
-    def trusted(self) -> PublicHalf:
+    def trusted_public_half(self) -> PublicHalf:
         return self.public_half
 
 
@@ -106,12 +106,12 @@ class KmsKey:
     """
 
     def __init__(self, client: KMSClient, arn: str, clock: Callable[[], float]) -> None:
-        """`clock` returns epoch seconds."""
+        """Load nothing yet. `clock` returns epoch seconds."""
         self.arn = arn
         self._client = client
         self._clock = clock
         self._loaded: PublicHalf | None = None
-        self._asked_at = self._ask_at = self._trusted_until = float("-inf")
+        self._attempted_at = self._next_attempt_at = self._trusted_until = float("-inf")
         self._failures = 0
         self._reason = ""
 
@@ -119,29 +119,29 @@ class KmsKey:
     def kid(self) -> str | None:
         return None if self._loaded is None else self._loaded.kid
 
-    def known(self) -> PublicHalf:
-        return self._loaded or self.trusted()
+    def loaded_public_half(self) -> PublicHalf:
+        return self._loaded or self.trusted_public_half()
 
-    def trusted(self) -> PublicHalf:
+    def trusted_public_half(self) -> PublicHalf:
         now = self._clock()
-        if not self._asked_at <= now < self._ask_at:  # or the clock was set back
-            self._ask(now)
+        if not self._attempted_at <= now < self._next_attempt_at:  # or the clock was set back
+            self._confirm(now)
         if self._loaded is None or now >= self._trusted_until:
             raise KeyServiceError(self._reason)
         return self._loaded
 
-    def _ask(self, now: float) -> None:
-        self._asked_at = now
+    def _confirm(self, now: float) -> None:
+        self._attempted_at = now
         try:
             with _as_key_service_errors():
                 answer = self._client.get_public_key(KeyId=self.arn)
                 self._loaded = PublicHalf.from_der(answer["PublicKey"])
         except KeyServiceError as failure:
-            self._failed(failure.reason, now)
+            self._record_failure(failure.reason, now)
         else:
-            self._ask_at, self._trusted_until = now + MAX_AGE_S, now + MAX_UNCONFIRMED_S
+            self._next_attempt_at, self._trusted_until = now + MAX_AGE_S, now + MAX_UNCONFIRMED_S
 
-    def _failed(self, reason: str, now: float) -> None:
+    def _record_failure(self, reason: str, now: float) -> None:
         self._reason = reason
         if reason in _WITHDRAWN:
             self._trusted_until = now
@@ -151,13 +151,13 @@ class KmsKey:
         # call, which may have taken longer than the pause.
         self._failures += 1
         pause_s = retry_pause_s(self._failures) if self._loaded is None else RENEWAL_RETRY_S
-        self._ask_at = self._clock() + pause_s
+        self._next_attempt_at = self._clock() + pause_s
 
 
 class KmsPublicKeys:
     """The trusted keys. Finding one needs no KMS call while all are confirmed."""
 
-    def __init__(self, keys: Iterable[StateKey]) -> None:
+    def __init__(self, keys: Iterable[SigningKey]) -> None:
         self._keys = tuple(keys)
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
@@ -170,7 +170,7 @@ class KmsPublicKeys:
         # First the key with this id: another one may not be available.
         for key in sorted(self._keys, key=lambda key: key.kid != kid):
             try:
-                half = key.trusted()
+                half = key.trusted_public_half()
             except KeyServiceError as error:
                 failure = error
                 knows_all = knows_all and key.kid is not None
@@ -186,14 +186,14 @@ class KmsPublicKeys:
 class KmsSigner:
     """Signs with one kms:Sign call for each token."""
 
-    def __init__(self, client: KMSClient, key: StateKey) -> None:
+    def __init__(self, client: KMSClient, key: SigningKey) -> None:
         self._client = client
         self._key = key
         self._is_verified = False
 
     @property
     def key_members(self) -> Mapping[str, str]:
-        return {"kid": self._key.known().kid}
+        return {"kid": self._key.loaded_public_half().kid}
 
     def sign(self, signing_input: bytes) -> bytes:
         """Return 64 bytes r‖s. Raises KeyServiceError: the AWS error code, `timeout` or another reason."""
@@ -213,7 +213,8 @@ class KmsSigner:
 
     def _verify_first(self, signature: bytes, signing_input: bytes) -> None:
         """Verify the first signature: with a wrong public key for the ARN, no token could be verified."""
-        if not self._is_verified and not is_valid(signature, signing_input, self._key.known().public_key):
+        public_key = self._key.loaded_public_half().public_key
+        if not self._is_verified and not is_valid_signature(signature, signing_input, public_key):
             raise KeyServiceError("public_key_of_another_key")
         self._is_verified = True
 

@@ -22,7 +22,7 @@ _UNDERLINE = re.compile(r"-{3,}\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """`prose` is the text without the section on parameters; `parameters` maps names to descriptions."""
+    """The text without the section on parameters (`prose`), and the parameters' descriptions by name."""
 
     prose: str = ""
     parameters: dict[str, str] = field(default_factory=dict)

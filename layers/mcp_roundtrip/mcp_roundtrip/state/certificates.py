@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
-MAX_LENGTH = 2048
+MAX_CERTIFICATE_LENGTH = 2048
 """The limit of a certificate in characters. It has about 600, more with a long issuer or audience."""
 
-_MAX_REMEMBERED = 1024
+_MAX_CACHED = 1024
 
 _TYPES: Mapping[str, type] = {**COMMON_TYPES, "cnf": dict}
 
@@ -57,7 +57,7 @@ def issue(
         "cnf": {"jwk": {"crv": "P-256", "kty": "EC", "x": x, "y": y}},
     }
     try:
-        return jws.mint(root, TYP, claims, max_length=MAX_LENGTH)
+        return jws.mint(root, TYP, claims, max_length=MAX_CERTIFICATE_LENGTH)
     except StateTooLarge:
         raise KeyServiceError("certificate_too_long") from None
 
@@ -79,10 +79,10 @@ class TrustedKeys:
     """
 
     def __init__(self, roots: PublicKeys, revoked: Collection[str] = ()) -> None:
-        """`revoked` has the `jti` of revoked certificates."""
-        self._by_kid = jws.find_by_kid(roots)
+        """Trust `roots`, and their certificates except those whose `jti` is in `revoked`."""
+        self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
-        self._remembered: dict[bytes, Certificate] = {}
+        self._cached: dict[bytes, Certificate] = {}
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
@@ -94,7 +94,7 @@ class TrustedKeys:
         if members.keys() != {"crt"}:
             return self._by_kid(members)
         try:
-            certificate = self._certificate(serialization.read(members["crt"], MAX_LENGTH))
+            certificate = self._certificate(serialization.to_ascii(members["crt"], MAX_CERTIFICATE_LENGTH))
             self._by_kid({"kid": certificate.root_kid})
             check_parties(certificate.claims, issuer=issuer, audience=audience, principal=None)
             check_times(certificate.claims, now=now, skew_s=skew_s)
@@ -105,12 +105,12 @@ class TrustedKeys:
         return TrustedKey(certificate.public_key, certificate.root_kid, certificate.claims["exp"])
 
     def _certificate(self, token: bytes) -> Certificate:
-        if token not in self._remembered:
+        if token not in self._cached:
             certificate = _read(token, self._by_kid)
-            if len(self._remembered) >= _MAX_REMEMBERED:
-                del self._remembered[next(iter(self._remembered))]  # the oldest
-            self._remembered[token] = certificate
-        return self._remembered[token]
+            if len(self._cached) >= _MAX_CACHED:
+                del self._cached[next(iter(self._cached))]  # the oldest
+            self._cached[token] = certificate
+        return self._cached[token]
 
 
 def _read(token: bytes, by_kid: jws.FindKey) -> Certificate:
@@ -129,7 +129,7 @@ def _public_key(cnf: Mapping[str, Any]) -> EllipticCurvePublicKey:
         raise StateRejected("key")
     if (jwk["crv"], jwk["kty"]) != ("P-256", "EC"):
         raise StateRejected("key")
-    x, y = (serialization.split(serialization.read(jwk[name], 43), 1)[0] for name in "xy")
+    x, y = (serialization.split(serialization.to_ascii(jwk[name], 43), 1)[0] for name in "xy")
     point = b"\x04" + serialization.decode(x) + serialization.decode(y)
     try:
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)

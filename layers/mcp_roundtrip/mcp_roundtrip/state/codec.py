@@ -26,12 +26,13 @@ TYP = "mcp-rs+jwt"
 class RequestStateCodec:
     """Seals and opens `requestState`. A client cannot change it or use it for another request.
 
-    `signer` returns the current signer, `trust` has the trusted keys. With `epochs`, states are encrypted,
-    and unencrypted ones are refused. `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
+    `signer` returns the current signer; tokens of `trusted_keys` are accepted. With `epochs`, states are
+    encrypted, and unencrypted ones are refused. `clock` returns epoch seconds, `random_bytes(n)` n
+    unguessable bytes.
     """
 
     signer: Callable[[], Signer]
-    trust: TrustedKeys
+    trusted_keys: TrustedKeys
     epochs: EpochKeys | None
     limits: Limits
     clock: Callable[[], float]
@@ -83,13 +84,13 @@ class RequestStateCodec:
 
     def _open(self, binding: Binding, token: object) -> OpenState:
         now, epochs = self.clock(), self.epochs
-        signed = presented = serialization.read(token, self.limits.max_presented)
+        signed = presented = serialization.to_ascii(token, self.limits.max_presented)
         if epochs is not None:
             signed = jwe.decrypt(presented, TYP, lambda kid: epochs.find(kid, now))
         content, key = jws.verify(
             signed,
             TYP,
-            lambda members: self.trust.find(
+            lambda members: self.trusted_keys.find(
                 members,
                 issuer=binding.issuer,
                 audience=binding.audience,

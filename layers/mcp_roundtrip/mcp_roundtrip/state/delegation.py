@@ -1,4 +1,4 @@
-"""Signing without a call for each token: the root key certifies a key in this environment's memory.
+"""Signing without a key service call for each token: the root key certifies a key in memory.
 
 Benefit: one call of the key service for many tokens, and none while it is unavailable for some minutes.
 Cost: an attacker who reads this process's memory can sign states until the certificate expires.
@@ -52,7 +52,7 @@ class Delegation:
     random: Callable[[], float]
     """In [0, 1)."""
     renewals: RenewalBackoff
-    issued: Callable[[str, int], None]
+    on_issued: Callable[[str, int], None]
     """Called with the `jti` and the expiry (epoch seconds) of each certificate. The `jti` can be revoked."""
 
     _certified: CertifiedKey | None = field(default=None, init=False)
@@ -90,5 +90,5 @@ class Delegation:
         )
         certified = self._certified = CertifiedKey(key, certificate, issued_at)
         self._renew_at = renewal_time(now, certified.expires_at - self.limits.round_ttl_s, self.random())
-        self.issued(jti, certified.expires_at)
+        self.on_issued(jti, certified.expires_at)
         return certified

@@ -86,7 +86,7 @@ class EpochKeys:
         random: Callable[[], float],
         renewals: RenewalBackoff,
     ) -> None:
-        """`typ` is the type of the tokens, `issuer` the deployment that mints and verifies them.
+        """Derive keys for the tokens of type `typ` that the deployment `issuer` mints and verifies.
 
         `clock` returns epoch seconds, `random` numbers in [0, 1).
         """
@@ -104,7 +104,7 @@ class EpochKeys:
 
     def current(self, now: float) -> ContentKey:
         """Return the key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
-        self._forget(now)
+        self._discard_expired(now)
         epoch = int(now // EPOCH_S)
         key = self._key(self._current, epoch, now)
         self._derive_ahead(epoch, now)
@@ -116,7 +116,7 @@ class EpochKeys:
         Raises StateRejected, without calling the key service, if no valid token can have this id, and
         KeyServiceError if the key cannot be derived.
         """
-        self._forget(now)
+        self._discard_expired(now)
         match = _KID.fullmatch(kid)
         if match is None:
             raise StateRejected("header")
@@ -151,7 +151,7 @@ class EpochKeys:
         secret = self._mac_keys[key_id].mac(message)
         self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self._typ)
 
-    def _forget(self, now: float) -> None:
+    def _discard_expired(self, now: float) -> None:
         """Delete the keys that no valid token can need any more."""
         oldest = (now - self._limits.round_ttl_s) // EPOCH_S
         if any(epoch < oldest for _, epoch in self._keys):

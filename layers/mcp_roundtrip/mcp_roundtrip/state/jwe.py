@@ -84,7 +84,7 @@ def decrypt(token: bytes, typ: str, find_key: Callable[[str], ContentKey]) -> by
 
 
 def _kid(header: bytes, typ: str) -> str:
-    members = serialization.json_object(header, "header")
+    members = serialization.decode_json_object(header, "header")
     kid = members.get("kid")
     if not isinstance(kid, str) or members != _header(kid, typ):
         raise StateRejected("header")

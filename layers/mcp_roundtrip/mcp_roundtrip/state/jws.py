@@ -20,7 +20,7 @@ from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import serialization
-from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid
+from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -78,14 +78,15 @@ def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], T
     if len(header) > _MAX_HEADER or len(signature) != _SIGNATURE_CHARACTERS:
         raise StateRejected("malformed")
     key = find_key(_key_members(header, typ))
-    if not is_valid(serialization.decode(signature), token[: -_SIGNATURE_CHARACTERS - 1], key.public_key):
+    signing_input = token[: -_SIGNATURE_CHARACTERS - 1]
+    if not is_valid_signature(serialization.decode(signature), signing_input, key.public_key):
         raise StateRejected("signature")
     # Deeper than a request's body: the journal adds levels.
-    return serialization.json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
+    return serialization.decode_json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
 
 
-def find_by_kid(keys: PublicKeys) -> FindKey:
-    """Return a function that finds keys by a header with `kid` and no other member."""
+def key_finder(keys: PublicKeys) -> FindKey:
+    """Return a FindKey that accepts a header with `kid` and no other member."""
 
     def find(members: Mapping[str, Any]) -> TrustedKey:
         kid = members.get("kid")
@@ -100,7 +101,7 @@ def find_by_kid(keys: PublicKeys) -> FindKey:
 
 
 def _key_members(header: bytes, typ: str) -> dict[str, Any]:
-    members = serialization.json_object(header, "header")
+    members = serialization.decode_json_object(header, "header")
     # The algorithm is never the token's choice (RFC 8725 §3.1).
     if (members.pop("alg", None), members.pop("typ", None)) != (ALG, typ):
         raise StateRejected("header")

@@ -75,8 +75,8 @@ def raw_signature(der: bytes) -> bytes:
     return r.to_bytes(32, "big") + min(s, P256_ORDER - s).to_bytes(32, "big")
 
 
-def is_valid(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
-    """Whether 64 bytes r‖s are a valid signature with the lower s."""
+def is_valid_signature(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
+    """Return whether 64 bytes r‖s are a valid signature with the lower s."""
     from cryptography.exceptions import InvalidSignature  # as above
     from cryptography.hazmat.primitives import hashes  # as above
     from cryptography.hazmat.primitives.asymmetric import ec, utils  # as above

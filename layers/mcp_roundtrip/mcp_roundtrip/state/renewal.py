@@ -9,7 +9,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 
 T = TypeVar("T")
 
-RETRY_S = 1
+FIRST_RETRY_S = 1
 """The pause after the first failed call for a key that is needed now, so that many forgeries do not cause
 many calls."""
 
@@ -23,7 +23,7 @@ def retry_pause_s(failures: int) -> int:
     It doubles up to a minute: while the key service does not answer, each call blocks its request until the
     SDK times out.
     """
-    return min(RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
+    return min(FIRST_RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
 
 
 def renewal_time(start: float, end: float, random: float) -> float:
@@ -42,7 +42,7 @@ class RenewalBackoff:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` returns epoch seconds."""
+        """Begin without a failure. `clock` returns epoch seconds."""
         self._clock = clock
         self._failed_at = float("-inf")
 

@@ -15,7 +15,7 @@ from mcp_roundtrip.errors import StateRejected
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-def read(token: object, max_length: int) -> bytes:
+def to_ascii(token: object, max_length: int) -> bytes:
     """Return the token as ASCII. Raises StateRejected if it is not a string, too long or not ASCII."""
     if not isinstance(token, str):
         raise StateRejected("not_a_string")
@@ -46,7 +46,7 @@ def decode(part: bytes) -> bytes:
     return decoded
 
 
-def json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+def decode_json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
     """Return the JSON object in an encoded part. Raises StateRejected with `reason` if there is none."""
     try:
         value = canonical.parse_json(decode(part), max_depth=max_depth)
