@@ -17,8 +17,8 @@ from urllib.request import Request, urlopen
 from mcp_roundtrip.aws.expressions import from_attributes
 from mcp_roundtrip.protocol.methods import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.changes import Item
-from mcp_roundtrip.tasks.model import partition_key
-from mcp_roundtrip.tasks.store import size_of
+from mcp_roundtrip.tasks.model import task_partition_key
+from mcp_roundtrip.tasks.store import item_size
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.environment import Outcome
 from mcp_roundtrip_local.http.messages import Reply
@@ -190,7 +190,7 @@ class Client:
         """Return the size of a task's items in bytes."""
         names = {function.environment.get("MCP_TASK_TABLE") for function in self.app.functions().values()}
         [name] = names - {None}
-        partition = partition_key("extension", None, task_id)
+        partition = task_partition_key("extension", None, task_id)
         query = {
             "TableName": name,
             "KeyConditionExpression": "pk = :pk",
@@ -199,7 +199,7 @@ class Client:
         scope = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request"
         headers = (("x-amz-target", "DynamoDB_20120810.Query"), ("authorization", scope))
         reply = self.app.emulator.respond(LocalRequest("POST", "/", headers, json.dumps(query).encode()))
-        return sum(size_of(_decoded(item)) for item in json.loads(reply.body)["Items"])
+        return sum(item_size(_decoded(item)) for item in json.loads(reply.body)["Items"])
 
 
 def _with_capacity(body: bytes) -> bytes:

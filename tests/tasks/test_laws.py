@@ -34,11 +34,11 @@ ARROWS = {
     "complete": {(L, D)},
     "fail": {(L, D)},
     "record_dispatch": {(R, R), (L, L), (S, S), (P, P)},
-    "progress": {(L, L)},
+    "set_status_message": {(L, L)},
 }
-SILENT = {"record_dispatch", "progress", "reset_attempts"}
+SILENT = {"record_dispatch", "set_status_message", "reset_attempts"}
 """They change nothing that a version stands for."""
-REPEATABLE = {"progress", "reset_attempts"}
+REPEATABLE = {"set_status_message", "reset_attempts"}
 """Made a second time when the SDK sends it again after a lost answer, and no harm done."""
 
 AGO = st.sampled_from([0, 0, 0, 1, 2])
@@ -170,11 +170,11 @@ class Life(RuleBasedStateMachine):
 
     @rule(ago=AGO)
     def checkpoint(self, ago):
-        self.worked("checkpoint", ago, accepted=[])
+        self.worked("checkpoint", ago, accepted_keys=[])
 
     @rule(ago=AGO)
     def reset_attempts(self, ago):
-        self.worked("reset_attempts", ago, seen=self.task.seen + 1)
+        self.worked("reset_attempts", ago, seen_entries=self.task.seen_entries + 1)
 
     @rule(ago=AGO, count=st.integers(1, 3), ms=st.none() | MOMENTS)
     def park(self, ago, count, ms):
@@ -186,8 +186,8 @@ class Life(RuleBasedStateMachine):
             ago,
             version=version,
             requests=asked(*keys),
-            issued={},
-            accepted=keys,
+            issued_counts={},
+            accepted_keys=keys,
             now_ms=self.now,
             wake_at_ms=None if ms is None else self.now + ms,
         )
@@ -195,11 +195,13 @@ class Life(RuleBasedStateMachine):
     @rule(ago=AGO, ms=MOMENTS)
     def sleep(self, ago, ms):
         _, version = self.worker(ago)
-        self.worked("sleep", ago, version=version, accepted=[], wake_at_ms=self.now + ms, now_ms=self.now)
+        self.worked(
+            "sleep", ago, version=version, accepted_keys=[], wake_at_ms=self.now + ms, now_ms=self.now
+        )
 
     @rule(ago=AGO)
     def progress(self, ago):
-        self.worked("progress", ago, message=f"{self.now}", now_ms=self.now)
+        self.worked("set_status_message", ago, message=f"{self.now}", now_ms=self.now)
 
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import OPEN_TASKS, TooManyOpenTasks, partition_key
+from mcp_roundtrip.tasks.limit import OPEN_TASKS, TooManyOpenTasks, open_tasks_partition_key
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -175,7 +175,7 @@ def test_the_list_expires_with_the_last_of_its_tasks(alice, store, clock):
 
 
 def list_key(principal):
-    return partition_key(principal.name)
+    return open_tasks_partition_key(principal.name)
 
 
 def list_of(store, principal):

@@ -8,7 +8,7 @@ from moto import mock_aws
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
-from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, size_of
+from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, item_size
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.dynalite", "support.ministack"]
@@ -300,14 +300,14 @@ def test_of_many_threads_as_many_write_both_as_the_condition_lets(store):
 
 def item_of(size, letter="é"):
     item = {"pk": "p", "sk": "A", "n": 5, "v": ""}
-    count, rest = divmod(size - size_of(item), len(letter.encode()))
+    count, rest = divmod(size - item_size(item), len(letter.encode()))
     return item | {"v": count * letter + rest * "x"}
 
 
 @pytest.mark.parametrize("below", [0, 1])
 def test_an_item_may_be_as_large_as_the_limit(store, below):
     item = item_of(MAX_ITEM - below)
-    assert size_of(item) == MAX_ITEM - below
+    assert item_size(item) == MAX_ITEM - below
     assert store.put_new(item) is None
     assert store.get("p", "A") == item
 

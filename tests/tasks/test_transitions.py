@@ -22,8 +22,8 @@ def park(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
         owner=owner,
         version=version,
         requests=requests or {},
-        issued={"a": 1},
-        accepted=accepted,
+        issued_counts={"a": 1},
+        accepted_keys=accepted,
         now_ms=NOW,
         wake_at_ms=wake_at_ms,
     )
@@ -31,7 +31,7 @@ def park(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
 
 def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
     return transitions.sleep(
-        owner=owner, version=version, accepted=accepted, wake_at_ms=wake_at_ms, now_ms=NOW
+        owner=owner, version=version, accepted_keys=accepted, wake_at_ms=wake_at_ms, now_ms=NOW
     )
 
 
@@ -84,8 +84,8 @@ APPLY = {
     "claim when the time to live is over": (claim(LATE), set()),
     "release": (transitions.release(owner="me"), HELD),
     "release by another": (transitions.release(owner="you"), set()),
-    "checkpoint": (transitions.checkpoint(owner="me", accepted=["q"]), HELD),
-    "checkpoint by another": (transitions.checkpoint(owner="you", accepted=[]), set()),
+    "checkpoint": (transitions.checkpoint(owner="me", accepted_keys=["q"]), HELD),
+    "checkpoint by another": (transitions.checkpoint(owner="you", accepted_keys=[]), set()),
     "park": (park(), {"leased"}),
     "park by another": (park(owner="you"), set()),
     "park at another version": (park(version=1), set()),
@@ -96,8 +96,8 @@ APPLY = {
     "answer all": (answered(), {"parked", "parked with a time"}),
     "answer at another version": (answered(version=2), set()),
     "answer while it is worked on": (answered(version=4, is_leased=True), {"leased and asking"}),
-    "reset attempts": (transitions.reset_attempts(owner="me", seen=3), HELD),
-    "reset attempts by another": (transitions.reset_attempts(owner="you", seen=3), set()),
+    "reset attempts": (transitions.reset_attempts(owner="me", seen_entries=3), HELD),
+    "reset attempts by another": (transitions.reset_attempts(owner="you", seen_entries=3), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
     "complete": (transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"}), HELD),
     "complete when the lease is over": (
@@ -121,8 +121,8 @@ APPLY = {
         {"ready", "leased", *WAITING},
     ),
     "record_dispatch again": (transitions.record_dispatch(dispatched_before_ms=0, now_ms=LATER), set()),
-    "progress": (transitions.progress(owner="me", message="half", now_ms=NOW), HELD),
-    "progress by another": (transitions.progress(owner="you", message="half", now_ms=NOW), set()),
+    "progress": (transitions.set_status_message(owner="me", message="half", now_ms=NOW), HELD),
+    "progress by another": (transitions.set_status_message(owner="you", message="half", now_ms=NOW), set()),
 }
 
 
@@ -187,7 +187,7 @@ def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead
 
 def test_an_attempt_that_got_somewhere_does_not_count():
     for change in (
-        transitions.checkpoint(owner="me", accepted=["q"]),
+        transitions.checkpoint(owner="me", accepted_keys=["q"]),
         park(),
         sleep(),
     ):
@@ -199,7 +199,7 @@ def test_a_parked_task_has_its_requests_and_no_lease():
     parked = task(PARKED)
     assert (parked.status, parked.work_state, parked.version) == (Status.INPUT_REQUIRED, WorkState.PARKED, 3)
     assert parked.requests == asked("a", "b")
-    assert parked.accepted == ("y", "z")
+    assert parked.accepted_keys == ("y", "z")
     assert (parked.lease_owner, parked.lease_until_ms) == (None, None)
 
 
@@ -244,14 +244,14 @@ def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
 
 
 def test_workers_that_made_progress_reset_their_attempts():
-    ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen=7)))
-    assert (ahead.attempts, ahead.seen, ahead.version) == (1, 7, task(LEASED).version)
+    ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen_entries=7)))
+    assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
 
 
 def test_a_sleeping_task_is_working_without_a_lease():
     sleeping = task(SLEEPING)
     assert (sleeping.status, sleeping.work_state) == (Status.WORKING, WorkState.SLEEPING)
-    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted) == (NOW + 500, None, ("z",))
+    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted_keys) == (NOW + 500, None, ("z",))
 
 
 @pytest.mark.parametrize("name", sorted(OPEN))
@@ -294,5 +294,5 @@ def test_of_many_polls_one_sends_for_a_worker():
 
 
 def test_progress_is_no_new_version():
-    said = task(after(LEASED, transitions.progress(owner="me", message="half", now_ms=LATER)))
+    said = task(after(LEASED, transitions.set_status_message(owner="me", message="half", now_ms=LATER)))
     assert said == replace(task(LEASED), message="half", updated_at_ms=LATER)

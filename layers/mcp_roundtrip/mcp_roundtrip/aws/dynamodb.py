@@ -21,7 +21,7 @@ from mcp_roundtrip.aws.clients import error_reason
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
-from mcp_roundtrip.tasks.store import MAX_ITEM, check_size
+from mcp_roundtrip.tasks.store import MAX_ITEM, check_item_size
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -32,7 +32,7 @@ WRITE_ID: Final = "mark"
 """The attribute with the id of the last write. The store removes it from the items it returns."""
 
 DYNAMODB_ITEM_LIMIT: Final = 409_600
-"""DynamoDB's own limit of an item in bytes. An update can exceed it, although `check_size` passed."""
+"""DynamoDB's own limit of an item in bytes. An update can exceed it, although `check_item_size` passed."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
 
@@ -65,7 +65,7 @@ class DynamoStore:
         self._pause_s = pause_s
 
     def put_new(self, item: Item) -> Item | None:
-        check_size(item)
+        check_item_size(item)
         write_id = self._random_bytes(16)
         try:
             with _as_store_errors():
@@ -100,7 +100,7 @@ class DynamoStore:
             return [_without_write_id(from_attributes(found)) for page in pages for found in page["Items"]]
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
-        check_size({"pk": pk, "sk": sk, **change.set})
+        check_item_size({"pk": pk, "sk": sk, **change.set})
         write_id = self._random_bytes(16)
         try:
             answer = self._repeat_on_conflict(
@@ -123,7 +123,7 @@ class DynamoStore:
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
         """Write both items in one transaction. Needs the permissions of the two writes, and no other."""
-        check_size(item)
+        check_item_size(item)
         key = to_attributes({"pk": pk, "sk": sk})
         writes: Sequence[Any] = [
             {

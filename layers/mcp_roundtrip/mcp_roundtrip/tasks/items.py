@@ -57,7 +57,7 @@ def entry_from_item(item: Item) -> Entry:
     return Entry(key, kind, json_value(item["v"]), fingerprint)
 
 
-def answer_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
+def response_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
     """Return the item of the client's response to an outstanding request."""
     item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact_json(raw))
     return item | _fingerprint(asked.fingerprint)
@@ -75,14 +75,14 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
 class TaskHistory:
     """The stored call and journal of a task, and the responses that no pass has accepted yet.
 
-    `answers` maps each key of the engine to the wire key of its last response. `next_order` is the position
-    of the next journal entry.
+    `responses` has these responses by journal key, `response_keys` the wire key of the last response of each
+    journal key. `next_order` is the position of the next journal entry.
     """
 
     call: TaskCall
     journal: Journal
     responses: Mapping[str, Any]
-    answers: Mapping[str, str]
+    response_keys: Mapping[str, str]
     next_order: int
 
     @classmethod
@@ -94,22 +94,22 @@ class TaskHistory:
             key=lambda item: (int(item["n"]), str(item["sk"])),
         )
         # A repeated request has several responses; the last one counts.
-        answers = {str(row["key"]): _wire_key(row) for row in rows if _is_answer(row)}
+        response_keys = {str(row["key"]): _wire_key(row) for row in rows if _is_response(row)}
         entries: list[Entry] = []
         responses: dict[str, Any] = {}
-        asked: dict[str, Fingerprint] = {}
+        outstanding: dict[str, Fingerprint] = {}
         for row in rows:
-            entry = _answer(row) if _is_answer(row) else entry_from_item(row)
-            if not _is_answer(row) or _wire_key(row) in task.accepted:
+            entry = _response_entry(row) if _is_response(row) else entry_from_item(row)
+            if not _is_response(row) or _wire_key(row) in task.accepted_keys:
                 entries.append(entry)
-            elif answers[entry.key] == _wire_key(row) and entry.fingerprint is not None:
-                responses[entry.key], asked[entry.key] = entry.value, entry.fingerprint
-        journal = Journal(task.flow_id, tuple(entries), asked)
+            elif response_keys[entry.key] == _wire_key(row) and entry.fingerprint is not None:
+                responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
+        journal = Journal(task.flow_id, tuple(entries), outstanding)
         next_order = max((int(row["n"]) for row in rows), default=-1) + 1
-        return cls(TaskCall.from_item(by_sk[CALL]), journal, responses, answers, next_order)
+        return cls(TaskCall.from_item(by_sk[CALL]), journal, responses, response_keys, next_order)
 
 
-def _is_answer(row: Item) -> bool:
+def _is_response(row: Item) -> bool:
     return str(row["sk"]).startswith(INPUT)
 
 
@@ -117,7 +117,7 @@ def _wire_key(row: Item) -> str:
     return str(row["sk"]).removeprefix(INPUT)
 
 
-def _answer(row: Item) -> Entry:
+def _response_entry(row: Item) -> Entry:
     fingerprint = Fingerprint(str(row["qm"]), str(row["qf"]))
     return Entry(str(row["key"]), Kind.ANSWER, json_value(row["v"]), fingerprint)
 

@@ -13,7 +13,7 @@ exp         when DynamoDB may delete the item: not before the last of its tasks,
 <pk>        an entry: its name is the partition key of a task, its value the end of the task's time to live
 ==========  ==============================================================================================
 
-Anonymous callers are one principal here, as they are in `model.partition_key`.
+Anonymous callers are one principal here, as they are in `model.task_partition_key`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from mcp_roundtrip.tasks.store import TaskStore
 OPEN_TASKS: Final = "O"
 """The sort key of the item."""
 
-ATTEMPTS: Final = 10
-"""How often a write is tried that other processes were faster than."""
+WRITE_ATTEMPTS: Final = 10
+"""The attempts for a write that concurrent writes prevent."""
 
 MAX_REMOVED: Final = 25
-"""Entries that one write removes: a DynamoDB expression has at most 4 KB."""
+"""The most entries that one write removes: a DynamoDB expression has at most 4 KB."""
 
 
 class TooManyOpenTasks(McpRoundtripError):
@@ -61,16 +61,16 @@ class TaskLimit:
     def check(self, principal: str | None) -> None:
         """Raise TooManyOpenTasks if the principal cannot create a task now. Raises StoreError."""
         if self.max_open:
-            self._make_room(partition_key(principal))
+            self._make_room(open_tasks_partition_key(principal))
 
     def create(self, principal: str | None, task: Task) -> None:
         """Write the item of a new task. Raises TooManyOpenTasks and StoreError."""
         if not self.max_open:
             self.store.put_new(task.to_item())
             return
-        pk = partition_key(principal)
+        pk = open_tasks_partition_key(principal)
         is_last_to_expire = True  # it usually is, and the first write needs no read
-        for _ in range(ATTEMPTS):
+        for _ in range(WRITE_ATTEMPTS):
             entry = self._add(task, is_last_to_expire=is_last_to_expire)
             if self.store.put_new_and_update(task.to_item(), pk, OPEN_TASKS, entry):
                 return
@@ -86,12 +86,12 @@ class TaskLimit:
         return Change(condition, set={**entry, "exp": task.expires_s}, add={"n": 1})
 
     def _make_room(self, pk: str) -> Item:
-        """The principal's item, after a full one has lost the entries of ended tasks; empty if there is none.
+        """Return the principal's item, or {}; remove the entries of ended tasks first if the item is full.
 
         Raises TooManyOpenTasks if no task on it has ended.
         """
         item = self.store.get(pk, OPEN_TASKS)
-        for _ in range(ATTEMPTS):
+        for _ in range(WRITE_ATTEMPTS):
             if item is None or int(item["n"]) < self.max_open:
                 return item or {}
             ended = self._ended(item)
@@ -101,7 +101,7 @@ class TaskLimit:
         raise StoreError("too_many_concurrent_updates")
 
     def _ended(self, item: Item) -> dict[str, int]:
-        """Entries of tasks that have ended: at most `MAX_REMOVED`, the oldest first."""
+        """Return the entries of tasks that have ended: at most `MAX_REMOVED`, the oldest first."""
         entries = {name: int(value) for name, value in item.items() if "#" in name}
         ended: dict[str, int] = {}
         for pk, deadline_ms in sorted(entries.items(), key=lambda entry: entry[1]):
@@ -117,11 +117,14 @@ class TaskLimit:
 
 
 def _remove(entries: dict[str, int]) -> Change:
-    """Remove entries, unless another process has removed one of them."""
+    """Return the change that removes entries, unless another process has removed one of them."""
     are_listed = all_of(*(Equals(pk, deadline_ms) for pk, deadline_ms in entries.items()))
     return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
 
 
-def partition_key(principal: str | None) -> str:
-    """The key of the item that lists the open tasks of a principal (canonical JSON; None is anonymous)."""
+def open_tasks_partition_key(principal: str | None) -> str:
+    """Return the key of the item that lists the open tasks of a principal.
+
+    `principal` is canonical JSON, None for anonymous callers.
+    """
     return canonical.digest("mcp-rs/v1/open-tasks", principal, size=24)

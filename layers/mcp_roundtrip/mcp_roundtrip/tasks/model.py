@@ -76,7 +76,7 @@ class WorkState(StrEnum):
     DONE = "D"
 
 
-def partition_key(dialect: str, principal: str | None, task_id: str) -> str | None:
+def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str | None:
     """Return the partition key of a principal's task, or None for a malformed task id.
 
     `principal` is canonical JSON, None for anonymous callers. A task belongs to the dialect that created it.
@@ -112,9 +112,9 @@ class OutstandingRequest:
 class Task:
     """A task, as in its item M.
 
-    `requests` has the outstanding requests by wire key, `accepted` the wire keys of responses that a pass has
-    accepted, `issued` the number of wire keys for each key of the engine. `attempts` counts the workers since
-    the last progress, `seen` is the length of the journal at that time.
+    `requests` has the outstanding requests by wire key, `accepted_keys` the wire keys of the responses that a
+    pass has accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
+    workers since the last progress, `seen_entries` is the length of the journal at that time.
     """
 
     pk: str
@@ -128,10 +128,10 @@ class Task:
     flow_id: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     requests: Mapping[str, OutstandingRequest] = field(default_factory=dict)
-    accepted: tuple[str, ...] = ()
-    issued: Mapping[str, int] = field(default_factory=dict)
+    accepted_keys: tuple[str, ...] = ()
+    issued_counts: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 0
-    seen: int = 0
+    seen_entries: int = 0
     lease_owner: str | None = None
     lease_until_ms: int | None = None
     dispatched_at_ms: int = 0
@@ -179,8 +179,8 @@ class Task:
             "run": self.flow_id,
             "caps": canonical.compact_json(self.capabilities),
             "req": requests_to_text(self.requests),
-            "acc": canonical.compact_json(list(self.accepted)),
-            "iss": canonical.compact_json(self.issued),
+            "acc": canonical.compact_json(list(self.accepted_keys)),
+            "iss": canonical.compact_json(self.issued_counts),
             "att": self.attempts,
             "kick": self.dispatched_at_ms,
             "kicks": self.dispatch_count,
@@ -202,10 +202,10 @@ class Task:
             flow_id=read["run"],
             capabilities=canonical.parse_json(read["caps"]),
             requests=requests_from_text(read["req"]),
-            accepted=tuple(canonical.parse_json(read["acc"])),
-            issued=canonical.parse_json(read["iss"]),
+            accepted_keys=tuple(canonical.parse_json(read["acc"])),
+            issued_counts=canonical.parse_json(read["iss"]),
             attempts=read["att"],
-            seen=read.get("seen", 0),
+            seen_entries=read.get("seen", 0),
             lease_owner=read.get("lo"),
             lease_until_ms=read.get("lu"),
             dispatched_at_ms=read["kick"],
@@ -221,10 +221,12 @@ class Task:
 
 
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
+    """Return the JSON text that stores outstanding requests."""
     return canonical.compact_json({name: asked.to_json() for name, asked in requests.items()})
 
 
 def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
+    """Read the JSON text that `requests_to_text` wrote."""
     return {name: OutstandingRequest.from_json(row) for name, row in json_value(text).items()}
 
 

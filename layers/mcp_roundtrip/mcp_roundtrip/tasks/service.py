@@ -18,14 +18,14 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import (
     TaskCall,
-    answer_to_item,
     chunk_key,
     entry_to_item,
     join_result_chunks,
+    response_to_item,
     result_items,
 )
 from mcp_roundtrip.tasks.limit import TaskLimit
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, partition_key
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.store import TaskStore
 
 REDISPATCH_MS: Final = 15_000
@@ -33,20 +33,20 @@ MAX_REDISPATCH_MS: Final = 300_000
 """The pause before a worker is dispatched again. It doubles from the first up to the second value."""
 
 UPDATE_ATTEMPTS: Final = 8
-"""How often an update is tried that concurrent updates prevent."""
+"""The attempts for an update that concurrent updates prevent."""
 
 MAX_ATTEMPTS: Final = 10
-"""The workers in a row without progress after which a task is abandoned."""
+"""A task is abandoned after this number of workers in a row without progress."""
 
-EXPIRED: Final = "The task did not finish within its time to live."
-ABANDONED: Final = "The task was abandoned because its workers failed repeatedly."
+EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
+ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
 
 
 class Dispatcher(Protocol):
-    """Has workers run. If a dispatch is lost, the next poll dispatches again."""
+    """Invokes workers. If an invocation is lost, the next poll dispatches again."""
 
     def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        """Have `worker` run the task, not before `delay_ms` from now; return at once.
+        """Invoke `worker` for the task asynchronously, after `delay_ms`.
 
         `worker` is an address that this dispatcher understands. A dispatcher without delays ignores a
         dispatch with one; the next poll dispatches again. Raises StoreError if that fails.
@@ -63,9 +63,9 @@ class Tasks:
     """The tasks of one dialect: the tasks extension, or that of SEP-2322.
 
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
-    most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned`
-    is called with the id of each abandoned task, `on_dispatch_failed` with the id and the error of each task
-    for which no worker could be dispatched.
+    most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned` is called with the id
+    of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which no worker
+    could be dispatched.
     """
 
     store: TaskStore
@@ -95,19 +95,19 @@ class Tasks:
     ) -> Task:
         """Write a task and dispatch its worker.
 
-        Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
+        Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
         task = replace(
             self._new(principal, ttl_ms, worker, journal.flow_id),
             capabilities=capabilities,
-            issued=dict.fromkeys(journal.unused_responses, 1),
+            issued_counts=dict.fromkeys(journal.unused_responses, 1),
         )
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
         for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
             asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
-            self.store.put_new(answer_to_item(task, key, asked, raw))
+            self.store.put_new(response_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
         self.limit.create(principal, task)
         self._dispatch(task)
@@ -149,7 +149,7 @@ class Tasks:
             if task.status is not Status.INPUT_REQUIRED or not answered:
                 return
             for key in sorted(answered):
-                self.store.put_new(answer_to_item(task, key, task.requests[key], responses[key]))
+                self.store.put_new(response_to_item(task, key, task.requests[key], responses[key]))
             left = {key: asked for key, asked in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(
@@ -169,7 +169,7 @@ class Tasks:
 
     def _new(self, principal: str | None, ttl_ms: int, worker: str = "", flow_id: str = "") -> Task:
         task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
-        pk, now_ms = partition_key(self.dialect, principal, task_id), self.clock_ms()
+        pk, now_ms = task_partition_key(self.dialect, principal, task_id), self.clock_ms()
         assert pk is not None
         return Task(
             pk=pk,
@@ -186,7 +186,7 @@ class Tasks:
         )
 
     def _find(self, principal: str | None, task_id: str) -> Task:
-        pk = partition_key(self.dialect, principal, task_id)
+        pk = task_partition_key(self.dialect, principal, task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         # DynamoDB deletes expired items late.
         if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
@@ -202,11 +202,11 @@ class Tasks:
         if not change.condition.holds(_dispatch_attributes(task)):
             return
         try:
-            healed = self.store.update(task.pk, TASK, change)
+            updated = self.store.update(task.pk, TASK, change)
         except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
             return
-        if healed is not None:
+        if updated is not None:
             self._dispatch(task)
 
     def _dispatch(self, task: Task) -> None:
@@ -224,7 +224,10 @@ class Tasks:
 
 
 def _dispatch_attributes(task: Task) -> dict[str, Any]:
-    """The attributes in the condition of `record_dispatch`. It rarely holds, so most polls write nothing."""
+    """Return the attributes in the condition of `record_dispatch`.
+
+    The condition rarely holds, so most polls write nothing.
+    """
     item = {
         "st": task.status.value,
         "rn": task.work_state.value,
@@ -236,11 +239,15 @@ def _dispatch_attributes(task: Task) -> dict[str, Any]:
 
 
 def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task after its time to live. None: it is not over, or the task ended. Raises StoreError."""
+    """End a task after its time to live; return None if it is not over, or if the task has ended.
+
+    Raises StoreError.
+    """
     if now_ms < task.deadline_ms:
         return None
-    error = {"code": INTERNAL_ERROR, "message": EXPIRED}
-    item = store.update(task.pk, TASK, transitions.expire(now_ms=now_ms, error=error, message=EXPIRED))
+    error = {"code": INTERNAL_ERROR, "message": EXPIRED_MESSAGE}
+    change = transitions.expire(now_ms=now_ms, error=error, message=EXPIRED_MESSAGE)
+    item = store.update(task.pk, TASK, change)
     return None if item is None else Task.from_item(item)
 
 
@@ -248,7 +255,9 @@ def abandon_if_exhausted(store: TaskStore, task: Task, now_ms: int) -> Task | No
     """End a task with too many lost workers; return None for any other task. Raises StoreError."""
     if task.attempts < MAX_ATTEMPTS or task.is_terminal:
         return None
-    error = {"code": INTERNAL_ERROR, "message": ABANDONED}
-    change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED)
+    error = {"code": INTERNAL_ERROR, "message": ABANDONED_MESSAGE}
+    change = transitions.abandon(
+        now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED_MESSAGE
+    )
     item = store.update(task.pk, TASK, change)
     return None if item is None else Task.from_item(item)

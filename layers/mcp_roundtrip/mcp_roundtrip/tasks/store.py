@@ -51,7 +51,7 @@ class MemoryStore:
         self._lock = threading.Lock()
 
     def put_new(self, item: Item) -> Item | None:
-        check_size(item)
+        check_item_size(item)
         name = _key(item)
         with self._lock:
             present = self._items.get(name)
@@ -75,7 +75,7 @@ class MemoryStore:
             return self._update(pk, sk, change)
 
     def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        check_size(item)
+        check_item_size(item)
         with self._lock:
             if _key(item) in self._items:
                 raise StoreError("item_exists")
@@ -89,7 +89,7 @@ class MemoryStore:
         if changed is None:
             return None
         changed = {"pk": pk, "sk": sk, **changed}
-        check_size(changed)
+        check_item_size(changed)
         self._items[pk, sk] = dict(changed)
         return changed
 
@@ -98,14 +98,14 @@ def _key(item: Item) -> tuple[str, str]:
     return str(item["pk"]), str(item["sk"])
 
 
-def size_of(item: Item) -> int:
+def item_size(item: Item) -> int:
     """Return an upper bound of an item's size in bytes (Developer Guide, "Item sizes and formats")."""
     return sum(len(name.encode()) + _size(value) for name, value in item.items())
 
 
-def check_size(item: Item) -> None:
+def check_item_size(item: Item) -> None:
     """Raise ItemTooLarge if an item is over the limit."""
-    size = size_of(item)
+    size = item_size(item)
     if size > MAX_ITEM:
         raise ItemTooLarge(size, MAX_ITEM)
 

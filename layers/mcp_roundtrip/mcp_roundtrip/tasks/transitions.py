@@ -36,14 +36,14 @@ from mcp_roundtrip.tasks.changes import (
 )
 from mcp_roundtrip.tasks.model import OutstandingRequest, Status, WorkState, requests_to_text
 
-OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
-LEASE: Final = ("lo", "lu")
+IS_OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
+LEASE_ATTRIBUTES: Final = ("lo", "lu")
 
 
 def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
-    """Take the lease of a task that is ready or due, or whose lease has expired."""
+    """Acquire the lease of a task that is ready or due, or whose lease has expired."""
     return Change(
-        all_of(OPEN, Above("dead", now_ms), Below("att", max_attempts), _is_claimable(now_ms)),
+        all_of(IS_OPEN, Above("dead", now_ms), Below("att", max_attempts), _is_claimable(now_ms)),
         set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms},
         add={"ver": 1, "att": 1},
         remove=("wake",),
@@ -51,25 +51,28 @@ def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Chang
 
 
 def release(*, owner: str) -> Change:
-    """Give back the lease after a failure, so that another worker can claim the task at once."""
-    return Change(_held_by(owner), set={"rn": WorkState.READY.value}, add={"ver": 1}, remove=LEASE)
+    """Release the lease after a failure, so that another worker can claim the task at once."""
+    return Change(_held_by(owner), set={"rn": WorkState.READY.value}, add={"ver": 1}, remove=LEASE_ATTRIBUTES)
 
 
-def checkpoint(*, owner: str, accepted: Collection[str]) -> Change:
-    """Give back the lease after progress, and reset the attempts.
+def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
+    """Release the lease after progress, and reset the attempts.
 
     Accepted responses count as progress. They are stored, because otherwise the next pass would accept them
     again, and the task would never end.
     """
     ready: dict[str, str | int] = {"rn": WorkState.READY.value, "att": 0, "kicks": 0}
     return Change(
-        _held_by(owner), set={**ready, "acc": _keys_to_text(accepted)}, add={"ver": 1}, remove=LEASE
+        _held_by(owner),
+        set={**ready, "acc": _keys_to_text(accepted_keys)},
+        add={"ver": 1},
+        remove=LEASE_ATTRIBUTES,
     )
 
 
-def reset_attempts(*, owner: str, seen: int) -> Change:
-    """Reset the attempts, because the lost workers made progress; `seen` is the length of the journal."""
-    return Change(_held_by(owner), set={"att": 1, "seen": seen})
+def reset_attempts(*, owner: str, seen_entries: int) -> Change:
+    """Reset the attempts after the lost workers' progress; `seen_entries` is the length of the journal."""
+    return Change(_held_by(owner), set={"att": 1, "seen": seen_entries})
 
 
 def park(
@@ -77,8 +80,8 @@ def park(
     owner: str,
     version: int,
     requests: Mapping[str, OutstandingRequest],
-    issued: Mapping[str, int],
-    accepted: Collection[str],
+    issued_counts: Mapping[str, int],
+    accepted_keys: Collection[str],
     now_ms: int,
     wake_at_ms: int | None = None,
 ) -> Change:
@@ -89,22 +92,24 @@ def park(
     return _wait(
         owner,
         version,
-        accepted,
+        accepted_keys,
         now_ms,
         st=Status.INPUT_REQUIRED.value,
         rn=WorkState.PARKED.value,
         req=requests_to_text(requests),
-        iss=canonical.compact_json(issued),
+        iss=canonical.compact_json(issued_counts),
         **({} if wake_at_ms is None else _wake_up_attributes(wake_at_ms)),
     )
 
 
-def sleep(*, owner: str, version: int, accepted: Collection[str], wake_at_ms: int, now_ms: int) -> Change:
+def sleep(
+    *, owner: str, version: int, accepted_keys: Collection[str], wake_at_ms: int, now_ms: int
+) -> Change:
     """Wait until `wake_at_ms`."""
     return _wait(
         owner,
         version,
-        accepted,
+        accepted_keys,
         now_ms,
         st=Status.WORKING.value,
         rn=WorkState.SLEEPING.value,
@@ -133,45 +138,45 @@ def accept_responses(
 
 def cancel(*, now_ms: int) -> Change:
     """End the task on behalf of its client."""
-    return _end(OPEN, Status.CANCELLED, now_ms)
+    return _end(IS_OPEN, Status.CANCELLED, now_ms)
 
 
 def complete(*, owner: str, now_ms: int, attributes: Mapping[str, Value]) -> Change:
-    """End with a result; `attributes` are those of `items.result_items`."""
+    """End the task with a result; `attributes` are those of `items.result_items`."""
     return _end(_held_by(owner), Status.COMPLETED, now_ms, **attributes)
 
 
 def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
-    """End with a JSON-RPC error."""
+    """End the task with a JSON-RPC error."""
     return _end(_held_by(owner), Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task after its time to live."""
-    condition = all_of(OPEN, Below("dead", now_ms + 1))
+    condition = all_of(IS_OPEN, Below("dead", now_ms + 1))
     return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task with too many lost workers, after the last one's lease."""
     lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
-    condition = all_of(OPEN, Above("att", max_attempts - 1), lost)
+    condition = all_of(IS_OPEN, Above("att", max_attempts - 1), lost)
     return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
 
 
 def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
     """Record a dispatch for a task that waits for a worker. Of concurrent polls, only one succeeds."""
-    condition = all_of(OPEN, _is_claimable(now_ms), Below("kick", dispatched_before_ms))
+    condition = all_of(IS_OPEN, _is_claimable(now_ms), Below("kick", dispatched_before_ms))
     return Change(condition, set={"kick": now_ms}, add={"kicks": 1})
 
 
-def progress(*, owner: str, message: str, now_ms: int) -> Change:
+def set_status_message(*, owner: str, message: str, now_ms: int) -> Change:
     """Set the status message."""
     return Change(_held_by(owner), set={"msg": message, "uAt": now_ms})
 
 
 def _is_claimable(now_ms: int) -> Condition:
-    """Ready or due, or its lease has expired."""
+    """Return the condition that the task is ready or due, or that its lease has expired."""
     return any_of(
         Equals("rn", WorkState.READY.value),
         all_of(Equals("rn", WorkState.LEASED.value), Below("lu", now_ms)),
@@ -185,14 +190,14 @@ def _wake_up_attributes(wake_at_ms: int) -> dict[str, str | int]:
 
 
 def _wait(
-    owner: str, version: int, accepted: Collection[str], now_ms: int, **attributes: str | int
+    owner: str, version: int, accepted_keys: Collection[str], now_ms: int, **attributes: str | int
 ) -> Change:
-    """Give back the lease until a response or a wake-up time."""
+    """Release the lease until a response arrives or the wake-up time comes."""
     return Change(
         all_of(_held_by(owner), Equals("ver", version)),
-        set={"acc": _keys_to_text(accepted), "att": 0, "uAt": now_ms, **attributes},
+        set={"acc": _keys_to_text(accepted_keys), "att": 0, "uAt": now_ms, **attributes},
         add={"ver": 1},
-        remove=LEASE,
+        remove=LEASE_ATTRIBUTES,
     )
 
 
@@ -201,7 +206,7 @@ def _keys_to_text(keys: Collection[str]) -> str:
 
 
 def _held_by(owner: str) -> Condition:
-    return all_of(OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
+    return all_of(IS_OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
 
 
 def _end(condition: Condition, status: Status, now_ms: int, **attributes: Value) -> Change:
@@ -209,5 +214,5 @@ def _end(condition: Condition, status: Status, now_ms: int, **attributes: Value)
         condition,
         set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **attributes},
         add={"ver": 1},
-        remove=(*LEASE, "wake"),
+        remove=(*LEASE_ATTRIBUTES, "wake"),
     )

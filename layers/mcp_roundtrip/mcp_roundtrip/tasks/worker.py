@@ -1,4 +1,4 @@
-"""Run the tool of a task: take the lease, replay the journal, and store the outcome.
+"""Run the tool of a task: acquire the lease, replay the journal, and store the outcome.
 
 If a worker is lost, its journal entries remain, its lease expires, and the next poll dispatches another
 worker. Late deliveries and slow clocks can make two workers run at once: they agree on one value for each
@@ -27,7 +27,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 """The least time between two writes of `statusMessage` within a step."""
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
-"""Errors that another worker may not meet."""
+"""Errors that may not occur in another worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PassResult:
 
 
 RunPass = Callable[[Task, TaskHistory, "TaskRecorder"], PassResult]
-"""Runs one pass. Raises one of `RETRYABLE` for a fault that another worker may not meet."""
+"""Runs one pass. Raises one of `RETRYABLE` for a fault that may not occur in another worker."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class TaskRecorder:
         return item is not None and item.get("lo") == self.owner
 
     def report_status(self, message: str) -> None:
-        """Set the status message: at once, or with the next step if the last one was just written."""
+        """Set the status message: at once, or with the next step if the last message was just written."""
         self._message = message
         if self.clock_ms() >= self._reported_at_ms + MIN_STATUS_INTERVAL_MS:
             self.flush_status()
@@ -100,7 +100,9 @@ class TaskRecorder:
         if self._message is None:
             return
         self._reported_at_ms = self.clock_ms()
-        change = transitions.progress(owner=self.owner, message=self._message, now_ms=self._reported_at_ms)
+        change = transitions.set_status_message(
+            owner=self.owner, message=self._message, now_ms=self._reported_at_ms
+        )
         self._message = None
         try:
             self.store.update(self.task.pk, TASK, change)
@@ -112,7 +114,7 @@ class TaskRecorder:
 class Worker:
     """Runs tasks.
 
-    `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `owner` returns a unique id for
+    `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for
     each lease. `on_error` is called with a log event and an error that does not end the worker,
     `on_abandoned` with the id of an abandoned task.
     """
@@ -121,17 +123,17 @@ class Worker:
     dispatcher: Dispatcher
     run_pass: RunPass
     clock_ms: Callable[[], int]
-    owner: Callable[[], str]
+    new_owner: Callable[[], str]
     on_error: Callable[[str, Exception], None] = lambda event, error: None
     on_abandoned: Callable[[str], None] = lambda task_id: None
 
     def work(self, pk: str, lease_ms: int) -> bool:
         """Run a task within a lease; return False if the task could not be claimed.
 
-        Raises StoreError. After any exception the lease is given back if possible, so that a retry of the
+        Raises StoreError. After any exception the lease is released if possible, so that a retry of the
         dispatch can claim the task.
         """
-        owner, now_ms = self.owner(), self.clock_ms()
+        owner, now_ms = self.new_owner(), self.clock_ms()
         claim = transitions.claim(
             owner=owner, until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=MAX_ATTEMPTS
         )
@@ -148,17 +150,17 @@ class Worker:
 
     def _run(self, task: Task, owner: str) -> None:
         try:
-            past = TaskHistory.read(task, self.store.query(task.pk))
-            if task.attempts > 1 and past.next_order > task.seen:
-                change = transitions.reset_attempts(owner=owner, seen=past.next_order)
+            history = TaskHistory.read(task, self.store.query(task.pk))
+            if task.attempts > 1 and history.next_order > task.seen_entries:
+                change = transitions.reset_attempts(owner=owner, seen_entries=history.next_order)
                 self.store.update(task.pk, TASK, change)
-            recorder = TaskRecorder(self.store, task, owner, past.next_order, self.clock_ms, self.on_error)
-            result = self.run_pass(task, past, recorder)
+            recorder = TaskRecorder(self.store, task, owner, history.next_order, self.clock_ms, self.on_error)
+            result = self.run_pass(task, history, recorder)
             recorder.flush_status()
-            self._store_outcome(task, past, recorder, result)
+            self._store_outcome(task, history, recorder, result)
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            self.store.update(task.pk, TASK, _fail(owner, self.clock_ms(), too_large_error(error)))
+            self.store.update(task.pk, TASK, _fail_change(owner, self.clock_ms(), too_large_error(error)))
 
     def _on_unclaimable(self, pk: str) -> None:
         """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended."""
@@ -174,29 +176,29 @@ class Worker:
             self._dispatch_next(task)
 
     def _store_outcome(
-        self, task: Task, past: TaskHistory, recorder: TaskRecorder, result: PassResult
+        self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
     ) -> None:
         owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
         if result.conclusion is not None:
-            self.store.update(task.pk, TASK, self._end(task, owner, result.conclusion))
+            self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
             return
         item = None
         match result.outcome:
             case OwnershipLost():
                 return
             case NeedsInput() if run is not None:
-                item = self.store.update(task.pk, TASK, _park(task, past, recorder, run, now_ms))
+                item = self.store.update(task.pk, TASK, _park_change(task, history, recorder, run, now_ms))
             case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
                     version=task.version,
-                    accepted=_accepted(task, past, run),
+                    accepted_keys=_accepted_keys(task, history, run),
                     wake_at_ms=wake_at_ms,
                     now_ms=now_ms,
                 )
                 item = self.store.update(task.pk, TASK, change)
         if item is None and run is not None:  # out of time, or a response arrived during the pass
-            change = transitions.checkpoint(owner=owner, accepted=_accepted(task, past, run))
+            change = transitions.checkpoint(owner=owner, accepted_keys=_accepted_keys(task, history, run))
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._dispatch_next(Task.from_item(item))
@@ -217,9 +219,9 @@ class Worker:
             return
         self.dispatcher.dispatch(task.worker, task.pk, delay_ms=max(delay_ms, 0))
 
-    def _end(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
+    def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
-            return _fail(owner, self.clock_ms(), conclusion)
+            return _fail_change(owner, self.clock_ms(), conclusion)
         attributes, chunks = result_items(task, owner, conclusion.result)
         for chunk in chunks:
             self.store.put_new(chunk)
@@ -237,13 +239,13 @@ def too_large_error(error: ItemTooLarge) -> TaskError:
     return TaskError({"code": INTERNAL_ERROR, "message": str(error)})
 
 
-def _fail(owner: str, now_ms: int, error: TaskError) -> Change:
+def _fail_change(owner: str, now_ms: int, error: TaskError) -> Change:
     message = str(error.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
     return transitions.fail(owner=owner, now_ms=now_ms, error=error.error, message=message)
 
 
-def _park(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
-    issued, requests = dict(task.issued), {}
+def _park_change(task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
+    issued, requests = dict(task.issued_counts), {}
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, request) in enumerate(run.requests.items(), recorder.next_order):
         present = outstanding.get(key)
@@ -258,18 +260,18 @@ def _park(task: Task, past: TaskHistory, recorder: TaskRecorder, run: Run, now_m
         owner=recorder.owner,
         version=task.version,
         requests=requests,
-        issued=issued,
-        accepted=_accepted(task, past, run),
+        issued_counts=issued,
+        accepted_keys=_accepted_keys(task, history, run),
         now_ms=now_ms,
         wake_at_ms=run.suspension.wake_at_ms,
     )
 
 
-def _accepted(task: Task, past: TaskHistory, run: Run) -> set[str]:
-    """The wire keys of the responses that the journal contains."""
+def _accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:
+    """Return the wire keys of the responses that the journal contains."""
     taken = {
         wire_key
-        for key, wire_key in past.answers.items()
+        for key, wire_key in history.response_keys.items()
         if (entry := run.history.entry(key)) is not None and entry.kind is Kind.ANSWER
     }
-    return taken | set(task.accepted)
+    return taken | set(task.accepted_keys)
