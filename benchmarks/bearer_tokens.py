@@ -52,7 +52,7 @@ def verifiers(algorithm: str) -> dict[str, Callable[[], object]]:
     token = jwt.encode({**claims, "iat": now, "exp": now + 3600}, private, algorithm, {"kid": "bench"})
     headers = {"authorization": f"Bearer {token}"}
     return {
-        OURS: lambda: ours.caller(headers, {}),
+        OURS: lambda: ours.authenticate(headers, {}),
         PYJWT: lambda: jwt.decode(token, public, [algorithm], audience=AUDIENCE, issuer=ISSUER),
     }
 

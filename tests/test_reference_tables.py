@@ -110,7 +110,7 @@ def test_every_metric_has_its_row_with_its_dimensions(
     observer.record("request_refused", code=-32602, status=400)
     observer.record("state_refused", reason="expired")
     observer.record("task_abandoned", task="one")
-    observer.failure("state_unavailable", KeyServiceError("timeout"))
+    observer.record_failure("state_unavailable", KeyServiceError("timeout"))
     told = {name: others[0] for found, others in rows(section(LOGS_AND_METRICS, "Metrics")) for name in found}
     for name, dimensions in counted(capsys.readouterr().out):
         row = told.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")

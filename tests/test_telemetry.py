@@ -85,7 +85,7 @@ def test_a_failure_has_its_traceback_and_the_reason_its_message_keeps_back(lines
     try:
         raise KeyServiceError("ThrottlingException")
     except KeyServiceError as error:
-        LogObserver().failure("state_unavailable", error, tool="weather")
+        LogObserver().record_failure("state_unavailable", error, tool="weather")
     line, metric = lines()
     assert (line["level"], line["reason"], line["tool"]) == ("ERROR", "ThrottlingException", "weather")
     assert "Traceback" in line["exception"]
@@ -96,7 +96,7 @@ def test_the_reason_of_a_foreign_exception_is_neither_a_metric_nor_a_field(lines
     class Refused(Exception):
         reason = "card 4111"
 
-    LogObserver().failure("tool_raised", Refused("refused"))
+    LogObserver().record_failure("tool_raised", Refused("refused"))
     assert "card 4111" not in json.dumps(lines())
 
 
@@ -162,9 +162,9 @@ def test_a_traceback_quotes_nothing_that_is_to_be_hidden(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
     observer.redact(lambda: [{"card": "4111 1111"}])
-    observer.failure("tool_raised", ValueError("card 4111 1111 expired"))
+    observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
     observer.begin("request-2")
-    observer.failure("tool_raised", ValueError("card 4111 1111 expired"))
+    observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
     first, _, second, _ = lines()
     assert "card [redacted] expired" in first["exception"]
     assert "card 4111 1111 expired" in second["exception"], "what the request before brought is forgotten"

@@ -18,7 +18,7 @@ from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.uri_template import spelling_key
 from mcp_roundtrip.server.model import Feature
-from mcp_roundtrip.server.resources import Resource, of_kind
+from mcp_roundtrip.server.resources import Resource, select_resources
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.loading import load_module, servers_in
 
@@ -87,7 +87,9 @@ def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Resource]]:
-    return {owner: of_kind(server.resources, is_static=is_static) for owner, server in servers.items()}
+    return {
+        owner: select_resources(server.resources, is_static=is_static) for owner, server in servers.items()
+    }
 
 
 def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:
@@ -119,7 +121,7 @@ def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
         for scope, narrower in server.scopes.items():
             implied.setdefault(scope, set()).update(narrower)
     try:
-        ScopeHierarchy.of({scope: tuple(narrower) for scope, narrower in implied.items()})
+        ScopeHierarchy.from_direct({scope: tuple(narrower) for scope, narrower in implied.items()})
     except DefinitionError as error:
         raise CatalogError(f"the servers' scopes, taken together: {error}") from None
     return {scope: sorted(implied[scope]) for scope in sorted(implied)}

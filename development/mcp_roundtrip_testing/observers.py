@@ -35,11 +35,11 @@ class RecordingObserver:
         assert fields.keys().isdisjoint(_TAKEN), "logging refuses these names"
         self.events.append((event, fields))
 
-    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
         self.record(event, **fields)
         self.failures.append((event, error))
 
-    def raised(self, error: BaseException) -> None:
+    def on_exception(self, error: BaseException) -> None:
         """Do nothing: the test sees the exception as the cause of its failure."""
 
     def take_over(self, other: RecordingObserver) -> None:
@@ -64,10 +64,10 @@ class RequestObserver:
             self.changed.append(fields["key"])
         self.observer.record(event, **fields)
 
-    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
         if event != "step_failed":  # the tool continues
             self.errors.append(error)
-        self.observer.failure(event, error, **fields)
+        self.observer.record_failure(event, error, **fields)
 
-    def raised(self, error: BaseException) -> None:
+    def on_exception(self, error: BaseException) -> None:
         self.errors.append(error)

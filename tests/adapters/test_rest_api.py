@@ -78,8 +78,8 @@ def test_users_of_a_cognito_identity_pool_are_distinguished() -> None:
     given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
     assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
     assert (
-        EventAuthenticator(AuthMode.IAM).caller({}, given).principal
-        != EventAuthenticator(AuthMode.IAM).caller({}, authorizer(identity=IDENTITY)).principal
+        EventAuthenticator(AuthMode.IAM).authenticate({}, given).principal
+        != EventAuthenticator(AuthMode.IAM).authenticate({}, authorizer(identity=IDENTITY)).principal
     )
 
 

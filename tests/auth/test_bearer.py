@@ -47,13 +47,13 @@ ALICE = Principal("jwt", "alice", ISSUER, "app")
 
 
 def caller(token: str, *keys: Key, **policy: Any) -> Caller:
-    return authenticator(CLOCK, *keys, **policy).caller({"authorization": f"Bearer {token}"}, {})
+    return authenticator(CLOCK, *keys, **policy).authenticate({"authorization": f"Bearer {token}"}, {})
 
 
 def refusal(authorization: str | None) -> Unauthorized:
     headers = {} if authorization is None else {"authorization": authorization}
     with pytest.raises(Unauthorized) as refused:
-        authenticator(CLOCK).caller(headers, {})
+        authenticator(CLOCK).authenticate(headers, {})
     return refused.value
 
 
@@ -80,7 +80,9 @@ def test_the_principal_is_the_one_that_a_jwt_authorizer_gives_for_the_same_token
     for changes in ({}, {"client_id": None}, {"client_id": None, "azp": "app"}, {"client_id": 7}):
         given = claims(NOW, **changes)
         rendered = {name: str(value) if name != "client_id" else value for name, value in given.items()}
-        by_api = EventAuthenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": rendered, "scopes": None}})
+        by_api = EventAuthenticator(AuthMode.JWT).authenticate(
+            {}, {"jwt": {"claims": rendered, "scopes": None}}
+        )
         assert caller(ONE.sign(given)) == by_api
 
 
@@ -101,7 +103,7 @@ def test_a_deployment_can_demand_the_type_of_access_tokens() -> None:
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
 def test_the_scheme_has_no_case_and_may_have_space_around_it(scheme: str) -> None:
     headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
-    assert authenticator(CLOCK).caller(headers, {}).principal == ALICE
+    assert authenticator(CLOCK).authenticate(headers, {}).principal == ALICE
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ def test_a_token_counts_in_no_other_place() -> None:
     token = ONE.sign(claims(NOW))
     headers = {"x-authorization": f"Bearer {token}", "cookie": f"access_token={token}"}
     with pytest.raises(Unauthorized):
-        authenticator(CLOCK).caller(headers, {"jwt": {"claims": claims(NOW)}})
+        authenticator(CLOCK).authenticate(headers, {"jwt": {"claims": claims(NOW)}})
 
 
 def test_nothing_of_a_token_is_in_what_is_said_about_it() -> None:
@@ -365,7 +367,7 @@ def test_an_issuer_that_does_not_answer_makes_no_token_invalid() -> None:
     good = authenticator(CLOCK)
     down = type(good)(good.issuer, good.audience, good.algorithms, Down(), CLOCK)
     with pytest.raises(IssuerUnavailable):
-        down.caller({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
+        down.authenticate({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
 
 
 def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_bad_tokens() -> None:
@@ -374,13 +376,13 @@ def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_ba
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
     bearer = BearerAuthenticator(ISSUER, AUDIENCE, frozenset({"ES256"}), keys, clock)
     good, forged = ({"authorization": f"Bearer {key.sign(claims(NOW))}"} for key in (ONE, TWO))
-    assert bearer.caller(good, {}).principal == ALICE
+    assert bearer.authenticate(good, {}).principal == ALICE
     documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")
     clock.advance(MIN_REFRESH_INTERVAL_S)
     for _ in range(20):
         with pytest.raises(Unauthorized, match="token_unknown_key"):
-            bearer.caller(forged, {})
-        assert bearer.caller(good, {}).principal == ALICE
+            bearer.authenticate(forged, {})
+        assert bearer.authenticate(good, {}).principal == ALICE
     assert [failure.reason for failure in failures] == ["issuer_timeout"]
 
 

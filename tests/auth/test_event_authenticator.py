@@ -20,21 +20,21 @@ LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
 
 
 def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
-    principal = EventAuthenticator(AuthMode.JWT).caller({}, JWT).principal
+    principal = EventAuthenticator(AuthMode.JWT).authenticate({}, JWT).principal
     assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
 
 
 def test_the_azp_claim_names_the_client_where_client_id_does_not() -> None:
     claims = {"iss": "i", "sub": "s", "azp": "app"}
-    principal = EventAuthenticator(AuthMode.JWT).caller({}, {"jwt": {"claims": claims}}).principal
+    principal = EventAuthenticator(AuthMode.JWT).authenticate({}, {"jwt": {"claims": claims}}).principal
     assert principal == Principal("jwt", "s", "i", "app")
 
 
 def test_an_iam_principal_is_the_role_without_its_session() -> None:
-    one = EventAuthenticator(AuthMode.IAM).caller({}, IAM).principal
+    one = EventAuthenticator(AuthMode.IAM).authenticate({}, IAM).principal
     other = (
         EventAuthenticator(AuthMode.IAM)
-        .caller({}, {"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
+        .authenticate({}, {"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
         .principal
     )
     assert one == other == Principal("iam", "AROAEXAMPLE", "123456789012")
@@ -42,7 +42,7 @@ def test_an_iam_principal_is_the_role_without_its_session() -> None:
 
 def iam(user_id: str, *, binds_sessions: bool = False, **context: Any) -> Principal | None:
     authenticator = EventAuthenticator(AuthMode.IAM, binds_sessions=binds_sessions)
-    return authenticator.caller({}, {"iam": {**IAM["iam"], "userId": user_id, **context}}).principal
+    return authenticator.authenticate({}, {"iam": {**IAM["iam"], "userId": user_id, **context}}).principal
 
 
 def test_federated_users_and_root_are_different_callers() -> None:
@@ -73,7 +73,7 @@ def test_users_of_an_identity_pool_with_one_role_are_distinguished() -> None:
     def principal(identity: Any) -> Principal | None:
         return (
             EventAuthenticator(AuthMode.IAM)
-            .caller({}, {"iam": {**IAM["iam"], "cognitoIdentity": identity}})
+            .authenticate({}, {"iam": {**IAM["iam"], "cognitoIdentity": identity}})
             .principal
         )
 
@@ -87,7 +87,7 @@ def test_users_of_an_identity_pool_with_one_role_are_distinguished() -> None:
 
 
 def test_a_lambda_principal_is_the_configured_member() -> None:
-    assert EventAuthenticator(AuthMode.LAMBDA, "user").caller({}, LAMBDA).principal == Principal(
+    assert EventAuthenticator(AuthMode.LAMBDA, "user").authenticate({}, LAMBDA).principal == Principal(
         "lambda", "alice"
     )
 
@@ -110,7 +110,7 @@ def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
     claims: dict[str, Any], scopes: set[str]
 ) -> None:
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
-    assert EventAuthenticator(AuthMode.JWT).caller({}, context).scopes == scopes
+    assert EventAuthenticator(AuthMode.JWT).authenticate({}, context).scopes == scopes
 
 
 @pytest.mark.parametrize("claim", ["scope", "scp", "scopes"])
@@ -122,7 +122,7 @@ def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str,
     joined = f"[{' '.join(members)}]"
     for value in (joined, members[:1]):
         context = {"jwt": {"claims": {"iss": "i", "sub": "s", claim: value}}}
-        granted = EventAuthenticator(AuthMode.JWT).caller({}, context).scopes
+        granted = EventAuthenticator(AuthMode.JWT).authenticate({}, context).scopes
         assert "admin" not in granted
         assert granted.isdisjoint({"read", ""}) or members[0] == "read" == value[0]
 
@@ -132,27 +132,30 @@ def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str,
 def test_a_token_of_another_kind_is_refused_though_the_authorizer_let_it_pass(claim: str, value: str) -> None:
     context = {"jwt": {"claims": {**JWT["jwt"]["claims"], claim: value}}}
     with pytest.raises(Unauthorized) as refused:
-        EventAuthenticator(AuthMode.JWT).caller({}, context)
+        EventAuthenticator(AuthMode.JWT).authenticate({}, context)
     assert refused.value.error == "invalid_token"
 
 
 def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:
     context = {"lambda": {"user": "alice", "granted": "a b"}}
-    assert EventAuthenticator(AuthMode.LAMBDA, "user", "granted").caller({}, context).scopes == {"a", "b"}
-    assert not EventAuthenticator(AuthMode.LAMBDA, "user").caller({}, context).scopes
+    assert EventAuthenticator(AuthMode.LAMBDA, "user", "granted").authenticate({}, context).scopes == {
+        "a",
+        "b",
+    }
+    assert not EventAuthenticator(AuthMode.LAMBDA, "user").authenticate({}, context).scopes
 
 
 def test_no_header_identifies_a_caller() -> None:
     headers = {"authorization": "Bearer x", "x-amzn-oidc-data": "x", "x-user": "alice"}
-    assert EventAuthenticator(AuthMode.NONE).caller(headers, JWT) is ANONYMOUS
+    assert EventAuthenticator(AuthMode.NONE).authenticate(headers, JWT) is ANONYMOUS
     for mode in (AuthMode.JWT, AuthMode.LAMBDA, AuthMode.IAM, AuthMode.BEARER):
         with pytest.raises(Unauthorized):
-            EventAuthenticator(mode, "x-user").caller(headers, {})
+            EventAuthenticator(mode, "x-user").authenticate(headers, {})
 
 
 def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
-    assert EventAuthenticator(AuthMode.NONE).caller({}, {}).principal is None
-    assert EventAuthenticator(AuthMode.NONE).caller({}, JWT).principal is None
+    assert EventAuthenticator(AuthMode.NONE).authenticate({}, {}).principal is None
+    assert EventAuthenticator(AuthMode.NONE).authenticate({}, JWT).principal is None
 
 
 @pytest.mark.parametrize(
@@ -183,7 +186,7 @@ def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
 )
 def test_a_missing_principal_is_refused(authenticator: EventAuthenticator, context: dict[str, Any]) -> None:
     with pytest.raises(Unauthorized):
-        authenticator.caller({}, context)
+        authenticator.authenticate({}, context)
 
 
 NAMES = [
@@ -209,7 +212,7 @@ CONTEXTS = st.recursive(
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
 def test_a_context_names_a_whole_principal_or_none(context: dict[str, Any], mode: AuthMode) -> None:
     try:
-        principal = EventAuthenticator(mode, "user", "scope").caller({}, context).principal
+        principal = EventAuthenticator(mode, "user", "scope").authenticate({}, context).principal
     except Unauthorized:
         return
     if mode is AuthMode.NONE:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.errors import DefinitionError
 
-DATABASE = ScopeHierarchy.of({"admin": ["write", "billing"], "write": ["read"]})
+DATABASE = ScopeHierarchy.from_direct({"admin": ["write", "billing"], "write": ["read"]})
 
 NAMES = st.sampled_from([f"s{number}" for number in range(8)])
 GRANTED = st.frozensets(NAMES)
@@ -64,7 +64,7 @@ def test_a_broader_scope_implies_narrower_ones(
 )
 def test_a_hierarchy_that_is_none_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
     with pytest.raises(DefinitionError):
-        ScopeHierarchy.of(hierarchy)
+        ScopeHierarchy.from_direct(hierarchy)
 
 
 @pytest.mark.parametrize("given_scopes", ["read", ["read write"], [None], [""]])
@@ -92,7 +92,7 @@ def reachable(hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]) -
 def test_what_is_implied_is_what_can_be_reached(
     hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]
 ) -> None:
-    assert ScopeHierarchy.of(hierarchy).expand(granted) == reachable(hierarchy, granted)
+    assert ScopeHierarchy.from_direct(hierarchy).expand(granted) == reachable(hierarchy, granted)
 
 
 @given(HIERARCHIES, GRANTED, GRANTED, GRANTED)
@@ -102,7 +102,7 @@ def test_more_scopes_never_suffice_for_less(
     more: frozenset[str],
     required: frozenset[str],
 ) -> None:
-    scopes = ScopeHierarchy.of(hierarchy)
+    scopes = ScopeHierarchy.from_direct(hierarchy)
     assert scopes.satisfies(required, required)
     assert scopes.expand(scopes.expand(granted)) == scopes.expand(granted)
     if scopes.satisfies(granted, required):
@@ -114,7 +114,7 @@ def test_more_scopes_never_suffice_for_less(
 def test_the_narrowest_scopes_are_implied_by_all_of_them(
     hierarchy: Mapping[str, Sequence[str]], among: frozenset[str]
 ) -> None:
-    scopes = ScopeHierarchy.of(hierarchy)
+    scopes = ScopeHierarchy.from_direct(hierarchy)
     narrowest = scopes.narrowest(among)
     assert set(narrowest) <= among
     assert all(scopes.expand([scope]) & set(narrowest) for scope in among)
@@ -122,8 +122,8 @@ def test_the_narrowest_scopes_are_implied_by_all_of_them(
 
 @given(HIERARCHIES, NAMES, NAMES)
 def test_every_cycle_is_refused(hierarchy: dict[str, list[str]], start: str, end: str) -> None:
-    if start not in ScopeHierarchy.of(hierarchy).expand([end]):
+    if start not in ScopeHierarchy.from_direct(hierarchy).expand([end]):
         hierarchy[end] = [*hierarchy.get(end, ()), start]
     hierarchy[start] = [*hierarchy.get(start, ()), end]
     with pytest.raises(DefinitionError):
-        ScopeHierarchy.of(hierarchy)
+        ScopeHierarchy.from_direct(hierarchy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.wiring import _function, _pinned
+from mcp_roundtrip.wiring import _owner_function, _pinned_key
 from messages.cases import says
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
@@ -147,7 +147,7 @@ def owners_that_are_a_list() -> None:
     SettingsError,
 )
 def a_key_without_its_public_half() -> None:
-    _pinned(KEY, {})
+    _pinned_key(KEY, {})
 
 
 @says(
@@ -157,9 +157,9 @@ def a_key_without_its_public_half() -> None:
     SettingsError,
 )
 def a_public_half_that_is_none() -> None:
-    _pinned(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
+    _pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
 
 
 @says("MCP_OWNERS: names no function for 'find'; add it, or run `make catalog`", SettingsError)
 def an_owner_without_a_function() -> None:
-    _function(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")
+    _owner_function(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")

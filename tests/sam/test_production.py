@@ -491,7 +491,7 @@ def test_an_alarm_about_what_functions_count_is_about_what_they_count(
 
 
 def test_an_error_is_logged_as_the_alarm_counts_it(emitted: Emitted) -> None:
-    LogObserver().failure("misconfigured", ValueError())
+    LogObserver().record_failure("misconfigured", ValueError())
     error, _ = emitted.lines()
     assert error["level"] == "ERROR"
 
@@ -507,7 +507,7 @@ def test_the_dashboard_shows_what_functions_count(emitted: Emitted) -> None:
     observer.record("request_refused", code=-32602, status=400)
     observer.record("state_refused", reason="expired")
     observer.record("task_abandoned", task="one")
-    observer.failure("state_unavailable", KeyServiceError("timeout"))
+    observer.record_failure("state_unavailable", KeyServiceError("timeout"))
 
     searches = {
         (*schema(search[1]), search[2])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.server.listing import page_of
+from mcp_roundtrip.server.listing import find_page
 
 NAMES = [f"tool_{number}" for number in range(10)]
 SIZE = 4
@@ -23,7 +23,7 @@ def walk(kind: str, names: list[str], size: int) -> tuple[list[list[str]], list[
     cursors: list[str] = []
     cursor = None
     while not pages or cursor is not None:
-        part, cursor = page_of(kind, names, cursor, size)
+        part, cursor = find_page(kind, names, cursor, size)
         pages.append(names[part])
         cursors += [] if cursor is None else [cursor]
     return pages, cursors
@@ -31,7 +31,7 @@ def walk(kind: str, names: list[str], size: int) -> tuple[list[list[str]], list[
 
 def refused(cursor: Any, names: list[str] = NAMES, kind: str = "tools", size: int = SIZE) -> bool:
     with pytest.raises(ProtocolError) as caught:
-        page_of(kind, names, cursor, size)
+        find_page(kind, names, cursor, size)
     return caught.value.code == INVALID_PARAMS
 
 
@@ -46,7 +46,7 @@ def test_walking_the_pages_gives_every_item_once_and_in_order(names: list[str], 
 
 @given(lists, st.integers(1, 50))
 def test_a_list_that_fits_on_one_page_has_no_cursor(names: list[str], size: int) -> None:
-    assert (page_of("tools", names, None, size)[1] is None) == (len(names) <= size)
+    assert (find_page("tools", names, None, size)[1] is None) == (len(names) <= size)
 
 
 def test_an_empty_list_has_one_empty_page() -> None:
@@ -55,8 +55,8 @@ def test_an_empty_list_has_one_empty_page() -> None:
 
 def test_a_cursor_works_in_any_process_and_as_often_as_it_is_sent() -> None:
     _, cursors = walk("tools", NAMES, SIZE)
-    assert page_of("tools", list(NAMES), cursors[0], SIZE) == page_of("tools", NAMES, cursors[0], SIZE)
-    assert NAMES[page_of("tools", NAMES, cursors[0], SIZE)[0]] == NAMES[4:8]
+    assert find_page("tools", list(NAMES), cursors[0], SIZE) == find_page("tools", NAMES, cursors[0], SIZE)
+    assert NAMES[find_page("tools", NAMES, cursors[0], SIZE)[0]] == NAMES[4:8]
 
 
 def test_a_cursor_of_another_list_is_refused_even_if_it_holds_the_same_names() -> None:
@@ -81,7 +81,7 @@ def test_a_cursor_of_an_earlier_deployments_list_is_refused(earlier: list[str]) 
 
 def test_after_a_change_of_the_page_size_a_cursor_leads_on_or_is_refused() -> None:
     cursor = walk("tools", NAMES, 4)[1][0]
-    assert NAMES[page_of("tools", NAMES, cursor, 2)[0]] == NAMES[4:6]
+    assert NAMES[find_page("tools", NAMES, cursor, 2)[0]] == NAMES[4:6]
     assert refused(cursor, size=3)
 
 
@@ -123,4 +123,4 @@ def test_a_cursor_with_one_other_character_is_refused(data: st.DataObject) -> No
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_page_without_room_for_an_item_is_the_deployments_mistake(size: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
-        page_of("tools", NAMES, None, size)
+        find_page("tools", NAMES, None, size)

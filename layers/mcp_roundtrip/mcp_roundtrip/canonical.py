@@ -52,7 +52,7 @@ def parse_json(
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
         raise ValueError(f"nested deeper than {max_depth} levels") from None
-    # A document with fewer brackets cannot be too deep: the common case costs two counts and no walk.
+    # A document with fewer brackets cannot be too deep: two counts decide the common case.
     if text.count("[") + text.count("{") > max_depth and exceeds_depth(value, max_depth):
         raise ValueError(f"nested deeper than {max_depth} levels")
     return value
@@ -91,7 +91,7 @@ def compact_json(value: Any) -> str:
 def canonical_json(value: Any) -> bytes:
     """Return the canonical form of a JSON value. Raises ValueError for a value that JSON cannot hold."""
     try:
-        return _CANONICAL.encode(_exact(value)).encode("ascii")
+        return _CANONICAL.encode(_with_exact_integers(value)).encode("ascii")
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except TypeError as error:
@@ -107,7 +107,7 @@ def digest(label: str, value: Any, *, size: int = 32) -> str:
     return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
 
 
-def _exact(value: Any) -> Any:
+def _with_exact_integers(value: Any) -> Any:
     if isinstance(value, float):
         # json.loads reads 1e400 as inf, and int(inf) raises OverflowError.
         if value != value or value in (float("inf"), float("-inf")):
@@ -117,9 +117,9 @@ def _exact(value: Any) -> Any:
         for name in value:
             if not isinstance(name, str):  # json.dumps would turn 1 and "1" into the same member
                 raise ValueError("member names must be strings")
-        return {name: _exact(member) for name, member in value.items()}
+        return {name: _with_exact_integers(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_exact(item) for item in value]
+        return [_with_exact_integers(item) for item in value]
     return value
 
 
@@ -136,25 +136,25 @@ def exceeds_depth(value: Any, levels: int) -> bool:
     return bool(containers)
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("an object has a duplicate member")
     return members
 
 
-def _no_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     # int() refuses more than 4,300 digits, with a message about an interpreter setting.
     if len(digits) > 4300:
         raise ValueError("a number has too many digits")
     return int(digits)
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError("a number is out of range")
@@ -162,7 +162,10 @@ def _float(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_members, parse_constant=_no_constant, parse_int=_integer, parse_float=_float
+    object_pairs_hook=_object_without_duplicates,
+    parse_constant=_reject_constant,
+    parse_int=_parse_integer,
+    parse_float=_parse_float,
 )
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False)

@@ -44,11 +44,11 @@ class Observer(Protocol):
     def record(self, event: str, **fields: Any) -> None:
         """Record an expected event."""
 
-    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
         """Record an error that someone must look at, with its redacted traceback."""
 
-    def raised(self, error: BaseException) -> None:
-        """Receive every exception that a feature raises, before `failure` is called for an unexpected one."""
+    def on_exception(self, error: BaseException) -> None:
+        """Receive each exception that a feature raises, before `record_failure` receives unexpected ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class LogObserver:
             self._logger = _make_logger(trace_header)
         except ValueError as error:  # POWERTOOLS_LOG_LEVEL is not a level; the requests are served anyway
             self._logger = _make_logger(trace_header, "INFO")
-            self.failure("misconfigured", error)
+            self.record_failure("misconfigured", error)
         self._log = getLogger(self._logger.name)
         # Logger.append_keys looks up the formatter at each call, which takes longer than the rest of it.
         self._formatter = self._logger.registered_formatter
@@ -146,7 +146,7 @@ class LogObserver:
         else:
             self._logger.info(event, extra=fields)
 
-    def failure(self, event: str, error: BaseException, **fields: Any) -> None:
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
         """Log an exception with its redacted traceback at level ERROR, and with a metric."""
         from mcp_roundtrip.redaction import redacted_traceback  # most requests do not fail
 
@@ -159,8 +159,8 @@ class LogObserver:
         self._logger.error(event, extra=extra)
         self._put_metric(event, reason)
 
-    def raised(self, error: BaseException) -> None:
-        """Do nothing: `failure` logs the unexpected exceptions."""
+    def on_exception(self, error: BaseException) -> None:
+        """Do nothing: `record_failure` logs the unexpected exceptions."""
 
     def _write(self, event: str, fields: Mapping[str, Any]) -> None:
         log = self._log

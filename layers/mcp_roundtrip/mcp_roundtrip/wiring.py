@@ -64,7 +64,7 @@ def make_ports(settings: Settings) -> Ports:
     """Create ports on AWS for these settings."""
     parts = _StateParts(settings)
     forward = cache(_forwarder)
-    tasks = cache(lambda: _tasks(settings))
+    tasks = cache(lambda: _task_port(settings))
     return Ports(
         config=DeploymentConfig(
             _authenticator(settings),
@@ -84,7 +84,7 @@ def make_ports(settings: Settings) -> Ports:
         random_bytes=secrets.token_bytes,
         state_codec=lambda: parts.codec,
         links=lambda: parts.links,
-        forward=lambda owner, *passed: forward()(_function(settings, owner), *passed),
+        forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
         tasks=tasks,
     )
 
@@ -114,14 +114,14 @@ def _authenticator(settings: Settings) -> Authenticator:
         issuer,
         settings.required("audience"),
         frozenset(settings.token_algorithms),
-        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, _issuer_failed),
+        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, _log_issuer_failure),
         time.time,
         settings.token_type is TokenType.AT_JWT,
     )
 
 
-def _issuer_failed(failure: IssuerUnavailable) -> None:
-    observer().failure("issuer_unavailable", failure)
+def _log_issuer_failure(failure: IssuerUnavailable) -> None:
+    observer().record_failure("issuer_unavailable", failure)
 
 
 def _fetch(url: str, timeout_s: float) -> bytes:
@@ -187,7 +187,7 @@ class _StateParts:
         self._settings.required("state_key_arn")
         arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
         pinned = self._settings.state_public_keys
-        keys = [_pinned(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
+        keys = [_pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
@@ -200,7 +200,7 @@ class _StateParts:
             limits=self._limits,
             clock=time.time,
             random_bytes=secrets.token_bytes,
-            random=_random,
+            random=_kernel_random,
             renewals=self._renewals,
             on_issued=lambda jti, expires_at: observer().record(
                 "certificate_issued", certificate=jti, expires_at=expires_at
@@ -220,17 +220,17 @@ class _StateParts:
             self._limits,
             issuer=self._settings.required("issuer"),
             clock=time.time,
-            random=_random,
+            random=_kernel_random,
             renewals=self._renewals,
         )
 
 
-def _random() -> float:
+def _kernel_random() -> float:
     """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
     return secrets.SystemRandom().random()
 
 
-def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
+def _pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
     from mcp_roundtrip.aws.kms import PinnedKey, PublicHalf
 
     try:
@@ -245,7 +245,7 @@ def _pinned(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
         ) from error
 
 
-def _tasks(settings: Settings) -> TaskPort:
+def _task_port(settings: Settings) -> TaskPort:
     from mcp_roundtrip.aws.clients import count_requests, dynamodb_client  # boto3 costs 130 ms
     from mcp_roundtrip.aws.dispatchers import AwsDispatcher
     from mcp_roundtrip.aws.dynamodb import DynamoStore
@@ -259,7 +259,9 @@ def _tasks(settings: Settings) -> TaskPort:
         dispatcher,
         clock_ms=lambda: int(time.time() * 1000),
         on_abandoned=lambda task_id: observer().record("task_abandoned", task=task_id),
-        on_dispatch_failed=lambda task_id, error: observer().failure("dispatch_failed", error, task=task_id),
+        on_dispatch_failed=lambda task_id, error: observer().record_failure(
+            "dispatch_failed", error, task=task_id
+        ),
         max_open=settings.max_open_tasks,
     )
     return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
@@ -271,7 +273,7 @@ def _forwarder() -> Any:
     return LambdaForwarder.from_environment()
 
 
-def _function(settings: Settings, owner: str) -> str:
+def _owner_function(settings: Settings, owner: str) -> str:
     function = (settings.owners or {}).get(owner)
     if function is None:
         raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")

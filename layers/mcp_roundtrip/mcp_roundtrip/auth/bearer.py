@@ -62,7 +62,7 @@ class BearerAuthenticator:
     clock: Callable[[], float]
     requires_at_jwt: bool = False
 
-    def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Return the caller that the token identifies. Raises Unauthorized or IssuerUnavailable."""
         claims = self._verify(bearer_token(headers.get("authorization")))
         self._check_claims(claims)

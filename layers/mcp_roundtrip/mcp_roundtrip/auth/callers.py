@@ -74,7 +74,7 @@ class IssuerUnavailable(ErrorWithReason):
 class Authenticator(Protocol):
     """Identifies the caller of a request."""
 
-    def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Return the caller. `headers` has lower-case names, `authorizer` is the event's authorizer context.
 
         Raises Unauthorized or IssuerUnavailable.

@@ -39,7 +39,7 @@ class EventAuthenticator:
     scope_context_key: str | None = None
     binds_sessions: bool = False
 
-    def caller(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Return the caller. Raises Unauthorized."""
         if self.mode is AuthMode.NONE:
             return ANONYMOUS

@@ -38,7 +38,7 @@ class ScopeHierarchy:
     implied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hierarchy: Mapping[str, Sequence[str]]) -> ScopeHierarchy:
+    def from_direct(cls, hierarchy: Mapping[str, Sequence[str]]) -> ScopeHierarchy:
         """Build a hierarchy from the scopes that each scope implies directly. Raises DefinitionError."""
         direct = {name: validate_scopes(narrower) for name, narrower in hierarchy.items()}
         validate_scopes(direct)

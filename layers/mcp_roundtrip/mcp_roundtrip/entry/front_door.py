@@ -269,7 +269,7 @@ class FrontDoor:
         try:
             raw = ports.forward(entry.owner, invocation.event or {}, forwarded.custom(), timeout_s)
         except ForwardingFailed as error:
-            ports.observer.failure("forwarding_failed", error, owner=entry.owner)
+            ports.observer.record_failure("forwarding_failed", error, owner=entry.owner)
             raise context.internal_error from None
         ports.observer.record(
             "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner

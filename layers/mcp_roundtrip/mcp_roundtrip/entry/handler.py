@@ -29,7 +29,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         adapter = detect(event)
     except UnknownEventSource as error:
         wiring.observer().begin(correlation_id)
-        wiring.observer().failure("unknown_event_source", error)
+        wiring.observer().record_failure("unknown_event_source", error)
         raise
     request = adapter.parse_request(event)
     try:
@@ -51,19 +51,19 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
     try:
         return make_ports()
     except Exception as error:
-        _log_fault_of_process(error, invocation_id(context))
+        _log_initialization_fault(error, invocation_id(context))
         raise
 
 
-def _log_fault_of_process(error: Exception, correlation_id: str) -> None:
-    """Log a fault with the observer of the process: there are no ports."""
+def _log_initialization_fault(error: Exception, correlation_id: str) -> None:
+    """Log a fault with the observer of the process, because it prevented the creation of the ports."""
     observer = wiring.observer()
     observer.begin(correlation_id)
     log_fault(observer, error)
 
 
 def _fault_response(request: HttpRequest, error: Exception, correlation_id: str) -> HttpResponse:
-    _log_fault_of_process(error, correlation_id)
+    _log_initialization_fault(error, correlation_id)
     if request.method != "POST":  # a client that looks for metadata evaluates the status
         return replace(plain_error_response(None, internal_error(correlation_id)), status=500)
     body = request.body or b""

@@ -36,7 +36,7 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
             return invocation.work(str(event["task"]))
         except Exception as error:
             failure = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
-            ports.observer.failure(failure, error, task=str(event["task"]).partition("#")[2])
+            ports.observer.record_failure(failure, error, task=str(event["task"]).partition("#")[2])
             raise
     failed = [record["messageId"] for record in event["Records"] if not invocation.handle_message(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
@@ -63,7 +63,7 @@ class WorkerInvocation:
             TaskRunner(self.tool_methods, ports, invocation),
             lambda: int(ports.clock() * 1000),
             lambda: ports.random_bytes(12).hex(),
-            lambda event, error: ports.observer.failure(event, error, task=task_id),
+            lambda event, error: ports.observer.record_failure(event, error, task=task_id),
             lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
         )
         is_claimed = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
@@ -78,6 +78,6 @@ class WorkerInvocation:
             message = parse_json(record["body"])
             self.work(str(message["task"]))
         except Exception as error:  # a failure of one message must not fail the others of the batch
-            self.ports.observer.failure("queue_message_failed", error, message_id=record["messageId"])
+            self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
             return False
         return True

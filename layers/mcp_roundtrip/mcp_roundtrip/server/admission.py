@@ -72,7 +72,7 @@ def admit(
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
-    caller = ports.config.authenticator.caller(request.headers, request.authorizer)
+    caller = ports.config.authenticator.authenticate(request.headers, request.authorizer)
     checked = validate_request(
         request.headers,
         _readable_body(request, ports.config.max_body_bytes),

@@ -34,10 +34,10 @@ class Completion:
 
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
-            raise _no_suggestions(self.values)
+            raise _invalid_suggestions(self.values)
         values = tuple(self.values)
         if not all(isinstance(value, str) for value in values):
-            raise _no_suggestions(self.values)
+            raise _invalid_suggestions(self.values)
         if self.total is not None and (type(self.total) is not int or self.total < len(values)):
             raise UsageError(
                 f"Completion.total is {self.total!r:.100}, with {len(values)} values; pass how many there "
@@ -46,7 +46,7 @@ class Completion:
         object.__setattr__(self, "values", values)
 
 
-def _no_suggestions(value: object) -> UsageError:
+def _invalid_suggestions(value: object) -> UsageError:
     return UsageError(f"a completion returned {type(value).__name__}; return a list of str, or a Completion")
 
 
@@ -58,7 +58,7 @@ class Completer:
     takes_arguments: bool
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Completer:
+    def from_function(cls, function: Callable[..., Any]) -> Completer:
         """Wrap a function. Raises DefinitionError unless it takes one or two parameters and is not async."""
         name, parameters = function_name(function), call_parameters(function)
         if iscoroutinefunction(unwrap_function(function)):
@@ -83,7 +83,7 @@ class Completer:
 def _takes_context(function: Callable[..., Any]) -> bool:
     try:
         signature = Signature.of(function, (ContextBase,))
-    except DefinitionError:  # annotations may be for a type checker alone
+    except DefinitionError:  # annotations may exist for type checkers only
         return False
     return signature.context_parameter is not None
 
@@ -111,11 +111,14 @@ class CompletionMethods:
 
     def _complete(self, context: RequestContext) -> Reply:
         params = context.params
-        reference, (argument, value) = self._registered(read_reference(params)), _argument(params)
-        parameters = self._feature(reference, context).parameters
+        reference, (argument, value) = (
+            self._registered_reference(read_reference(params)),
+            _read_argument(params),
+        )
+        parameters = self._find_feature(reference, context).parameters
         if argument not in parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
-        completer, others = self.completers.get((reference, argument)), _other_arguments(params)
+        completer, others = self.completers.get((reference, argument)), _read_other_arguments(params)
         try:
             found = (
                 Completion([choice for choice in parameters.choices(argument) if choice.startswith(value)])
@@ -123,27 +126,28 @@ class CompletionMethods:
                 else completer(value, others)
             )
         except Exception as error:
-            context.ports.observer.failure("completion_raised", error, **{reference[0]: reference[1]})
+            context.ports.observer.record_failure("completion_raised", error, **{reference[0]: reference[1]})
             raise context.internal_error from error
         server_info = self.options.server_info_for(context.invocation)
-        return Reply(results.complete(server_info, completion=_members(found)))
+        return Reply(results.complete(server_info, completion=_completion_members(found)))
 
-    def _registered(self, reference: Reference) -> Reference:
+    def _registered_reference(self, reference: Reference) -> Reference:
         """Return the reference in the spelling of its registration."""
         kind, name = reference
         if kind == "prompt" or reference in self.features:
             return reference
         from mcp_roundtrip.protocol.uri_template import find_equivalent  # clients repeat what lists contain
 
-        return kind, find_equivalent(name, (known for of_kind, known in self.features if of_kind == kind))
+        names = (known for of_kind, known in self.features if of_kind == kind)
+        return kind, find_equivalent(name, names)
 
-    def _feature(self, reference: Reference, context: RequestContext) -> Completable:
+    def _find_feature(self, reference: Reference, context: RequestContext) -> Completable:
         return authorize(
             self.options, self.features.get(reference), context, lambda: unknown_item(*reference)
         )
 
 
-def _members(found: Completion) -> dict[str, Any]:
+def _completion_members(found: Completion) -> dict[str, Any]:
     values = list(found.values[:MAX_VALUES])
     left_out = len(found.values) > MAX_VALUES
     total = len(found.values) if found.total is None and not left_out and not found.has_more else found.total
@@ -154,14 +158,14 @@ def _members(found: Completion) -> dict[str, Any]:
     return {"values": values, **counted, "hasMore": has_more}
 
 
-def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
+def _read_argument(params: Mapping[str, Any]) -> tuple[str, str]:
     match params.get("argument"):
         case {"name": str(name), "value": str(value)}:
             return name, value
     raise ProtocolError(INVALID_PARAMS, "Invalid params: argument must have a name and a value, both strings")
 
 
-def _other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
+def _read_other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
     match params.get("context", {}):
         case {"arguments": dict(arguments)} if all(isinstance(v, str) for v in arguments.values()):
             return arguments

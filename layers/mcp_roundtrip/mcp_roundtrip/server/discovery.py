@@ -1,4 +1,4 @@
-"""What every server answers: `server/discover`, and `subscriptions/listen`, which is declined.
+"""The methods that every server has: `server/discover`, and `subscriptions/listen`, which is declined.
 
 A Lambda function cannot hold a stream open, and nothing would notify it of changes. So the stream of a
 subscription is complete when it begins: an acknowledgement that accepts none of the notification types, then
@@ -51,7 +51,7 @@ def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]
     """End a subscription gracefully. Raises ProtocolError -32602 or MissingClientCapability."""
     requested = context.params.get("notifications")
     if not isinstance(requested, dict):
-        raise _invalid("notifications", "an object")
+        raise _invalid_param("notifications", "an object")
     if TASK_IDS in requested:
         require_capabilities(context, [TASKS])
     _check_filter(requested)
@@ -65,12 +65,12 @@ def _check_filter(requested: Mapping[str, Any]) -> None:
     """Check the types of the known members of the filter. Raises ProtocolError -32602."""
     for name in _FLAGS:
         if not isinstance(requested.get(name, False), bool):
-            raise _invalid(f"notifications.{name}", "a boolean")
+            raise _invalid_param(f"notifications.{name}", "a boolean")
     for name in _LISTS:
         value = requested.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise _invalid(f"notifications.{name}", "an array of strings")
+            raise _invalid_param(f"notifications.{name}", "an array of strings")
 
 
-def _invalid(member: str, said: str) -> ProtocolError:
-    return ProtocolError(INVALID_PARAMS, f"Invalid params: {member} must be {said}")
+def _invalid_param(member: str, expected: str) -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, f"Invalid params: {member} must be {expected}")

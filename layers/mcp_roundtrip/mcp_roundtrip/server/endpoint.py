@@ -142,7 +142,7 @@ class Endpoint:
 def log_fault(observer: Observer, error: Exception) -> None:
     """Log a wrong setting, a wrong definition, or a fault of this library."""
     events = {SettingsError: "misconfigured", DefinitionError: "definition_failed"}
-    observer.failure(events.get(type(error), "internal_error"), error)
+    observer.record_failure(events.get(type(error), "internal_error"), error)
 
 
 def make_endpoint(

@@ -50,7 +50,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")
     observer, identity, kind = call.context.ports.observer, call.log_identity, call.feature.kind
-    observer.raised(error)
+    observer.on_exception(error)
     if isinstance(error, ToolError):
         return ClientError(error, "tool_error")
     if isinstance(error, MissingClientCapability) and error.lost:
@@ -63,16 +63,16 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         usage.__cause__ = error
         error = usage
     if isinstance(error, SettingsError):
-        observer.failure("misconfigured", error)
+        observer.record_failure("misconfigured", error)
         return ClientError(call.context.internal_error)
     if isinstance(error, KeyServiceError):
-        observer.failure("state_unavailable", error, **identity)
+        observer.record_failure("state_unavailable", error, **identity)
         return ClientError(call.context.internal_error)
     if isinstance(error, Drift):
-        observer.failure("drift", error, **identity)
+        observer.record_failure("drift", error, **identity)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
         return ClientError(ProtocolError(INTERNAL_ERROR, text))
-    observer.failure(f"{kind}_raised", error, **identity)
+    observer.record_failure(f"{kind}_raised", error, **identity)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
 
@@ -143,12 +143,12 @@ def _unfinished(call: FeatureCall, requests: InputRequests, text: str, outcome: 
 
 
 def _state_too_large(call: FeatureCall, error: StateTooLarge, journal: Journal) -> ClientError:
-    """Blame the steps' results, which the author can shrink, or else the client's answers."""
+    """Return the error that names the cause: large step results, which the author can shrink, or answers."""
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     if sum(steps.values()) > error.size // 4:
         largest = max(steps, key=lambda key: steps[key])
         observer = call.context.ports.observer
-        observer.failure("state_too_large", error, **call.log_identity, largest_step=largest)
+        observer.record_failure("state_too_large", error, **call.log_identity, largest_step=largest)
         return ClientError(call.context.internal_error)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
     return ClientError(ToolError(text), "answers_too_large")

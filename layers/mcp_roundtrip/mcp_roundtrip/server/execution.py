@@ -42,7 +42,7 @@ def host_services(call: FeatureCall) -> HostServices:
         if runs_again:
             observer.record("step_retried", **identity, step=step, error=type(error).__name__)
         else:
-            observer.failure("step_failed", error, **identity, step=step)
+            observer.record_failure("step_failed", error, **identity, step=step)
 
     return HostServices(
         Deadline(call.context.invocation.deadline_ms, ports.clock_ms),
@@ -89,7 +89,7 @@ def _validate_arguments(call: FeatureCall) -> dict[str, Any]:
         _log_catalog_drift(call)
         return call.feature.parameters.validate(call.params.arguments)
     except DefinitionError as error:
-        call.context.ports.observer.failure("definition_failed", error, **call.log_identity)
+        call.context.ports.observer.record_failure("definition_failed", error, **call.log_identity)
         raise call.context.internal_error from error
 
 

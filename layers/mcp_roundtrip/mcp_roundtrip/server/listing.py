@@ -56,7 +56,7 @@ class FeatureList:
         hides = options.hides_unauthorized(context.invocation)
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
-        part, cursor = page_of(self.member, names, context.params.get("cursor"), options.page_size)
+        part, cursor = find_page(self.member, names, context.params.get("cursor"), options.page_size)
         members: dict[str, Any] = {self.member: list(self._definitions(names[part], context))}
         if cursor is not None:
             members["nextCursor"] = cursor
@@ -72,10 +72,10 @@ class FeatureList:
                 if name not in self._reported:
                     self._reported.add(name)
                     kind = "resource" if self.member == "resourceTemplates" else self.member.removesuffix("s")
-                    context.ports.observer.failure("definition_failed", error, **{kind: name})
+                    context.ports.observer.record_failure("definition_failed", error, **{kind: name})
 
 
-def page_of(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, str | None]:
+def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, str | None]:
     """Return the part of a list that a request asks for, and the `nextCursor` if more follows.
 
     `member` distinguishes lists that hold the same names, `cursor` is None for the first page. Raises

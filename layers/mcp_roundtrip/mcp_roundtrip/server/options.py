@@ -97,7 +97,7 @@ def scope_hierarchy(scopes: Mapping[str, Sequence[str]]) -> ScopeHierarchy | Non
         return None
     from mcp_roundtrip.auth.scopes import ScopeHierarchy  # only servers with scopes need it
 
-    return ScopeHierarchy.of(scopes)
+    return ScopeHierarchy.from_direct(scopes)
 
 
 def check_initial_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -86,10 +86,10 @@ class PromptMethods:
         """Return the handler of each method."""
         return {
             PROMPTS_LIST: FeatureList(self.options, "prompts", self.prompts),
-            PROMPTS_GET: lambda context: run(self._call(context)),
+            PROMPTS_GET: lambda context: run(self._feature_call(context)),
         }
 
-    def _call(self, context: RequestContext) -> FeatureCall:
+    def _feature_call(self, context: RequestContext) -> FeatureCall:
         params = CallParams.read(context.params)
         prompt = find_by_name(self.options, self.prompts, context, "prompt")
         return FeatureCall(prompt, prompt.name, params, context, self.options)

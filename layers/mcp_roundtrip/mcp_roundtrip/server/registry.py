@@ -20,7 +20,7 @@ from mcp_roundtrip.server.decorator_options import (
     required_capabilities,
     string_arguments_of,
 )
-from mcp_roundtrip.server.model import Feature, LegacyQuestions, TaskSupport
+from mcp_roundtrip.server.model import Feature, LegacyQuestions, Parameters, TaskSupport
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
@@ -132,17 +132,7 @@ class Registry:
             own_name = feature_name("@server.tool", name, function)
             check_name("tool", own_name, self.tools)
             parameters = arguments_of(function, input_schema)
-            choice = (
-                self.legacy_questions
-                if legacy_questions is None
-                else check_legacy_questions(own_name, legacy_questions)
-            )
-            if choice == "model":
-                from mcp_roundtrip.server.legacy.model_questions import (
-                    reject_reserved_parameter,  # few tools choose it
-                )
-
-                reject_reserved_parameter(own_name, parameters)
+            questions = self._tool_questions(own_name, legacy_questions, parameters)
             self.tools[own_name] = Tool(
                 own_name,
                 function,
@@ -151,12 +141,25 @@ class Registry:
                 required_capabilities(own_name, requires) + ((TASKS,) if task == "required" else ()),
                 check_task_support(own_name, task),
                 extra,
-                choice,
+                questions,
                 check_scopes(own_name, scopes),
             )
             return function
 
         return register if function is None else register(function)
+
+    def _tool_questions(
+        self, name: str, choice: LegacyQuestions | None, parameters: Parameters
+    ) -> LegacyQuestions:
+        """Return the option `legacy_questions` of a tool. Raises DefinitionError."""
+        questions = self.legacy_questions if choice is None else check_legacy_questions(name, choice)
+        if questions == "model":
+            from mcp_roundtrip.server.legacy.model_questions import (
+                reject_reserved_parameter,  # few tools choose it
+            )
+
+            reject_reserved_parameter(name, parameters)
+        return questions
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -293,7 +296,7 @@ class Registry:
                 raise DefinitionError(
                     f"completion of {reference!r}, {argument!r} is registered twice; remove one of them"
                 )
-            self.completers[(kind, reference), argument] = Completer.of(function)
+            self.completers[(kind, reference), argument] = Completer.from_function(function)
             return function
 
         return register

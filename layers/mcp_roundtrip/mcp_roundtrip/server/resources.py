@@ -124,18 +124,21 @@ class ResourceMethods:
 
     def handlers(self, run: RunFeature) -> dict[str, Handler]:
         """Return the handler of each method."""
-        static, templates = of_kind(self.resources, is_static=True), of_kind(self.resources, is_static=False)
+        static, templates = (
+            select_resources(self.resources, is_static=True),
+            select_resources(self.resources, is_static=False),
+        )
         return {
             RESOURCES_LIST: FeatureList(self.options, "resources", static),
             RESOURCES_TEMPLATES_LIST: FeatureList(self.options, "resourceTemplates", templates),
-            RESOURCES_READ: lambda context: run(self._call(context)),
+            RESOURCES_READ: lambda context: run(self._feature_call(context)),
         }
 
     @cached_property
     def _index(self) -> UriIndex[Resource]:
         return UriIndex((each.template, each) for each in self.resources.values())
 
-    def _call(self, context: RequestContext) -> FeatureCall:
+    def _feature_call(self, context: RequestContext) -> FeatureCall:
         params = CallParams.read({**context.params, "arguments": None})
         uri = read_uri(context.params)
         resource, variables = find_by_uri(self.options, self._index, uri, context)
@@ -144,6 +147,6 @@ class ResourceMethods:
         return FeatureCall(replace(resource, uri=uri), uri, params, context, self.options)
 
 
-def of_kind(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:
+def select_resources(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:
     """Return the resources with a fixed URI, or those with a URI template: each kind has its own list."""
     return {name: each for name, each in resources.items() if each.template.is_static is is_static}

@@ -67,7 +67,7 @@ def error_response(
         return response
     if status == 200:
         too_large = ResultTooLarge(request.max_response_bytes)
-        observer.failure("result_too_large", too_large, **reply.log_fields)
+        observer.record_failure("result_too_large", too_large, **reply.log_fields)
         error = ProtocolError(INTERNAL_ERROR, str(too_large))
     plain = plain_error_response(request_id, error)
     return replace(plain, status=status, headers={**plain.headers, **_STATUS_HEADERS.get(status, {})})
@@ -112,7 +112,7 @@ def _with_dropped(log_fields: Mapping[str, Any], dropped: int) -> Mapping[str, A
 def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
     """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason."""
     error = ResultTooLarge(limit)
-    context.ports.observer.failure("result_too_large", error, **reply.log_fields)
+    context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
     if context.request.method != TOOLS_CALL or isinstance(reply.body, ProtocolError):
         raise ProtocolError(INTERNAL_ERROR, str(error))
     result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], str(error))

@@ -51,7 +51,7 @@ def _open_state(call: FeatureCall) -> OpenState | None:
     except StateRejected as rejected:
         raise _invalid_state(call, rejected) from None
     except KeyServiceError as error:
-        call.context.ports.observer.failure("state_unavailable", error, **call.log_identity)
+        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
         raise call.context.internal_error from error
 
 
@@ -177,7 +177,7 @@ class Round:
                 first_issued_at=None if self.opened is None else self.opened.first_issued_at,
             )
         except KeyServiceError as error:
-            observer.failure("state_unavailable", error, **call.log_identity)
+            observer.record_failure("state_unavailable", error, **call.log_identity)
             return self.reply(call.context.internal_error, None)
         except (StateRejected, StateTooLarge) as error:
             from mcp_roundtrip.server.errors import unsealed_state_error  # most states can be sealed

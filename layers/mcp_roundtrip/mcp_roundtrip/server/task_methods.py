@@ -41,8 +41,8 @@ def task_members(task: Task) -> dict[str, Any]:
     members: dict[str, Any] = {
         "taskId": task.task_id,
         "status": task.status.value,
-        "createdAt": _iso(task.created_at_ms),
-        "lastUpdatedAt": _iso(task.updated_at_ms),
+        "createdAt": _iso_timestamp(task.created_at_ms),
+        "lastUpdatedAt": _iso_timestamp(task.updated_at_ms),
         "ttlMs": task.ttl_ms,
         "pollIntervalMs": POLL_INTERVAL_MS,
     }
@@ -66,7 +66,7 @@ def input_requests(task: Task) -> dict[str, Any]:
     return {key: asked.request for key, asked in task.requests.items()}
 
 
-def _iso(epoch_ms: int) -> str:
+def _iso_timestamp(epoch_ms: int) -> str:
     moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -80,7 +80,7 @@ def create_task(call: FeatureCall, journal: Journal, ttl_ms: int) -> dict[str, A
     try:
         return task_members(_store_task(call, journal, ttl_ms))
     except ItemTooLarge as error:
-        observer.failure("task_too_large", error, tool=call.feature.name)
+        observer.record_failure("task_too_large", error, tool=call.feature.name)
         if len(compact_json(call.params.arguments)) < error.size // 2:
             return ClientError(call.context.internal_error)
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
@@ -156,7 +156,7 @@ class TaskMethods:
         return {TASKS_GET: self._get, TASKS_UPDATE: self._update, TASKS_CANCEL: self._cancel}
 
     def _get(self, context: RequestContext) -> Reply:
-        task = _on_requested_task(context, Tasks.get)
+        task = _run_extension_operation(context, Tasks.get)
         result = results.complete(self.server_info, **detailed_task_members(task))
         return Reply(result, log_fields={"task": task.task_id})
 
@@ -164,20 +164,22 @@ class TaskMethods:
         responses = context.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        _on_requested_task(context, lambda tasks, caller, task_id: tasks.update(caller, task_id, responses))
+        _run_extension_operation(
+            context, lambda tasks, caller, task_id: tasks.update(caller, task_id, responses)
+        )
         return Reply(results.complete(self.server_info))
 
     def _cancel(self, context: RequestContext) -> Reply:
-        _on_requested_task(context, Tasks.cancel)
+        _run_extension_operation(context, Tasks.cancel)
         return Reply(results.complete(self.server_info))
 
 
-def _on_requested_task(context: RequestContext, operation: TaskOperation[T]) -> T:
+def _run_extension_operation(context: RequestContext, operation: TaskOperation[T]) -> T:
     require_capabilities(context, [TASKS])
-    return on_task(context, context.params.get("taskId"), operation)
+    return run_task_operation(context, context.params.get("taskId"), operation)
 
 
-def on_task(context: RequestContext, task_id: Any, operation: TaskOperation[T]) -> T:
+def run_task_operation(context: RequestContext, task_id: Any, operation: TaskOperation[T]) -> T:
     """Apply the operation to the caller's task of this id. Raises ProtocolError."""
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
@@ -194,5 +196,5 @@ def on_task(context: RequestContext, task_id: Any, operation: TaskOperation[T]) 
 
 def task_table_unavailable(error: StoreError, context: RequestContext) -> ProtocolError:
     """Log a failure of the table, and return the error for the client."""
-    context.ports.observer.failure("task_table_unavailable", error)
+    context.ports.observer.record_failure("task_table_unavailable", error)
     return context.internal_error

@@ -65,20 +65,20 @@ class TaskRunner:
     ports: Ports
     invocation: Invocation
 
-    def __call__(self, task: Task, past: TaskHistory, recorder: TaskRecorder) -> PassResult:
+    def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
         """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
-        tool = self.tool_methods.tools.get(past.call.name)
+        tool = self.tool_methods.tools.get(history.call.name)
         if tool is None:
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
-            return PassResult(None, Failed(LookupError(past.call.name)), TaskError(error))
-        call = self._call(tool, task, past.call)
+            return PassResult(None, Failed(LookupError(history.call.name)), TaskError(error))
+        call = self._restore_call(tool, task, history.call)
         principal = call.context.principal
         self.ports.observer.redact(
-            lambda: (past.call.arguments, past.call.client, principal and principal.subject)
+            lambda: (history.call.arguments, history.call.client, principal and principal.subject)
         )
         run = Run(
-            past.journal,
-            ClientInputs(past.responses, is_resumed=True, capabilities=task.capabilities),
+            history.journal,
+            ClientInputs(history.responses, is_resumed=True, capabilities=task.capabilities),
             host_services(call),
             StatusMessages(write=recorder.report_status),
             TaskOptions(recorder=recorder, is_offered=True),
@@ -89,7 +89,7 @@ class TaskRunner:
         conclusion = conclude(call, run, outcome) if isinstance(outcome, Done | Failed) else None
         return PassResult(run, outcome, conclusion)
 
-    def _call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
+    def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         """Restore the call that became the task."""
         meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
         context = RequestContext(
@@ -107,14 +107,14 @@ def conclude(call: FeatureCall, run: Run, outcome: Done | Failed) -> Completed |
     """Return the result of the task, or the JSON-RPC error in which it ends."""
     observer = call.context.ports.observer
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
-        observer.failure("task_too_large", outcome.error, tool=call.feature.name)
+        observer.record_failure("task_too_large", outcome.error, tool=call.feature.name)
         return too_large_error(outcome.error)
     body = Round(call, run).reply_for(outcome).body
     if not isinstance(body, ProtocolError):
         if payload_size(compact_json(body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
             return Completed(body)
         error = ResultTooLarge(MAX_RESPONSE_BYTES)
-        observer.failure("result_too_large", error, tool=call.feature.name)
+        observer.record_failure("result_too_large", error, tool=call.feature.name)
         body = call.feature.error_body(call.server_info, ToolError(str(error)))
         if not isinstance(body, ProtocolError):
             return Completed(body)

@@ -84,7 +84,7 @@ class ToolMethods:
         """Return the handler of each method."""
         return {
             TOOLS_LIST: lambda context: self._list(context),
-            TOOLS_CALL: lambda context: run(self.call(context)),
+            TOOLS_CALL: lambda context: run(self.feature_call(context)),
         }
 
     @property
@@ -98,7 +98,7 @@ class ToolMethods:
 
         return FeatureList(self.options, "tools", self.tools)
 
-    def call(self, context: RequestContext) -> FeatureCall:
+    def feature_call(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)

@@ -27,7 +27,12 @@ from mcp_roundtrip.protocol.methods import (
 )
 from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
-from mcp_roundtrip.server.task_methods import input_requests, on_task, task_members, task_table_unavailable
+from mcp_roundtrip.server.task_methods import (
+    input_requests,
+    run_task_operation,
+    task_members,
+    task_table_unavailable,
+)
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
@@ -79,7 +84,7 @@ class TaskAugmentedCalls:
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return the result or the CreateTaskResult. Raises ProtocolError or InsufficientScope."""
-        params, call = context.params, self.tool_methods.call(context)
+        params, call = context.params, self.tool_methods.feature_call(context)
         task_support = call.feature.task
         if "task" in params and has_tasks(context.request.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
@@ -102,9 +107,9 @@ class TaskAugmentedCalls:
             return reply
         match reply.body["resultType"]:
             case "task":
-                return replace(reply, body={"task": _renamed_members(reply.body)})
+                return replace(reply, body={"task": _rename_members(reply.body)})
             case "complete":
-                task = _members(_store_completed(context, reply.body))
+                task = _dialect_members(_store_completed(context, reply.body))
                 return replace(
                     reply, body={"task": task}, log_fields={**reply.log_fields, "task": task["taskId"]}
                 )
@@ -138,13 +143,13 @@ def _with_capabilities(
 
 
 def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
-    """Replace the extension's tasks by those of this dialect."""
+    """Replace the port to the tasks of the extension by one to the tasks of this dialect."""
 
-    def port() -> TaskPort:
-        there = context.ports.tasks()
-        return replace(there, tasks=replace(there.tasks, dialect=DIALECT, max_ttl_ms=max_ttl_ms))
+    def dialect_port() -> TaskPort:
+        port = context.ports.tasks()
+        return replace(port, tasks=replace(port.tasks, dialect=DIALECT, max_ttl_ms=max_ttl_ms))
 
-    return replace(context, ports=replace(context.ports, tasks=port))
+    return replace(context, ports=replace(context.ports, tasks=dialect_port))
 
 
 def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task:
@@ -160,9 +165,9 @@ def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task
 # -- tasks/* --------------------------------------------------------------------------------------------
 
 
-def _members(task: Task) -> dict[str, Any]:
-    """Return the members of a Task. A tool that ended in an error has failed in this dialect."""
-    members = _renamed_members(task_members(task))
+def _dialect_members(task: Task) -> dict[str, Any]:
+    """Return the members of a Task; in this dialect a task whose tool reported an error has failed."""
+    members = _rename_members(task_members(task))
     return {**members, "status": Status.FAILED.value} if _is_error(task) else members
 
 
@@ -178,13 +183,13 @@ _TASK_MEMBERS: Final = {
 """The name of each member of a Task in the extension, and in this dialect."""
 
 
-def _renamed_members(members: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_members(members: Mapping[str, Any]) -> dict[str, Any]:
     return {_TASK_MEMBERS[name]: member for name, member in members.items() if name in _TASK_MEMBERS}
 
 
 def _get(context: RequestContext) -> Reply:
-    task = on_task(_in_dialect(context), context.params.get("taskId"), Tasks.get)
-    return Reply(_members(task), log_fields={"task": task.task_id})
+    task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.get)
+    return Reply(_dialect_members(task), log_fields={"task": task.task_id})
 
 
 def _result(context: RequestContext) -> Reply:
@@ -201,7 +206,7 @@ def _result(context: RequestContext) -> Reply:
             raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
         case _:
             raise ProtocolError(INVALID_PARAMS, "The task was cancelled: it has no result")
-    meta = {**result.get("_meta", {}), **_related(task.task_id)}
+    meta = {**result.get("_meta", {}), **_related_task_meta(task.task_id)}
     return Reply({**result, "_meta": meta}, log_fields={"task": task.task_id})
 
 
@@ -211,7 +216,7 @@ def _wait_for_task(context: RequestContext) -> Task:
     until_ms = min(ports.clock_ms() + WAIT_MS, context.invocation.deadline_ms)
     pause_ms = PAUSE_MS
     while True:
-        task = on_task(context, context.params.get("taskId"), Tasks.get)
+        task = run_task_operation(context, context.params.get("taskId"), Tasks.get)
         if task.status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
@@ -230,16 +235,18 @@ def _input_response(context: RequestContext) -> Reply:
     if not isinstance(related, dict):
         raise ProtocolError(INVALID_PARAMS, f"Invalid params: {META_RELATED_TASK} must be an object in _meta")
     task_id = related.get("taskId")
-    on_task(_in_dialect(context), task_id, lambda tasks, who, which: tasks.update(who, which, responses))
-    return Reply({"_meta": _related(task_id)}, log_fields={"task": task_id})
+    run_task_operation(
+        _in_dialect(context), task_id, lambda tasks, caller, task_id: tasks.update(caller, task_id, responses)
+    )
+    return Reply({"_meta": _related_task_meta(task_id)}, log_fields={"task": task_id})
 
 
 def _cancel(context: RequestContext) -> Reply:
-    task = on_task(_in_dialect(context), context.params.get("taskId"), Tasks.cancel)
+    task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.cancel)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
-    return Reply(_members(task), log_fields={"task": task.task_id})
+    return Reply(_dialect_members(task), log_fields={"task": task.task_id})
 
 
-def _related(task_id: Any) -> dict[str, Any]:
+def _related_task_meta(task_id: Any) -> dict[str, Any]:
     return {META_RELATED_TASK: {"taskId": task_id}}
