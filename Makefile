@@ -79,7 +79,7 @@ run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, with
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
 
 .PHONY: check
-check: lint  ## run ruff, mypy and the tests of the parts that start no processes
+check: lint  ## run ruff, mypy and the tests that need only Python
 	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
 
 .PHONY: test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,3 +60,34 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
     done = make(tmp_path, "run", f"PYTHON={sys.executable}", "VENV=other")
     assert done.returncode == 0
     assert f"{sys.executable} -m venv other" in done.stdout
+
+
+def supporting(module: Path) -> set[Path]:
+    """Return the modules of tests/support that a test module uses, directly or through others."""
+    found = set[Path]()
+    todo = [module]
+    while todo:
+        names = re.findall(r"\bsupport(?:\.| import )(\w+)", todo.pop().read_text())
+        new = {path for name in names if (path := ROOT / f"tests/support/{name}.py").exists()} - found
+        found |= new
+        todo += new
+    return found
+
+
+def test_make_check_needs_no_tools_outside_its_virtual_environment() -> None:
+    """Only `make test` installs SAM, ministack and the packages of npm."""
+    [names] = re.findall(r"addprefix tests/,([^)]*)\)", (ROOT / "Makefile").read_text())
+    parts = [ROOT / "tests" / name for name in names.replace("\\", " ").split()]
+    modules = [path for part in parts for path in (part.rglob("test_*.py") if part.is_dir() else [part])]
+    assert len(modules) > len(parts)
+    assert {path: path.exists() for path in parts} == dict.fromkeys(parts, True)
+    tools = {
+        path
+        for path in (ROOT / "tests/support").glob("*.py")
+        if re.search(r"\.(venv-|cache/)", path.read_text())
+    }
+    assert tools
+    found = {
+        path.relative_to(ROOT).as_posix(): used for path in modules if (used := supporting(path) & tools)
+    }
+    assert found == {}

@@ -25,7 +25,7 @@ WORK_ITEMS = {
         work_item(4187, "Bug", "Export drops the last row of a CSV file", "Resolved"),
         work_item(4301, "Bug", "Sign-in loops when the session cookie has expired", "Active"),
         work_item(4410, "Task", "Move the nightly build to the new agents", "Active"),
-        work_item(4476, "User Story", "Save a search and be told of new results", "New"),
+        work_item(4476, "User Story", "Save a search and be notified of new results", "New"),
         work_item(4522, "Bug", "Endless redirect after the laptop was asleep", "Active"),
         work_item(4530, "Bug", "Date picker starts the week on the wrong day", "New"),
     )

@@ -8,7 +8,7 @@ front_door = FrontDoor(
     "mcp-roundtrip-examples",
     Path(__file__).with_name("catalog.json"),
     title="mcp-roundtrip examples",
-    instructions="Tools that ask back: answer their questions, and they go on where they stopped.",
+    instructions="The tools can ask questions during a call, and continue with the answers.",
 )
 
 handler = front_door.lambda_handler

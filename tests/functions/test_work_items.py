@@ -15,7 +15,7 @@ APP = FUNCTIONS / "work_items/app.py"
 HEADINGS = [
     "Bug #4301: Sign-in loops when the session cookie has expired",
     "Task #4410: Move the nightly build to the new agents",
-    "User Story #4476: Save a search and be told of new results",
+    "User Story #4476: Save a search and be notified of new results",
     "Bug #4522: Endless redirect after the laptop was asleep",
     "Bug #4530: Date picker starts the week on the wrong day",
 ]

@@ -117,7 +117,7 @@ def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, 
 
 def too_many_rounds(call: FeatureCall, requests: InputRequests, rounds: int) -> ClientError:
     """Return the error of a call that is not finished after its last round."""
-    text = f"The call was given up: it is not finished after {rounds} rounds."
+    text = f"The call was ended: it did not finish within {rounds} rounds."
     return _unfinished(call, requests, text, "too_many_rounds")
 
 

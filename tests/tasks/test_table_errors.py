@@ -1,4 +1,4 @@
-"""Tasks over a table that does not do its part, and tasks that hold what cannot be kept: nothing is lost."""
+"""Tasks while DynamoDB fails, and tasks with values that cannot be stored: no task is lost."""
 
 from __future__ import annotations
 
