@@ -102,11 +102,10 @@ def test_nothing_else_changes(tmp_path: Path) -> None:
     assert without(unordered(document), TOOL) == unordered(DOCUMENT)
 
 
-def test_every_line_of_the_template_stays_and_the_comments_are_copied() -> None:
+def test_every_line_of_the_template_stays_and_the_heading_is_copied_without_its_description() -> None:
     lines = add_entry(TEXT, DOCUMENT, MODEL, TOOL).splitlines()
-    about = [line for line in TEXT.splitlines() if line.startswith(f"  # {MODEL}")]
-    assert about
-    assert {line.replace(MODEL, TOOL) for line in about} <= set(lines)
+    assert [line for line in TEXT.splitlines() if line.startswith(f"  # {MODEL}: ")]
+    assert [line for line in lines if line.startswith(f"  # {TOOL}")] == [f"  # {TOOL}"]
     remaining = iter(line.rstrip(",}") for line in lines)
     # In this order, others between them. (Another owner is the last in its JSON object now.)
     assert all(line.rstrip(",}") in remaining for line in TEXT.splitlines())

@@ -32,7 +32,7 @@ def _events(name: str) -> dict[str, str]:
 
 
 APP = Template('''\
-"""Tells how long a text is, after asking in which unit: an example to begin with."""
+"""Count the words or the characters of a text, after asking which: an example to replace."""
 
 from enum import StrEnum
 
@@ -49,18 +49,18 @@ class Unit(StrEnum):
 
 
 class Length(BaseModel):
-    length: int = Field(description="How many of them the text has")
+    length: int = Field(description="The number of words or characters")
     unit: Unit
 
 
 @server.tool(annotations={"readOnlyHint": True})
 def $name(ctx: Context, text: str) -> Length:
-    """Tell how long a text is, in words or in characters.
+    """Count the words or the characters of a text.
 
     Args:
-        text: What is measured.
+        text: The text to count in.
     """
-    unit = ctx.elicit("unit", "Do you want words or characters to be counted?", Unit)
+    unit = ctx.elicit("unit", "Count words or characters?", Unit)
     counted = text.split() if unit is Unit.WORDS else text
     return Length(length=len(counted), unit=unit)
 
@@ -88,19 +88,19 @@ def play() -> Player:
 
 
 @pytest.mark.parametrize(("unit", "length"), [("words", 4), ("characters", 21)])
-def test_the_user_decides_what_is_counted(play: Player, unit: str, length: int) -> None:
+def test_the_user_chooses_the_unit(play: Player, unit: str, length: int) -> None:
     asked = play.call("$name", {"text": "$text"})
     assert asked.asked.keys() == {"unit"}
     assert asked.answer(unit=unit).structured == {"length": length, "unit": unit}
 
 
-def test_a_user_who_does_not_say_ends_the_call_in_a_tool_error(play: Player) -> None:
+def test_a_declined_question_is_a_tool_error(play: Player) -> None:
     asked = play.call("$name", {"text": "$text"})
     assert asked.answer(unit=DECLINE).failed
 
 
 @pytest.mark.parametrize(
-    ("file", "shown"),
+    ("file", "expected"),
     [
         ("call.json", Outcome(200, ASKS)),
         ("bad_arguments.json", Outcome(200, TOOL_ERROR)),
@@ -108,7 +108,7 @@ def test_a_user_who_does_not_say_ends_the_call_in_a_tool_error(play: Player) -> 
         ("direct_call.json", Outcome(None, ASKS)),
     ],
 )
-def test_a_sample_event_comes_to_what_it_shows(file: str, shown: Outcome) -> None:
+def test_a_sample_event_has_the_expected_outcome(file: str, expected: Outcome) -> None:
     event = json.loads((EVENTS / "$name" / file).read_text("utf-8"))
-    assert outcome(handle(load_module(APP).server.endpoint, event, None, development_ports)) == shown
+    assert outcome(handle(load_module(APP).server.endpoint, event, None, development_ports)) == expected
 """)

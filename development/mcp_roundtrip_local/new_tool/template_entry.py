@@ -75,6 +75,7 @@ def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> 
         return bool(ids.search(value) or _means(model).search(value))
 
     def renamed(copied: str) -> str:
+        copied = re.sub(rf"(?m)^(\s*# {model}):.*$", r"\1", copied)  # the description is not the new tool's
         return re.sub(rf"(?<!\w){model}(?!\w)", name, ids.sub(base(name), copied))
 
     text = text.removesuffix("\n") + "\n"
