@@ -15,7 +15,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from mcp_roundtrip.aws.expressions import from_attributes
-from mcp_roundtrip.protocol.methods import TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import task_partition_key
 from mcp_roundtrip.tasks.store import item_size

@@ -51,7 +51,7 @@ def prepare_pass(deployment: Deployment, store: TaskStore, pk: str, steps: int) 
     task = Task.from_item(item)
 
     def resume() -> None:
-        history = TaskHistory.read(task, store.query(pk))
+        history = TaskHistory.from_items(task, store.query(pk))
         result = run_pass(
             task, history, TaskRecorder(store, task, "bench", history.next_order, deployment.tasks.clock_ms)
         )

@@ -22,7 +22,7 @@ from messages.cases import CASES, Case
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
 KINDS = {
-    *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift", "Unbounded"),
+    *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift", "UnboundedType"),
     "SettingsError",
 }
 """What an author gets to read."""

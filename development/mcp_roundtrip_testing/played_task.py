@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     asking,

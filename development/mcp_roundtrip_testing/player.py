@@ -12,7 +12,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,

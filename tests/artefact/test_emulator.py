@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live
 from mcp_roundtrip_local.sample_events.stable import stable

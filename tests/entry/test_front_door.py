@@ -18,7 +18,7 @@ from mcp_roundtrip.entry.front_door import Catalog
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.options import PAGE_SIZE, ServerOptions

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META, call, http_event, message
 
 BEARER = {

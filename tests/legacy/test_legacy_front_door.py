@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
+from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Reply, RequestContext
@@ -95,7 +95,7 @@ def test_it_agrees_on_a_version_for_all(door: Door) -> None:
 def test_the_json_of_a_list_is_written_once(door: Door) -> None:
     legacy_handlers = door.door.endpoint.legacy_handlers
     assert legacy_handlers is not None
-    route = ValidRequest("1", "tools/list", {}, ClientMeta("2025-11-25", {}))
+    route = ValidRequest("1", "tools/list", {}, RequestMeta("2025-11-25", {}))
     exchange = RequestContext(route, None, make_ports(), Invocation("id", 1e18))
     first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
     assert isinstance(first, Reply)

@@ -331,7 +331,7 @@ def returned(value: Any, annotation: Any = None) -> None:
 
     if annotation is not None:
         find.__annotations__["return"] = annotation
-    Output.of(find).dump(value)
+    Output.from_function(find).dump(value)
 
 
 @says(

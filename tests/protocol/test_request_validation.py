@@ -9,8 +9,8 @@ import pytest
 
 from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.request_validation import (
-    ClientMeta,
     InvalidRequest,
+    RequestMeta,
     ValidRequest,
     unknown_method,
     validate_request,
@@ -40,7 +40,7 @@ def test_a_valid_request_has_everything_that_the_client_declared() -> None:
     route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
     assert isinstance(route, ValidRequest)
     assert (route.id, route.method) == ("x", "tools/list")
-    assert route.meta == ClientMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
+    assert route.meta == RequestMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
 
 
 def test_client_info_is_optional() -> None:
@@ -155,7 +155,7 @@ def test_a_legacy_request_is_valid_where_legacy_clients_are_served(
     route = legacy(message("tools/list", meta=meta), headers)
     assert isinstance(route, ValidRequest)
     assert route.is_legacy
-    assert route.meta == ClientMeta(version, {}, progress_token=(meta or {}).get("progressToken"))
+    assert route.meta == RequestMeta(version, {}, progress_token=(meta or {}).get("progressToken"))
 
 
 def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:

@@ -28,28 +28,28 @@ def digits(count: int) -> st.SearchStrategy[str]:
 
 
 def traceparent(value: Any) -> str | None:
-    return TraceContext.read({"traceparent": value}).traceparent
+    return TraceContext.from_meta({"traceparent": value}).traceparent
 
 
 def tracestate(value: Any) -> str | None:
-    return TraceContext.read({"traceparent": PARENT, "tracestate": value}).tracestate
+    return TraceContext.from_meta({"traceparent": PARENT, "tracestate": value}).tracestate
 
 
 def baggage(value: Any) -> str | None:
-    return TraceContext.read({"baggage": value}).baggage
+    return TraceContext.from_meta({"baggage": value}).baggage
 
 
 # -- traceparent ----------------------------------------------------------------------------------------
 
 
 def test_the_specifications_example_is_read() -> None:
-    context = TraceContext.read({"traceparent": PARENT, "com.example/other": 1})
+    context = TraceContext.from_meta({"traceparent": PARENT, "com.example/other": 1})
     assert context == TraceContext(traceparent=PARENT)
     assert (context.trace_id, context.span_id) == (TRACE, SPAN)
 
 
 def test_a_request_without_trace_context_has_none() -> None:
-    context = TraceContext.read({})
+    context = TraceContext.from_meta({})
     assert context == TraceContext()
     assert (context.trace_id, context.span_id) == (None, None)
 
@@ -57,7 +57,7 @@ def test_a_request_without_trace_context_has_none() -> None:
 @given(digits(32), digits(16), digits(2))
 def test_every_traceparent_of_version_00_is_kept_as_it_is(trace: str, span: str, flags: str) -> None:
     whole = f"00-{trace}-{span}-{flags}"
-    context = TraceContext.read({"traceparent": whole})
+    context = TraceContext.from_meta({"traceparent": whole})
     if set(trace) == {"0"} or set(span) == {"0"}:
         assert context == TraceContext()
     else:
@@ -177,13 +177,13 @@ def test_blanks_around_members_and_empty_members_are_left_out(value: str, kept: 
     ],
 )
 def test_a_malformed_tracestate_is_treated_as_absent_and_leaves_the_traceparent(value: str) -> None:
-    context = TraceContext.read({"traceparent": PARENT, "tracestate": value})
+    context = TraceContext.from_meta({"traceparent": PARENT, "tracestate": value})
     assert context == TraceContext(traceparent=PARENT)
 
 
 @pytest.mark.parametrize("parent", [None, PARENT.upper(), 1])
 def test_a_tracestate_without_a_valid_traceparent_is_treated_as_absent(parent: Any) -> None:
-    assert TraceContext.read({"traceparent": parent, "tracestate": "rojo=1"}) == TraceContext()
+    assert TraceContext.from_meta({"traceparent": parent, "tracestate": "rojo=1"}) == TraceContext()
 
 
 def test_too_long_a_tracestate_loses_its_largest_entries_then_its_last() -> None:
@@ -258,21 +258,21 @@ def test_baggage_over_the_limits_loses_its_last_members() -> None:
 )
 def test_what_is_made_to_be_hard_to_read_is_refused_quickly(attack: str) -> None:
     meta = {"traceparent": PARENT, "tracestate": attack, "baggage": attack, META_TRACELINK: attack}
-    assert TraceContext.read(meta) == TraceContext(traceparent=PARENT)
+    assert TraceContext.from_meta(meta) == TraceContext(traceparent=PARENT)
 
 
 # -- tracelink ------------------------------------------------------------------------------------------
 
 
 def test_a_link_to_another_trace_stands_beside_the_requests_own() -> None:
-    context = TraceContext.read({"traceparent": PARENT, META_TRACELINK: OTHER})
+    context = TraceContext.from_meta({"traceparent": PARENT, META_TRACELINK: OTHER})
     assert context == TraceContext(traceparent=PARENT, tracelink=OTHER)
     assert context.trace_id == TRACE
 
 
 def test_a_link_needs_no_traceparent_and_a_malformed_one_is_treated_as_absent() -> None:
-    assert TraceContext.read({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
-    assert TraceContext.read({META_TRACELINK: OTHER[:-1]}) == TraceContext()
+    assert TraceContext.from_meta({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
+    assert TraceContext.from_meta({META_TRACELINK: OTHER[:-1]}) == TraceContext()
 
 
 # -- laws -----------------------------------------------------------------------------------------------
@@ -283,13 +283,13 @@ bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1
 
 @given(st.dictionaries(st.sampled_from(MEMBERS), json_values | st.lists(bits).map("".join)))
 def test_any_trace_is_read_to_one_that_reads_as_itself(meta: dict[str, Any]) -> None:
-    context = TraceContext.read(meta)
+    context = TraceContext.from_meta(meta)
     again = {
         "traceparent": context.traceparent,
         "tracestate": context.tracestate,
         "baggage": context.baggage,
         META_TRACELINK: context.tracelink,
     }
-    assert TraceContext.read(again) == context
+    assert TraceContext.from_meta(again) == context
     for value in again.values():
         assert value is None or (value.isascii() and "\n" not in value)

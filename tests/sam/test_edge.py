@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME
+from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.sam_build import ROOT

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.protocol.methods import HEADER_METHOD, HEADER_NAME, HEADER_PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME, HEADER_PROTOCOL_VERSION
 from mcp_roundtrip.telemetry import LogObserver
 from support import cloudformation
 from support.cloudformation import Refused

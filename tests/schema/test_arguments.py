@@ -52,7 +52,7 @@ class Node(BaseModel):
 
 
 def arguments(function):
-    return Arguments.of(function, (Context,))
+    return Arguments.from_function(function, (Context,))
 
 
 def schema(function):

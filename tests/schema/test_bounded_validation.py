@@ -15,7 +15,7 @@ from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.canonical import MAX_DEPTH
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.bounded_validation import SMALL, bounded, text_copies
+from mcp_roundtrip.schema.bounded_validation import SHORT_INPUT, bound_validator, text_copies
 from support.costly_types import Folder, Wide
 
 
@@ -51,7 +51,7 @@ TYPES: list[Any] = [
     Branch,
     dict[str, list[Tree]],
 ]
-PADDING = " " * SMALL
+PADDING = " " * SHORT_INPUT
 
 
 def errors(types: TypeAdapter[Any], text: str) -> list[Any]:
@@ -72,24 +72,24 @@ def errors(types: TypeAdapter[Any], text: str) -> list[Any]:
     ],
 )
 def test_a_long_input_has_only_the_errors_of_its_first_wrong_item(type_: Any, value: Any) -> None:
-    assert len(errors(bounded(TypeAdapter(type_)), json.dumps(value))) <= 2
+    assert len(errors(bound_validator(TypeAdapter(type_)), json.dumps(value))) <= 2
 
 
 def test_a_long_recursive_input_has_one_error() -> None:
     def tree(levels: int) -> Any:
         return {"left": tree(levels - 1), "right": tree(levels - 1)} if levels else {}
 
-    [found] = errors(bounded(TypeAdapter(Tree)), json.dumps(tree(11)))
+    [found] = errors(bound_validator(TypeAdapter(Tree)), json.dumps(tree(11)))
     assert "valid Tree" in found["msg"]
 
 
 def test_a_short_input_has_all_its_errors() -> None:
-    assert len(errors(bounded(TypeAdapter(list[Item])), "[{},{},{}]")) == 6
+    assert len(errors(bound_validator(TypeAdapter(list[Item])), "[{},{},{}]")) == 6
 
 
 @given(st.sampled_from(TYPES), st.data())
 def test_a_long_input_is_accepted_as_pydantic_accepts_it(type_: Any, data: st.DataObject) -> None:
-    plain, types = TypeAdapter(type_), bounded(TypeAdapter(type_))
+    plain, types = TypeAdapter(type_), bound_validator(TypeAdapter(type_))
     leaves = st.none() | st.integers() | st.sampled_from(["leaf", "branch", "x"])
     names = st.sampled_from(["a", "left", "right", "kind", "value", "children", "name", "count", "default"])
     value = data.draw(
@@ -145,20 +145,20 @@ def test_a_type_that_takes_exponential_time_or_imports_is_refused_by_its_paramet
 
     tool.__annotations__["value"] = type_
     with pytest.raises(DefinitionError, match="parameter 'value'") as refused:
-        Arguments.of(tool, ()).validate({"value": ""})
+        Arguments.from_function(tool, ()).validate({"value": ""})
     assert remedy in str(refused.value)
 
 
 @pytest.mark.parametrize("type_", [Branch, Tree, Item, Annotated[str, Field(pattern="^(a+)+$")]])
 def test_other_recursive_types_and_patterns_are_accepted(type_: Any) -> None:
-    assert bounded(TypeAdapter(type_)).validator is not None
+    assert bound_validator(TypeAdapter(type_)).validator is not None
 
 
 def test_a_pattern_that_would_backtrack_elsewhere_takes_linear_time() -> None:
     def tool(value: Annotated[str, Field(pattern="^(a+)+$")]) -> None: ...
 
     with pytest.raises(ArgumentsError, match="pattern"):
-        Arguments.of(tool, ()).validate({"value": "a" * 100_000 + "!"})
+        Arguments.from_function(tool, ()).validate({"value": "a" * 100_000 + "!"})
 
 
 def test_alternatives_within_alternatives_are_not_compared_exponentially_often() -> None:
@@ -168,7 +168,7 @@ def test_alternatives_within_alternatives_are_not_compared_exponentially_often()
     for _ in range(29):
         value = {"kind": "folder", "size": 1.0, "children": [value]}
     with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
-        Arguments.of(tool, ()).validate({"root": value})
+        Arguments.from_function(tool, ()).validate({"root": value})
 
 
 def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:
@@ -176,6 +176,6 @@ def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:
 
     arguments = {"value": {"zzz": "a" * 500_000}}
     with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
-        Arguments.of(tool, ()).validate(arguments)
+        Arguments.from_function(tool, ()).validate(arguments)
     assert text_copies(TypeAdapter(Wide).core_schema) == 40
     assert text_copies(TypeAdapter(Tree).core_schema) == 3 * MAX_DEPTH

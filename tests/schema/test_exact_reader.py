@@ -52,7 +52,7 @@ def arguments(annotation: Any) -> Arguments:
     def tool(x): ...
 
     tool.__annotations__["x"] = annotation
-    return Arguments.of(tool, ())
+    return Arguments.from_function(tool, ())
 
 
 def is_accepted(read: Callable[[Any], Any], value: Any) -> bool:
@@ -98,7 +98,7 @@ def test_the_check_of_a_schema_says_what_jsonschema_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_answers_are_accepted_exactly_as_the_form_says(name: str) -> None:
-    form = Form.of(FORMS[name])
+    form = Form.from_model(FORMS[name])
     check(form.requested_schema, form.parse)
 
 
@@ -120,7 +120,7 @@ def forms(members: Mapping[str, Any]) -> Iterator[tuple[str, Form]]:
     for name, model in members.items():
         if isclass(model) and model.__module__ == members["__name__"] and name not in CHECKS_MORE:
             try:
-                yield name, Form.of(model)
+                yield name, Form.from_model(model)
             except DefinitionError:
                 continue
 
@@ -205,7 +205,7 @@ def test_each_exception_is_one(name: str) -> None:
 @pytest.mark.parametrize("name", OF_FORMS)
 def test_each_exception_of_forms_is_one(name: str) -> None:
     content, by_schema = OF_FORMS[name]
-    form = Form.of(Window)
+    form = Form.from_model(Window)
     assert jsonschema.Draft202012Validator(form.requested_schema).is_valid(content) is by_schema
     assert is_accepted(form.parse, content) is not by_schema
 
@@ -223,9 +223,9 @@ def test_null_is_accepted_in_a_form_where_the_type_has_none_only() -> None:
         tags: set[Literal["a", "b"]] = set()
         level: Annotated[str, BeforeValidator(str)] | None = None
 
-    assert Form.of(Sure).parse({"level": None}) == Sure()
+    assert Form.from_model(Sure).parse({"level": None}) == Sure()
     for content in ({"sure": None}, {"tags": None}):
-        assert not is_accepted(Form.of(Sure).parse, content)
+        assert not is_accepted(Form.from_model(Sure).parse, content)
 
 
 # What the values become
@@ -259,7 +259,7 @@ def test_a_value_becomes_what_its_type_says(annotation: Any, value: Any, expecte
 def test_prompts_read_numbers_from_text() -> None:
     def prompt(count: int, sure: bool, when: date): ...
 
-    read = StringArguments.of(prompt, (Context,)).validate(
+    read = StringArguments.from_function(prompt, (Context,)).validate(
         {"count": "3", "sure": "yes", "when": "2026-07-28"}
     )
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}

@@ -83,7 +83,7 @@ def official():
 
 
 def requested(model):
-    schema = Form.of(model).requested_schema
+    schema = Form.from_model(model).requested_schema
     params = {"mode": "form", "message": "?", "requestedSchema": schema}
     official().validate(params)
     ElicitRequestFormParams.model_validate(params)
@@ -96,7 +96,7 @@ def prop(annotation):
 
 def refused(model, content):
     with pytest.raises(InvalidAnswer) as caught:
-        Form.of(model).parse(content)
+        Form.from_model(model).parse(content)
     assert caught.value.__suppress_context__ or not isinstance(content, dict)
     return caught.value.reason.splitlines()
 
@@ -190,9 +190,9 @@ class Row(TypedDict):
 
 def test_dataclasses_and_typed_dicts_are_forms_too():
     assert requested(Point)["required"] == ["x"]
-    assert Form.of(Point).parse({"x": 1}) == Point(1)
+    assert Form.from_model(Point).parse({"x": 1}) == Point(1)
     assert requested(Row)["properties"] == {"name": {"type": "string"}}
-    assert Form.of(Row).parse({"name": "a"}) == {"name": "a"}
+    assert Form.from_model(Row).parse({"name": "a"}) == {"name": "a"}
 
 
 def test_the_schema_is_the_same_in_every_process():
@@ -203,7 +203,7 @@ def test_the_schema_is_the_same_in_every_process():
         "from mcp_roundtrip.schema.forms import Form\n"
         "class M(BaseModel):\n"
         "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
-        "print(json.dumps(Form.of(M).requested_schema))\n"
+        "print(json.dumps(Form.from_model(M).requested_schema))\n"
     )
     runs = {
         subprocess.run(
@@ -219,8 +219,8 @@ def test_the_schema_is_the_same_in_every_process():
 
 
 def test_a_form_is_built_once_per_type():
-    assert Form.of(Everything) is Form.of(Everything)
-    assert Form.of(bool) is Form.of(bool)
+    assert Form.from_model(Everything) is Form.from_model(Everything)
+    assert Form.from_model(bool) is Form.from_model(bool)
 
 
 # One field
@@ -257,16 +257,16 @@ def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, val
         "properties": {"value": schema},
         "required": ["value"],
     }
-    parsed = Form.of(annotation).parse({"value": answer})
+    parsed = Form.from_model(annotation).parse({"value": answer})
     assert parsed == value
     assert type(parsed) is type(value)
 
 
 def test_an_optional_single_field_may_be_left_out():
     assert "required" not in requested(str | None)
-    assert Form.of(str | None).parse({}) is None
-    assert Form.of(str | None).parse({"value": None}) is None
-    assert Form.of(str | None).parse({"value": "a"}) == "a"
+    assert Form.from_model(str | None).parse({}) is None
+    assert Form.from_model(str | None).parse({"value": None}) is None
+    assert Form.from_model(str | None).parse({"value": "a"}) == "a"
 
 
 # What a form cannot show
@@ -297,21 +297,21 @@ def model(annotation):
 )
 def test_a_field_a_form_cannot_show_is_refused_by_name(annotation):
     with pytest.raises(DefinitionError, match="'wrong'"):
-        Form.of(model(annotation))
+        Form.from_model(model(annotation))
     with pytest.raises(DefinitionError, match="'value'"):
-        Form.of(annotation if annotation is not Point else list[Point])
+        Form.from_model(annotation if annotation is not Point else list[Point])
 
 
 def test_a_secret_is_refused_because_forms_must_not_ask_for_one():
     with pytest.raises(DefinitionError, match=r"use ctx\.elicit_url"):
-        Form.of(model(SecretStr))
+        Form.from_model(model(SecretStr))
 
 
 def test_a_type_pydantic_does_not_know_is_refused():
     class Opaque: ...
 
     with pytest.raises(DefinitionError):
-        Form.of(Opaque)
+        Form.from_model(Opaque)
 
 
 # Answers
@@ -332,7 +332,7 @@ ANSWER = {
 
 
 def test_an_answer_becomes_the_model():
-    parsed = Form.of(Everything).parse(ANSWER)
+    parsed = Form.from_model(Everything).parse(ANSWER)
     assert isinstance(parsed, Everything)
     assert parsed.day == date(2026, 7, 28)
     assert parsed.price == Decimal("1.25")
@@ -342,7 +342,7 @@ def test_an_answer_becomes_the_model():
 
 def test_the_answer_is_left_as_it_was():
     before = copy.deepcopy(ANSWER)
-    Form.of(Everything).parse(ANSWER)
+    Form.from_model(Everything).parse(ANSWER)
     assert before == ANSWER
 
 
@@ -373,7 +373,7 @@ def test_content_that_is_not_json_is_an_invalid_answer(value):
 
 
 def test_unknown_members_are_ignored():
-    assert Form.of(bool).parse({"value": True, "other": 1}) is True
+    assert Form.from_model(bool).parse({"value": True, "other": 1}) is True
 
 
 def test_the_authors_own_checks_speak_in_the_reason():
@@ -412,7 +412,7 @@ def test_the_authors_own_checks_speak_in_the_reason():
 )
 def test_any_content_is_a_value_or_an_invalid_answer(content):
     try:
-        parsed = Form.of(Everything).parse(content)
+        parsed = Form.from_model(Everything).parse(content)
     except InvalidAnswer:
         return
     assert isinstance(parsed, Everything)
@@ -422,7 +422,7 @@ def test_any_content_is_a_value_or_an_invalid_answer(content):
 
 
 def test_the_options_are_offered_in_their_order_and_one_is_the_answer() -> None:
-    form = Form.of(one_of(["b", "a"], description="Which?"))
+    form = Form.from_model(one_of(["b", "a"], description="Which?"))
     assert form.requested_schema["properties"] == {
         "value": {"type": "string", "enum": ["b", "a"], "description": "Which?"}
     }
@@ -431,7 +431,7 @@ def test_the_options_are_offered_in_their_order_and_one_is_the_answer() -> None:
 
 def test_anything_else_is_no_answer() -> None:
     with pytest.raises(InvalidAnswer):
-        Form.of(one_of({"a": 1, "b": 2})).parse({"value": "c"})
+        Form.from_model(one_of({"a": 1, "b": 2})).parse({"value": "c"})
 
 
 @pytest.mark.parametrize("options", [[], ["a", "a"]])

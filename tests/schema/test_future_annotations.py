@@ -32,10 +32,10 @@ def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
 
 
 def test_context_arguments_and_result_are_found():
-    arguments = Arguments.of(tool, (Context,))
+    arguments = Arguments.from_function(tool, (Context,))
     assert arguments.context_parameter == "ctx"
     assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
-    schema = Output.of(tool).json_schema()
+    schema = Output.from_function(tool).json_schema()
     assert schema is not None
     assert schema["properties"] == {"vcpus": {"type": "integer"}}
     assert return_annotation(tool) is Size
@@ -43,9 +43,9 @@ def test_context_arguments_and_result_are_found():
 
 def test_a_name_imported_for_the_type_checker_only_is_refused_in_a_tool():
     with pytest.raises(DefinitionError, match="OrderedDict"):
-        Arguments.of(checked, (Context,))
+        Arguments.from_function(checked, (Context,))
     with pytest.raises(DefinitionError, match="OrderedDict"):
-        Output.of(checked)
+        Output.from_function(checked)
 
 
 def test_a_step_may_call_a_function_typed_for_the_checker_only():

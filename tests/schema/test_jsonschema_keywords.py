@@ -14,7 +14,7 @@ from referencing import Registry
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema import jsonschema_budget
-from mcp_roundtrip.schema.jsonschema_budget import ValidationBudget, counted, hide_values
+from mcp_roundtrip.schema.jsonschema_budget import ValidationBudget, hide_values, validation_budget
 from mcp_roundtrip.schema.jsonschema_keywords import bounded_dialect
 from mcp_roundtrip.schema.raw_arguments import RawArguments
 
@@ -23,7 +23,7 @@ def tool(arguments: dict[str, Any]) -> None: ...
 
 
 def raw(**members: Any) -> RawArguments:
-    return RawArguments.of(tool, (), {"type": "object", **members})
+    return RawArguments.from_function(tool, (), {"type": "object", **members})
 
 
 def refusal(arguments: Any, **members: Any) -> str:
@@ -91,7 +91,7 @@ def test_a_value_is_accepted_as_jsonschema_accepts_it(dialect: Any, schema: Any,
         return
     except (AttributeError, TypeError):  # a draft in which a boolean is no schema, or items are others
         return
-    with counted(caches_results=True):
+    with validation_budget(caches_results=True):
         assert bounded_dialect(dialect)(whole, registry=Registry()).is_valid(hide_values(value)) is expected
 
 
@@ -158,7 +158,7 @@ def test_twice_the_data_takes_at_most_some_twice_the_steps(name: str) -> None:
     arguments = raw(properties={"value": schema}, **{"$defs": DEFINITIONS})
     counts = []
     for times in (1, 2):
-        with counted(caches_results=True) as done:
+        with validation_budget(caches_results=True) as done:
             list(arguments._validator.iter_errors(hide_values({"value": data(times * size)})))
         counts.append((done.steps, len(done.digests)))
     (once, digests), (twice, more_digests) = counts
@@ -167,7 +167,7 @@ def test_twice_the_data_takes_at_most_some_twice_the_steps(name: str) -> None:
 
 
 def test_what_takes_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonschema_budget, "MAX_STEPS", 1_000)
+    monkeypatch.setattr(jsonschema_budget, "MAX_KEYWORD_STEPS", 1_000)
     branches = [*({"required": [str(n)]} for n in range(100)), {"type": "object"}]
     arguments = {"a": [{}] * 10}
     schema = {"a": {"items": {"anyOf": branches}}}

@@ -41,11 +41,11 @@ class Unknown: ...
 
 
 def arguments(function: Callable[..., Any]) -> Arguments:
-    return Arguments.of(function, (Context,))
+    return Arguments.from_function(function, (Context,))
 
 
 def raw(schema: dict[str, Any]) -> RawArguments:
-    return RawArguments.of(lambda arguments: None, (Context,), schema)
+    return RawArguments.from_function(lambda arguments: None, (Context,), schema)
 
 
 def one(annotation: Any) -> Arguments:
@@ -404,7 +404,7 @@ from mcp_roundtrip.schema.arguments import Arguments
 
 def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
 
-found = Arguments.of(tool, ())
+found = Arguments.from_function(tool, ())
 assert found.parameter_headers == {("a",): "A", ("b",): "B"}
 found.validate({"a": "x", "b": 1, "c": []})
 slow = {"mcp_roundtrip.schema.json_schema", "mcp_roundtrip.schema.subschemas"}

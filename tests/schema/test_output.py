@@ -47,13 +47,13 @@ def returning(annotation):
     def tool(): ...
 
     tool.__annotations__["return"] = annotation
-    return Output.of(tool)
+    return Output.from_function(tool)
 
 
 def unannotated():
     def tool(): ...
 
-    return Output.of(tool)
+    return Output.from_function(tool)
 
 
 # outputSchema

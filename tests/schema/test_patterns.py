@@ -16,7 +16,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.patterns import (
     LONGEST_UNLIMITED,
-    MAX_STEPS,
+    MAX_PATTERN_STEPS,
     PatternBudget,
     TextTooLong,
     pattern_size,
@@ -82,7 +82,7 @@ def test_no_pattern_takes_longer_than_its_size_allows(pattern: str, unit: str) -
     except SchemaError:
         return
     share = 50  # of what one request may take
-    length = MAX_STEPS // share // pattern_size(pattern)
+    length = MAX_PATTERN_STEPS // share // pattern_size(pattern)
     text = (unit * length)[: length if unit.isascii() else length // 4]
     assert min(_cpu_time(engine, text) for _ in range(3)) * share <= 0.5  # s, for each of four passes
 
@@ -95,7 +95,7 @@ def _cpu_time(engine: SchemaValidator, text: str) -> float:
 
 def test_a_budget_ends_at_its_last_step() -> None:
     budget, pattern = PatternBudget(), "[a-c]{100}"
-    longest = MAX_STEPS // pattern_size(pattern)
+    longest = MAX_PATTERN_STEPS // pattern_size(pattern)
     assert budget.matches(pattern, "a" * longest)
     with pytest.raises(TextTooLong):
         budget.matches(pattern, "a")
@@ -105,7 +105,7 @@ def arguments(annotation: Any) -> Arguments:
     def tool(value: Any) -> None: ...
 
     tool.__annotations__["value"] = annotation
-    return Arguments.of(tool, ())
+    return Arguments.from_function(tool, ())
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class Page(BaseModel):
     number: int = 0
 
 
-TOO_LONG = "Input is too long to be matched with its pattern; send a shorter text"
+TEXT_TOO_LONG = "Input is too long to be matched with its pattern; send a shorter text"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ TOO_LONG = "Input is too long to be matched with its pattern; send a shorter tex
     ],
 )
 def test_a_text_that_is_too_long_for_its_pattern_is_refused(annotation: Any, value: Any, place: str) -> None:
-    with pytest.raises(ArgumentsError, match=rf"arguments\.{place}.*: {TOO_LONG}"):
+    with pytest.raises(ArgumentsError, match=rf"arguments\.{place}.*: {TEXT_TOO_LONG}"):
         arguments(annotation).validate({"value": value})
 
 
@@ -178,7 +178,7 @@ def test_a_text_within_the_budget_is_matched_to_its_end() -> None:
 def raw(**member: Any) -> RawArguments:
     def tool(value: Any) -> None: ...
 
-    return RawArguments.of(
+    return RawArguments.from_function(
         tool, (), {"type": "object", "properties": {"value": {"type": "string", **member}}}
     )
 
@@ -193,5 +193,5 @@ def test_a_schema_of_the_authors_is_held_to_the_same() -> None:
     with pytest.raises(ArgumentsError) as refused:
         limited.validate({"value": "a" * 834})
     assert str(refused.value) == "arguments.value: Input does not satisfy maxLength: 833"
-    with pytest.raises(ArgumentsError, match=f"arguments: {TOO_LONG}"):
+    with pytest.raises(ArgumentsError, match=f"arguments: {TEXT_TOO_LONG}"):
         raw(pattern=r"\w{1,100}-").validate({"value": "a" * 70_000})

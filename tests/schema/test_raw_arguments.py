@@ -36,7 +36,7 @@ SECRET = "hunter2-hunter2"
 
 
 def raw(schema, function=tool):
-    return RawArguments.of(function, (Context,), schema)
+    return RawArguments.from_function(function, (Context,), schema)
 
 
 def refusal(schema, arguments):

@@ -101,7 +101,7 @@ def returning(annotation: Any) -> Output:
     def tool(): ...
 
     tool.__annotations__["return"] = annotation
-    return Output.of(tool)
+    return Output.from_function(tool)
 
 
 BAD = changed(Model(n=1), n=-5)
@@ -274,7 +274,7 @@ from mcp_roundtrip.schema.output import Output
 
 def tool() -> dict[str, list[int]]: ...
 
-assert Output.of(tool).dump({"a": [1]})[1] == {"a": [1]}
+assert Output.from_function(tool).dump({"a": [1]})[1] == {"a": [1]}
 print("mcp_roundtrip.schema.revalidation" in sys.modules)
 """
 

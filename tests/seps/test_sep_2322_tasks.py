@@ -18,7 +18,7 @@ from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Se
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
     META_SERVER_INFO,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_SERVER_INFO,
     SUBSCRIPTIONS_LISTEN,

@@ -15,7 +15,7 @@ from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.protocol.methods import META_CLIENT_INFO
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import DECLINE, Player

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports

@@ -15,7 +15,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip_local.catalog import CatalogError, contents, hierarchy, owners_hide

@@ -14,7 +14,7 @@ from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolErro
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.task_deployment import UNDECLARED, OfALambda, World, accepted

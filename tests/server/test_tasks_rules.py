@@ -16,7 +16,7 @@ import pytest
 from mcp_roundtrip import Context, Elicit, ProtocolError, Server, ToolError
 from mcp_roundtrip.engine.client_requests import NamespacedRequest
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META
 from support.task_deployment import DECLARED, UNDECLARED, World, accepted
 

@@ -15,7 +15,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import LEGACY_VERSION
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.ports import make_ports
 

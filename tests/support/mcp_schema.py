@@ -9,7 +9,7 @@ import mcp_types
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, methods
 from pydantic import BaseModel
 
-from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 
 _ERROR_DATA: dict[int, type[BaseModel]] = {
     MISSING_REQUIRED_CLIENT_CAPABILITY: mcp_types.MissingRequiredClientCapabilityErrorData,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.methods import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.endpoint import Endpoint
 from support.tasks_schema import assert_valid
 

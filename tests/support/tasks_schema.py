@@ -22,7 +22,13 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION, TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
+from mcp_roundtrip.protocol.constants import (
+    PROTOCOL_VERSION,
+    TASKS_CANCEL,
+    TASKS_GET,
+    TASKS_UPDATE,
+    TOOLS_CALL,
+)
 from support import mcp_schema
 
 

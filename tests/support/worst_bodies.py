@@ -9,9 +9,9 @@ from sys import hash_info
 from typing import Any
 
 from mcp_roundtrip.http import MAX_BODY_BYTES
-from mcp_roundtrip.protocol.methods import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.schema.patterns import MAX_STEPS, pattern_size
+from mcp_roundtrip.schema.patterns import MAX_PATTERN_STEPS, pattern_size
 from support.event_sources import sent_by, with_header
 from support.exposed_server import SEARCH
 from support.messages import META, call, headers, http_event, message
@@ -56,7 +56,7 @@ def string(unit: str, room: int = ROOM) -> str:
 
 def words(pattern: str, unit: str = "a") -> str:
     """The longest string that is matched with such a pattern."""
-    longest = MAX_STEPS // pattern_size(pattern) - 8
+    longest = MAX_PATTERN_STEPS // pattern_size(pattern) - 8
     return string(unit, longest if unit.isascii() else longest // 4 * len(unit.encode()))
 
 

@@ -141,7 +141,7 @@ def experiment(ministack, tmp_path_factory):
             task = create(own, record)
             with ThreadPoolExecutor(2) as clients:
                 seen = list(clients.map(lambda _: follow(own, task.task_id), range(2)))
-            past = TaskHistory.read(seen[0], store.query(task.pk))
+            past = TaskHistory.from_items(seen[0], store.query(task.pk))
             journal = {entry.key: entry.value for entry in past.journal.entries}
             return Outcome(number, seen, lines(record), journal)
 

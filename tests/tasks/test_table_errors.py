@@ -322,7 +322,7 @@ def items_of(world: World, pk: str) -> tuple[Task, TaskHistory]:
     item = world.table.store.get(pk, TASK)
     assert item is not None
     task = Task.from_item(item)
-    return task, TaskHistory.read(task, world.table.store.query(pk))
+    return task, TaskHistory.from_items(task, world.table.store.query(pk))
 
 
 def test_arguments_that_no_item_holds_make_no_task() -> None:

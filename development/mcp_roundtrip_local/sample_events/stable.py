@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     COMPLETION_COMPLETE,
     DISCOVER,
     PROMPTS_LIST,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp_roundtrip.adapters.event import Adapter, Event, members
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
     HEADER_PROTOCOL_VERSION,

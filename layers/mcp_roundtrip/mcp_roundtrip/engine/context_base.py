@@ -50,7 +50,7 @@ class ContextBase:
         """The trace context that the client sent, to be passed on to the services that the tool calls."""
         from mcp_roundtrip.protocol.trace import TraceContext  # few tools read it
 
-        return TraceContext.read(self._info.trace)
+        return TraceContext.from_meta(self._info.trace)
 
     @property
     def lambda_context(self) -> Any:

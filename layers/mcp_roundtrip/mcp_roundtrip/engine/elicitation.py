@@ -75,7 +75,7 @@ class Elicit(_Elicitation[T]):
 
     def _form(self) -> Form:
         try:
-            return Form.of(self.model)
+            return Form.from_model(self.model)
         except DefinitionError as error:
             raise usage_errors().form_model(self.key, error) from None
 

@@ -39,7 +39,7 @@ class InputRequest:
     has_consent: bool = False
 
     @classmethod
-    def of(cls, method: str, params: Mapping[str, Any]) -> InputRequest:
+    def from_params(cls, method: str, params: Mapping[str, Any]) -> InputRequest:
         """Return the request of a question with these params."""
         message = params.get("message")
         rest = {name: value for name, value in params.items() if name != "message"}

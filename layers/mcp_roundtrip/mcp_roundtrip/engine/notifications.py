@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.constants import LOG_LEVELS
 from mcp_roundtrip.protocol.jsonrpc import notification
-from mcp_roundtrip.protocol.methods import LOG_LEVELS
 
 
 @dataclass(slots=True)

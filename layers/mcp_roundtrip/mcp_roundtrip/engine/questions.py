@@ -63,7 +63,7 @@ class Question(ABC, Generic[T]):
 
     def request(self) -> InputRequest:
         """Return the input request of this question."""
-        return InputRequest.of(self.method, self.params())
+        return InputRequest.from_params(self.method, self.params())
 
     def journal_value(self, raw: Any) -> Any:
         """Return the part of an input response to journal: everything except `_meta`."""

@@ -19,7 +19,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     COMPLETION_COMPLETE,
     PROMPTS_GET,
     PROMPTS_LIST,

@@ -10,7 +10,7 @@ from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
-from mcp_roundtrip.protocol.methods import TOOLS_CALL
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
 from mcp_roundtrip.server.model import Handler, LegacyQuestions, RunFeature

@@ -1,4 +1,4 @@
-"""Client capabilities: their names, and which of the required ones a client does not declare."""
+"""Client capabilities: their names, and the check for missing ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.methods import TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 
 CapabilityPath = tuple[str, ...]
 """The members that lead to a capability: ("sampling", "tools"), ("extensions", "com.example/approval")."""

@@ -52,7 +52,7 @@ MAX_ID: Final = 1_024
 """Limit in characters of an id or a progress token, because every notification repeats the token."""
 
 ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
-"""What an id or a progress token must be, for error messages."""
+"""The form of a valid id or progress token, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class InvalidEnvelope(ProtocolError):
         self.id = id
 
 
-class TooLarge(InvalidEnvelope):
+class BodyTooLarge(InvalidEnvelope):
     """A 413 error (RFC 9110 §15.5.14): the body exceeds the limit of `setting` and was not parsed."""
 
     def __init__(self, limit: str, setting: str) -> None:
@@ -98,12 +98,12 @@ class TooLarge(InvalidEnvelope):
 def parse_message(body: str | bytes, max_values: int | None = None) -> Request | Notification:
     """Parse one message of at most `max_values` JSON values.
 
-    Raises InvalidEnvelope: TooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
+    Raises InvalidEnvelope: BodyTooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
     """
     try:
         message = parse_json(body, max_values=max_values)
     except TooManyValues as error:
-        raise TooLarge(f"{error.limit} JSON values", "MCP_MAX_JSON_VALUES") from None
+        raise BodyTooLarge(f"{error.limit} JSON values", "MCP_MAX_JSON_VALUES") from None
     except ValueError as error:
         raise InvalidEnvelope(PARSE_ERROR, f"Parse error: {error}") from None
     if isinstance(message, list):
@@ -134,7 +134,7 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> Request |
 
 
 def is_echoable(value: object) -> bool:
-    """Return whether an id or a token can be sent back: whether it is ECHOABLE, without lone surrogates."""
+    """Return whether the server can send back an id or a token: it is ECHOABLE, without lone surrogates."""
     if isinstance(value, str):
         return len(value) <= MAX_ID and not _SURROGATE.search(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -164,7 +164,7 @@ def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-_INSTEAD: Final[Mapping[int, str]] = MappingProxyType(
+_REMEDIES: Final[Mapping[int, str]] = MappingProxyType(
     {
         -32002: "it belongs to earlier versions of MCP; raise ResourceNotFound",
         -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
@@ -179,14 +179,14 @@ RESERVED_CODES: Final = range(-32768, -31999)
 
 
 def reason_not_sendable(failure: ProtocolError) -> str | None:
-    """Return why an error of a feature must not be sent, and what to raise instead; None if it may be."""
+    """Return why a feature's error must not be sent, with a remedy; None if it can be sent."""
     code, status = failure.code, failure.http_status
     if type(code) is not int:
         return "its code must be an int, such as -32602"
     is_specified = code in (INVALID_PARAMS, INTERNAL_ERROR) or isinstance(failure, MissingClientCapability)
     if code in RESERVED_CODES and not is_specified:
         instead = "raise ToolError, or use -32602, -32603 or a code outside -32768 to -32000"
-        return _INSTEAD.get(code, f"the code is reserved; {instead}")
+        return _REMEDIES.get(code, f"the code is reserved; {instead}")
     if status is not None and (type(status) is not int or not 200 <= status < 500):
         return f"its http_status is {status!r}; use one from 200 to 499, or none"
     try:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
     HEADER_PROTOCOL_VERSION,
@@ -17,6 +16,7 @@ from mcp_roundtrip.protocol.methods import (
     NAME_HEADER_REQUIRED,
     NAME_PARAMETER,
 )
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _ALLOWED: Final = re.compile(r"[\x20-\x7e\t]*")
@@ -24,7 +24,7 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
 def check_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """Raise -32020 unless the headers are present and equal what the body has.
+    """Raise -32020 unless the headers are present and equal the members of the body.
 
     The version is compared only if the body has one: `_meta` without a version is another error.
     """
@@ -34,7 +34,7 @@ def check_headers(request: Request, headers: Mapping[str, str]) -> None:
         _check_name(request, headers.get(HEADER_NAME))
 
 
-def check_sent_headers(request: Request, headers: Mapping[str, str]) -> None:
+def check_present_headers(request: Request, headers: Mapping[str, str]) -> None:
     """Raise -32020 if a header differs from the body, for clients that open with `initialize`.
 
     They need not send these headers; but if they do, a proxy may have routed by them.

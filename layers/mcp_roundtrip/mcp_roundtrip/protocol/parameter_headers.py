@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{
 
 
 def check_parameter_headers(
-    mirrored: ParameterHeaders,
+    parameter_headers: ParameterHeaders,
     arguments: Mapping[str, Any],
     headers: Mapping[str, str],
     *,
@@ -35,19 +35,21 @@ def check_parameter_headers(
     Without `required`, headers may be missing: clients that open with `initialize` do not send them. Headers
     that mirror no argument are ignored. An array or an object has no header; validation refuses it later.
     """
-    for path, name in mirrored.items():
+    for path, name in parameter_headers.items():
         header = headers.get(_header(name).lower())
         problem = _problem(_value(arguments, path), header)
         if problem is not None and (required or header is not None):
             raise mismatch(f"the {_header(name)} header {problem}")
 
 
-def build_parameter_headers(mirrored: ParameterHeaders, arguments: Mapping[str, Any]) -> dict[str, str]:
+def build_parameter_headers(
+    parameter_headers: ParameterHeaders, arguments: Mapping[str, Any]
+) -> dict[str, str]:
     """Return the headers that a client sends with a call, by lower-case name.
 
     Raises ValueError for a string with a lone surrogate.
     """
-    values = {name: _value(arguments, path) for path, name in mirrored.items()}
+    values = {name: _value(arguments, path) for path, name in parameter_headers.items()}
     return {
         _header(name).lower(): encode_header(value if isinstance(value, str) else compact_json(value))
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""Validate the parts of a request that every MCP request has, before anything reads what it asks for.
+"""Validate the parts that every MCP request has, before its method is dispatched.
 
 The first check that fails decides the error. The checks, in order:
 
@@ -19,18 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.protocol.jsonrpc import (
-    ECHOABLE,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    InvalidEnvelope,
-    Notification,
-    Request,
-    RequestId,
-    is_echoable,
-    parse_message,
-)
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     HEADER_PROTOCOL_VERSION,
     LEGACY_VERSION,
     LEGACY_VERSIONS,
@@ -42,12 +31,23 @@ from mcp_roundtrip.protocol.methods import (
     META_TRACE,
     SUPPORTED_VERSIONS,
 )
-from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_sent_headers
+from mcp_roundtrip.protocol.jsonrpc import (
+    ECHOABLE,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    InvalidEnvelope,
+    Notification,
+    Request,
+    RequestId,
+    is_echoable,
+    parse_message,
+)
+from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_present_headers
 
 
 @dataclass(frozen=True, slots=True)
-class ClientMeta:
-    """What a client declares in `_meta`. `info` is not verified and is for display and logs only."""
+class RequestMeta:
+    """The `_meta` of a request. The client's `info` is not verified; it is for display and logs only."""
 
     protocol_version: str
     capabilities: Mapping[str, Any]
@@ -65,7 +65,7 @@ class ValidRequest:
     id: RequestId
     method: str
     params: Mapping[str, Any]
-    meta: ClientMeta
+    meta: RequestMeta
 
     @property
     def is_legacy(self) -> bool:
@@ -108,7 +108,7 @@ def validate_request(
             meta = _client_meta(message.params)
             _check_version(meta.protocol_version)
         else:
-            check_sent_headers(message, headers)
+            check_present_headers(message, headers)
             meta = _legacy_meta(message.params, legacy_version)
     except ProtocolError as failure:
         return InvalidRequest(message.id, failure, is_legacy=legacy_version is not None)
@@ -149,12 +149,12 @@ def _refuse_legacy(message: Request, headers: Mapping[str, str], *, serves_legac
         raise unsupported_version(header.strip(), (*SUPPORTED_VERSIONS, *legacy_versions))
 
 
-def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
+def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
         raise _invalid("_meta", f"must be an object with {required}")
-    return ClientMeta(
+    return RequestMeta(
         protocol_version=_required(meta, META_PROTOCOL_VERSION, str, "a string"),
         capabilities=_required(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
         info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
@@ -164,12 +164,12 @@ def _client_meta(params: Mapping[str, Any]) -> ClientMeta:
     )
 
 
-def _legacy_meta(params: Mapping[str, Any], version: str) -> ClientMeta:
+def _legacy_meta(params: Mapping[str, Any], version: str) -> RequestMeta:
     """Return the `_meta` of a client that opens with `initialize`; it may declare capabilities there, too."""
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise _invalid("_meta", "must be an object")
-    return ClientMeta(
+    return RequestMeta(
         protocol_version=version,
         capabilities=_optional(meta, META_CLIENT_CAPABILITIES, dict, "an object") or {},
         progress_token=_progress_token(meta),

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.protocol.methods import META_SERVER_INFO, SUPPORTED_VERSIONS
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
 """How long clients may cache lists and the discovery result (server/utilities/caching)."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.protocol.methods import META_BAGGAGE, META_TRACELINK, META_TRACEPARENT, META_TRACESTATE
+from mcp_roundtrip.protocol.constants import META_BAGGAGE, META_TRACELINK, META_TRACEPARENT, META_TRACESTATE
 
 MAX_TRACESTATE: Final = 512
 """Limit in characters: what every participant must propagate ("tracestate Limits")."""
@@ -54,7 +54,7 @@ class TraceContext:
     tracelink: str | None = None
 
     @classmethod
-    def read(cls, meta: Mapping[str, Any]) -> TraceContext:
+    def from_meta(cls, meta: Mapping[str, Any]) -> TraceContext:
         """Parse the trace context in a request's `_meta`. Raises nothing."""
         traceparent = _traceparent(meta.get(META_TRACEPARENT))
         return cls(

@@ -36,14 +36,14 @@ _TOKEN: Final = re.compile(r"\{[^{}]*\}|[^{}]+|[{}]")
 _LAST_QUERY: Final = re.compile(r"\{\?([^{}]*)\}\Z")
 _HEAD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://(?:\{[^{}]*\}|[^/?#{}])*)?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_INSTEAD: Final = {
+_REMEDIES: Final = {
     "?": "put it at the end, once, without another '?' before it",
     "&": "add its names to {?…}",
     ";": "write ;name={name}",
     ".": "write .{name}",
     "#": "write #{+name}",
 }
-"""What to write for an expression that RFC 6570 has and that is not supported (there)."""
+"""Operator of RFC 6570 that is not supported, or not in that place -> what to write instead."""
 
 _UNRESERVED: Final = f"[^{RESERVED.pattern[1:]}"
 _BOUNDARY: Final = f"(?!{_UNRESERVED})"
@@ -80,11 +80,13 @@ class UriTemplate:
             path, query = key[: last.start()], last[1]
         variables = tuple(name for _, names in _EXPRESSION.findall(key) for name in _names(text, names))
         if repeated := [name for name in dict.fromkeys(variables) if variables.count(name) > 1]:
-            raise _refused(text, f"the variable {repeated[0]!r} occurs twice; give one of them another name")
+            raise _template_error(
+                text, f"the variable {repeated[0]!r} occurs twice; give one of them another name"
+            )
         parameters = frozenset(query.split(",") if query else ())
         template = cls(text, key, variables, re.compile(_path_pattern(text, path)), parameters)
         if template.match(normalize_uri(_EXPRESSION.sub(_expand_sample, text))) is None:
-            raise _refused(
+            raise _template_error(
                 text,
                 "no URI in normal form (RFC 3986 §6.2.2, §6.2.3) matches it; remove '.' and '..' "
                 "segments and, with http and https, a default port, and write '/' for an empty path",
@@ -156,7 +158,7 @@ class UriIndex(Generic[T]):
 
 
 def spelling_key(text: str) -> str:
-    """Return what equivalent spellings of a URI or template have in common; for any other text, the text."""
+    """Return a key that is equal for equivalent spellings of a URI or template; for other text, the text."""
     try:
         return normalize_uri(text).key
     except ValueError:  # a template has braces
@@ -168,12 +170,12 @@ def spelling_key(text: str) -> str:
 
 
 def find_equivalent(text: str, known: Iterable[str]) -> str:
-    """Return which of the known URIs and templates `text` is a spelling of; if none, return `text`."""
+    """Return the known URI or template of which `text` is a spelling; if there is none, return `text`."""
     key = spelling_key(text)
     return next((each for each in known if spelling_key(each) == key), text)
 
 
-def _refused(text: str, problem: str) -> DefinitionError:
+def _template_error(text: str, problem: str) -> DefinitionError:
     return DefinitionError(f"URI template {text!r}: {problem}")
 
 
@@ -182,11 +184,11 @@ def _template_key(text: str) -> str:
 
     def normal(token: re.Match[str]) -> str:
         if token[0] in ("{", "}"):
-            raise _refused(text, "its braces are not balanced; write each variable as {name}")
+            raise _template_error(text, "its braces are not balanced; write each variable as {name}")
         try:
             return token[0] if token[0][0] == "{" else normalize_octets(token[0])
         except ValueError as error:
-            raise _refused(
+            raise _template_error(
                 text, f"{token[0]!r} cannot be part of a URI ({error}); percent-encode it"
             ) from None
 
@@ -195,7 +197,9 @@ def _template_key(text: str) -> str:
     if head is None:
         return key
     if re.search(r"\{\+[^{}]*\}.", head[0]):
-        raise _refused(text, "the text after {+name} could be in the host or in the path; put '/' before it")
+        raise _template_error(
+            text, "the text after {+name} could be in the host or in the path; put '/' before it"
+        )
     folded = _TOKEN.sub(lambda token: token[0] if token[0][0] == "{" else token[0].lower(), head[0])
     return folded + key[head.end() :]
 
@@ -204,13 +208,13 @@ def _names(text: str, inner: str) -> list[str]:
     names = inner.split(",")
     for name in names:
         if name.endswith("*"):
-            raise _refused(
+            raise _template_error(
                 text, f"{name!r} is a list, not a string; write {{+name}} for a value with slashes"
             )
         if ":" in name:
-            raise _refused(text, f"{name!r} is a prefix of a value; write {name.partition(':')[0]!r}")
+            raise _template_error(text, f"{name!r} is a prefix of a value; write {name.partition(':')[0]!r}")
         if not _NAME.fullmatch(name):
-            raise _refused(text, f"{name!r} is not a variable name; use letters, digits and '_'")
+            raise _template_error(text, f"{name!r} is not a variable name; use letters, digits and '_'")
     return names
 
 
@@ -222,7 +226,7 @@ def _path_pattern(text: str, path: str) -> str:
     """
     pieces = _EXPRESSION.split(path)
     if path.count("{+") > 1:
-        raise _refused(text, "it has {+…} twice; remove one '+'")
+        raise _template_error(text, "it has {+…} twice; remove one '+'")
     pattern, boundary = "", _BOUNDARY
     is_end = "{+" not in path  # where variables may be absent
     for operator, inner, literal in zip(pieces[-3::-3], pieces[-2::-3], pieces[::-3], strict=False):
@@ -249,8 +253,8 @@ def _value_pattern(operator: str, name: str, literal: str) -> str:
 def _check_expression(text: str, operator: str, inner: str, literal: str, after: str) -> None:
     """Raise DefinitionError unless a path may have this expression before a literal and a pattern."""
     problem = ""
-    if operator in _INSTEAD:
-        problem = f"{{{operator}{inner}}} is not supported here; {_INSTEAD[operator]}"
+    if operator in _REMEDIES:
+        problem = f"{{{operator}{inner}}} is not supported here; {_REMEDIES[operator]}"
     elif operator != "/" and "," in inner:
         problem = f"{{{operator}{inner}}} is not supported; write a pair of braces for each name"
     elif not literal and after.startswith(_VARIABLE_STARTS):
@@ -258,7 +262,7 @@ def _check_expression(text: str, operator: str, inner: str, literal: str, after:
     elif operator == "+" and "(?P<" in after and literal and not RESERVED.match(literal):
         problem = f"{{+{inner}}} could end in many places; put '/' or another reserved character after it"
     if problem:
-        raise _refused(text, problem)
+        raise _template_error(text, problem)
 
 
 def _expand_sample(expression: re.Match[str]) -> str:

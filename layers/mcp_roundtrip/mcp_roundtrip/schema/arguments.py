@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.bounded_validation import Unbounded
+from mcp_roundtrip.schema.bounded_validation import UnboundedType
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.mcp_header import (
     ParameterHeaders,
@@ -36,13 +36,13 @@ class Arguments(FunctionArguments):
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
-    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
         """Read the signature of `function`; a parameter of one of `context_types` is not an argument.
 
         Raises DefinitionError for a parameter without an annotation, one that cannot be passed by name, and
         for headers that clash.
         """
-        signature = Signature.of(function, context_types).require_annotations()
+        signature = Signature.from_function(function, context_types).require_annotations()
         try:
             return cls(signature, headers_of_parameters(signature.parameters))
         except DefinitionError as error:
@@ -83,8 +83,8 @@ class Arguments(FunctionArguments):
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader.of(types, self.json_schema, "arguments")
-        except Unbounded as error:
+            return ExactReader.from_types(types, self.json_schema, "arguments")
+        except UnboundedType as error:
             raise self._unusable(error) from None
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None

@@ -1,9 +1,9 @@
-"""Validation in bounded memory and time, whatever is wrong with the input.
+"""Validation in bounded memory and time, for every input.
 
 pydantic collects every error, about 500 bytes each: a list of models has as many errors as items, times the
-fields of the model. Inputs longer than `SMALL` are therefore validated by a copy of the core schema that
-stops at the first invalid item (see `long_inputs`). Types that take exponential time or run a client's text
-are refused when the validator is built.
+fields of the model. Inputs longer than `SHORT_INPUT` are therefore validated by a copy of the core schema
+that stops at the first invalid item (see `long_inputs`). Types that take exponential time or run a client's
+text are refused when the validator is built.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from mcp_roundtrip.schema.core_schemas import (
     recursive_types,
 )
 
-SMALL: Final = 16_384
-"""Characters up to which all errors are collected; a model of 30 fields then takes 80 MB at most."""
+SHORT_INPUT: Final = 16_384
+"""The longest input, in characters, for which all errors are collected. 30 fields then take 80 MB at most."""
 
-MAX_COPIED: Final = 2_500_000
+MAX_COPIED_CHARACTERS: Final = 2_500_000
 """Characters of input that pydantic's errors may copy; small values take up to 40 bytes per character."""
 
 _JSON_KIND: Final = {
@@ -49,21 +49,21 @@ _PATTERN_COMPILERS: Final = frozenset(
 T = TypeVar("T")
 
 
-class Unbounded(DefinitionError):
-    """No limit on the input bounds the time that validating a type may take."""
+class UnboundedType(DefinitionError):
+    """A type whose validation may take too long for an input of any length."""
 
 
-def bounded(types: TypeAdapter[T]) -> TypeAdapter[T]:
-    """Give `types` a validator that reads JSON in bounded memory and time, and return it.
+def bound_validator(types: TypeAdapter[T]) -> TypeAdapter[T]:
+    """Replace the validator of `types` by one that reads JSON in bounded memory and time; return `types`.
 
-    Raises Unbounded for a pattern that backtracks or is too large for its text, for `re.Pattern` and
+    Raises UnboundedType for a pattern that backtracks or is too large for its text, for `re.Pattern` and
     `ImportString`, and for a recursive union whose members cannot be told apart.
     """
     schema: Any = types.core_schema
     _refuse_ambiguous_unions(schema)
     _refuse_patterns(schema, is_python_re=False)
-    small = min(SMALL, _affordable_length(schema))
-    types.validator = _BoundedValidator(types.validator, schema, small)  # type: ignore[assignment]  # same methods
+    short = min(SHORT_INPUT, _affordable_length(schema))
+    types.validator = _BoundedValidator(types.validator, schema, short)  # type: ignore[assignment]  # same methods
     return types
 
 
@@ -80,20 +80,20 @@ def text_copies(schema: CoreSchema) -> int:
 class _BoundedValidator:
     """A SchemaValidator whose `validate_json` is bounded."""
 
-    def __init__(self, validator: Any, schema: CoreSchema, small: int) -> None:
+    def __init__(self, validator: Any, schema: CoreSchema, short: int) -> None:
         self._validator = validator
         self._schema = schema
-        self._small = small
+        self._short = short
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._validator, name)
 
     def validate_json(self, data: str | bytes | bytearray, /, **options: Any) -> Any:
-        if len(data) <= self._small:
+        if len(data) <= self._short:
             return self._validator.validate_json(data, **options)
-        from mcp_roundtrip.schema.long_inputs import counting  # most inputs are small
+        from mcp_roundtrip.schema.long_inputs import input_budget  # most inputs are small
 
-        with counting():
+        with input_budget():
             return self._fail_fast.validate_json(data, **options)
 
     @cached_property
@@ -107,7 +107,7 @@ def _affordable_length(schema: CoreSchema) -> int:
     """Return how long a JSON text may be if each of its strings is matched with each pattern."""
     patterns = [node["pattern"] for node in nodes(schema) if node["type"] == "str" and "pattern" in node]
     if not patterns:
-        return SMALL
+        return SHORT_INPUT
     from mcp_roundtrip.schema.patterns import affordable_length  # few types have patterns
 
     return affordable_length(patterns)
@@ -133,7 +133,7 @@ def _refuse_ambiguous_union(union: CoreSchema, ref: str, definitions: Mapping[st
     for kind in ("object", "array"):
         if kinds.count(kind) > 1:
             name = name_of_type(definitions[ref])
-            raise Unbounded(
+            raise UnboundedType(
                 f"{name}: several members of a union in it are JSON {kind}s that may hold {name} again, and "
                 "checking them takes exponential time; give each a Literal field, and name that field in "
                 "Field(discriminator=...)"
@@ -148,9 +148,9 @@ def _refuse_patterns(schema: CoreSchema, *, is_python_re: bool) -> None:
     function = schema.get("function")  # the function itself in a call schema: NamedTuple in older pydantic
     name = getattr(function.get("function"), "__name__", "") if isinstance(function, dict) else ""
     if name in _PATTERN_COMPILERS:
-        raise Unbounded("re.Pattern would run what a client sends as a pattern; take a str instead")
+        raise UnboundedType("re.Pattern would run what a client sends as a pattern; take a str instead")
     if name == "import_string":
-        raise Unbounded("ImportString would import what a client names; take a Literal of names instead")
+        raise UnboundedType("ImportString would import what a client names; take a Literal of names instead")
     for child in children(schema):
         _refuse_patterns(child, is_python_re=is_python_re)
 
@@ -158,7 +158,7 @@ def _refuse_patterns(schema: CoreSchema, *, is_python_re: bool) -> None:
 def _refuse_pattern(pattern: str | re.Pattern[str], max_length: int | None, is_python_re: bool) -> None:
     if isinstance(pattern, re.Pattern) or is_python_re:
         text = pattern if isinstance(pattern, str) else pattern.pattern
-        raise Unbounded(
+        raise UnboundedType(
             f"the pattern {text!r} runs on Python's re, which can take exponential time for a client's text; "
             'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
             "what needs look-around or back-references in the function"
@@ -166,7 +166,7 @@ def _refuse_pattern(pattern: str | re.Pattern[str], max_length: int | None, is_p
     from mcp_roundtrip.schema.patterns import size_problem  # few types have patterns
 
     if problem := size_problem(pattern, max_length, "max_length="):
-        raise Unbounded(f"the pattern {pattern!r} {problem}")
+        raise UnboundedType(f"the pattern {pattern!r} {problem}")
 
 
 def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Iterator[CoreSchema]:

@@ -7,21 +7,21 @@ from typing import Any, Final
 
 CoreSchema = Mapping[str, Any]
 
-OPAQUE: Final = frozenset(
+WITHOUT_SCHEMAS: Final = frozenset(
     {"metadata", "serialization", "config", "default", "expected", "members", "computed_fields", "function"}
 )
-"""Members of core schemas that hold no schemas for validation."""
+"""Members of core schemas that contain no schemas for validation."""
 
-NAMED: Final = frozenset({"fields", "choices"})
-"""Members of core schemas whose own members have names that the author chose."""
+MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
+"""Members of core schemas that map names, which the author chose, to schemas."""
 
 
 def children(schema: CoreSchema) -> Iterator[CoreSchema]:
     """Yield the schemas directly in the schema."""
     for name, value in schema.items():
-        if name in OPAQUE:
+        if name in WITHOUT_SCHEMAS:
             continue
-        named = name in NAMED and isinstance(value, dict)
+        named = name in MEMBERS_BY_NAME and isinstance(value, dict)
         for each in value.values() if named else value if isinstance(value, list) else (value,):
             each = each[0] if isinstance(each, tuple) else each  # a choice of a union with its label
             if isinstance(each, dict) and isinstance(each.get("type"), str):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.schema.bounded_validation import MAX_COPIED, bounded, text_copies
+from mcp_roundtrip.schema.bounded_validation import MAX_COPIED_CHARACTERS, bound_validator, text_copies
 from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, describe_errors, format_location
 
@@ -25,7 +25,7 @@ _WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
 
 
 class InvalidValue(ValueError):
-    """A value does not fit its schema: one line per problem, with its place, that quotes no value."""
+    """A value does not fit its schema. The text has one line per problem, with its place, and no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class ExactReader:
     text_copies: int
 
     @classmethod
-    def of(
+    def from_types(
         cls,
         types: TypeAdapter[Any],
         json_schema: Callable[[], Mapping[str, Any]],
@@ -51,9 +51,9 @@ class ExactReader:
         """Create a reader that calls `json_schema` only when a value needs it.
 
         Members in `nullable` may be null, whatever the JSON Schema says. Raises DefinitionError for a type
-        that accepts nothing of what its JSON Schema accepts, and Unbounded (see `bounded_validation`).
+        that accepts nothing of what its JSON Schema accepts, and UnboundedType (see `bounded_validation`).
         """
-        types = bounded(types)
+        types = bound_validator(types)
         schema = types.core_schema
         return cls(types, json_schema, root, strict_mode_is_exact(schema), nullable, text_copies(schema))
 
@@ -61,7 +61,7 @@ class ExactReader:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
         text = self._encode(raw)
         # pydantic does not explain what the JSON Schema refuses if that would take too much memory.
-        is_costly = len(text) * self.text_copies > MAX_COPIED
+        is_costly = len(text) * self.text_copies > MAX_COPIED_CHARACTERS
         if self.is_strict_exact and not is_costly:
             try:
                 # JSON mode: the schema promises that even a `strict` model reads dates from strings.
@@ -86,18 +86,18 @@ class ExactReader:
 
     def _check(self, raw: Mapping[str, Any]) -> list[str]:
         from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # most types do not need it
-        from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong
+        from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, TextTooLong
 
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
         try:
             found = list(islice(SchemaCheck(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
         except TextTooLong as error:
-            return [f"{format_location(self.root, error.args[0])}: {TOO_LONG}"]
+            return [f"{format_location(self.root, error.args[0])}: {TEXT_TOO_LONG}"]
         lines = [f"{format_location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
         return [*lines, *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
     def _add_pydantic_errors(self, lines: list[str], text: str) -> str:
-        """Add what pydantic finds in other places, so that one refusal lists everything that is wrong."""
+        """Add pydantic's errors in other places, so that one refusal lists all problems."""
         try:
             self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:

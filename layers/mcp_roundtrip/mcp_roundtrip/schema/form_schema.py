@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.json_schema import UntitledSchema, build_json_schema
+from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator, build_json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
@@ -23,7 +23,7 @@ _LABELS = ("title", "description")
 _PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
-class _FormSchema(UntitledSchema):
+class _FormSchemaGenerator(JsonSchemaGenerator):
     """Describes Decimal as a number: `number | string` is a union, which a form cannot show."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
@@ -39,7 +39,7 @@ def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset
 
     Raises DefinitionError that names the field a form cannot hold.
     """
-    schema = build_json_schema(types, generator=_FormSchema)
+    schema = build_json_schema(types, generator=_FormSchemaGenerator)
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":

@@ -17,7 +17,7 @@ from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.signature import type_name
 
-VALUE = "value"
+SINGLE_FIELD = "value"
 """The one property of a form made from a single-field type."""
 
 
@@ -30,7 +30,7 @@ class Form:
     is_single_field: bool
 
     @classmethod
-    def of(cls, model: Any) -> Form:
+    def from_model(cls, model: Any) -> Form:
         """Create the form of a flat pydantic model, dataclass or TypedDict, or one field of any other type.
 
         Raises DefinitionError that names the field a form cannot hold, and the reason.
@@ -60,7 +60,7 @@ class Form:
             value = self.reader.read(content)
         except InvalidValue as error:
             raise InvalidAnswer(str(error)) from None
-        return value.get(VALUE) if self.is_single_field else value
+        return value.get(SINGLE_FIELD) if self.is_single_field else value
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
@@ -90,7 +90,7 @@ def _build(model: Any) -> Form:
         schema, nullable = requested_schema(types)
         # Clients send null for a field that was left empty. pydantic checks which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
-        return Form(schema, ExactReader.of(types, lambda: checked, "", nullable=nullable), single)
+        return Form(schema, ExactReader.from_types(types, lambda: checked, "", nullable=nullable), single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything
@@ -115,7 +115,7 @@ def _has_fields(model: Any) -> bool:
 
 
 def _single_field_type(annotation: Any) -> Any:
-    record: Any = TypedDict("Answer", {VALUE: _optional(annotation)})  # type: ignore[misc]  # dynamic
+    record: Any = TypedDict("Answer", {SINGLE_FIELD: _optional(annotation)})  # type: ignore[misc]  # dynamic
     return record
 
 

@@ -1,4 +1,4 @@
-"""Messages that locate what JSON cannot hold, once serializing a value has failed."""
+"""Messages that locate the part of a value that JSON cannot hold, for values that failed to serialize."""
 
 from __future__ import annotations
 

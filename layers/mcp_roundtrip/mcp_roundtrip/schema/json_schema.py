@@ -9,20 +9,20 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
+NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """Pattern of a string that stands for a number."""
 
 
-_KEYS: Final[Mapping[str, JsonSchemaValue]] = {
+_KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
     "int": {"pattern": "^(0|-?[1-9][0-9]*)$"},
-    "float": {"pattern": NUMBER},
-    "decimal": {"pattern": NUMBER},
+    "float": {"pattern": NUMBER_PATTERN},
+    "decimal": {"pattern": NUMBER_PATTERN},
     "bool": {"enum": ["true", "false"]},
 }
 """Type of a dict's keys -> schema of the names in the JSON object."""
 
 
-class UntitledSchema(GenerateJsonSchema):
+class JsonSchemaGenerator(GenerateJsonSchema):
     """Keeps only titles that the author wrote; a title `Name` for `name` costs the model tokens."""
 
     # A default that JSON cannot hold is left out of the schema, without a warning.
@@ -44,13 +44,13 @@ class UntitledSchema(GenerateJsonSchema):
         made = super().decimal_schema(schema)
         for branch in made.get("anyOf", ()):  # only in validation mode
             if branch.get("type") == "string":
-                branch["pattern"] = NUMBER
+                branch["pattern"] = NUMBER_PATTERN
         return made
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         made = super().dict_schema(schema)
         if self.mode == "validation":
-            if names := _KEYS.get(schema.get("keys_schema", {}).get("type", "any")):
+            if names := _KEY_SCHEMAS.get(schema.get("keys_schema", {}).get("type", "any")):
                 made.setdefault("propertyNames", names)
             if "patternProperties" in made:  # pydantic refuses other names
                 made.setdefault("additionalProperties", False)
@@ -83,7 +83,7 @@ class UntitledSchema(GenerateJsonSchema):
 def build_json_schema(
     adapter: TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
-    generator: type[GenerateJsonSchema] = UntitledSchema,
+    generator: type[GenerateJsonSchema] = JsonSchemaGenerator,
 ) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of the adapter's type, with members named by alias and `type` first."""
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)

@@ -1,8 +1,8 @@
-"""Check of JSON data against the JSON Schema that pydantic wrote for a type.
+"""Check JSON data against the JSON Schema that pydantic wrote for a type.
 
-It takes the place of pydantic's validation where that would convert values. It knows the keywords that
-pydantic writes, and no others. jsonschema checks authors' own schemas (see `raw_arguments`); it is an extra
-that typed tools do not need.
+The check replaces pydantic's validation where that would convert values. It supports only the keywords that
+pydantic writes. jsonschema checks authors' own schemas (see `raw_arguments`); it is an extra that typed tools
+do not need.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS
 
-Path = tuple[str | int, ...]
-Problem = tuple[Path, str]
-"""The place in the value, and what should be there."""
+ValuePath = tuple[str | int, ...]
+Problem = tuple[ValuePath, str]
+"""The path in the value, and a message that says what should be there."""
 
 _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "null": ("null", lambda value: value is None),
@@ -56,13 +56,13 @@ class SchemaCheck:
     _patterns: PatternBudget = field(default_factory=PatternBudget)
 
     def problems(self, value: Any) -> Iterator[Problem]:
-        """Yield what is wrong with `value`, in the order of the schema.
+        """Yield the problems of `value`, in the order of the schema.
 
         Raises TextTooLong, with the place as its argument.
         """
         return self._problems(self.schema, value, ())
 
-    def _problems(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _problems(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if not isinstance(schema, dict):
             if schema is False:
                 yield path, "Input is not allowed"
@@ -96,47 +96,47 @@ class SchemaCheck:
 
     # Keywords that apply subschemas or depend on each other
 
-    def _ref(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _ref(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         return self._problems(self._target(schema["$ref"]), value, path)
 
-    def _enumeration(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _enumeration(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         rule = schema["enum"] if "enum" in schema else [schema["const"]]
         if id(schema) not in self._options:
-            self._options[id(schema)] = frozenset(map(key_of, rule))
-        if key_of(value) not in self._options[id(schema)]:
+            self._options[id(schema)] = frozenset(map(equality_key, rule))
+        if equality_key(value) not in self._options[id(schema)]:
             yield path, f"Input should be {' or '.join(map(_quote, rule[:20]))}"
 
-    def _properties(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _properties(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, dict):
             for name, member in schema["properties"].items():
                 if name in value:
                     yield from self._problems(member, value[name], (*path, name))
 
-    def _pattern(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _pattern(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         # A text longer than `maxLength` has that problem already, and may cost too much to match.
         if not isinstance(value, str) or len(value) > schema.get("maxLength", len(value)):
             return
         if not self._matches(schema["pattern"], value, path):
             yield path, f"Input should match the pattern {_quote(schema['pattern'])}"
 
-    def _matches(self, pattern: str, text: str, path: Path) -> bool:
+    def _matches(self, pattern: str, text: str, path: ValuePath) -> bool:
         try:
             return self._patterns.matches(pattern, text)
         except TextTooLong:
             raise TextTooLong(path) from None
 
-    def _required(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _required(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, dict):
             yield from (((*path, name), "Field required") for name in schema["required"] if name not in value)
 
-    def _pattern_properties(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _pattern_properties(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, dict):
             for pattern, member in schema["patternProperties"].items():
                 for name in value:
                     if self._matches(pattern, name, (*path, name)):
                         yield from self._problems(member, value[name], (*path, name))
 
-    def _additional(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _additional(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if not isinstance(value, dict):
             return
         known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
@@ -148,38 +148,38 @@ class SchemaCheck:
                 else:
                     yield from self._problems(schema["additionalProperties"], value[name], here)
 
-    def _names(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _names(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, dict):
             for name in value:
                 for _, problem in self._problems(schema["propertyNames"], name, ()):
                     yield (*path, name), problem.replace("Input", "The name", 1)
 
-    def _items(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _items(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, list):
             for at in range(len(schema.get("prefixItems", ())), len(value)):
                 yield from self._problems(schema["items"], value[at], (*path, at))
 
-    def _first_items(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _first_items(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if isinstance(value, list):
             for at, (member, item) in enumerate(zip(schema["prefixItems"], value, strict=False)):
                 yield from self._problems(member, item, (*path, at))
 
-    def _all_of(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _all_of(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         for branch in schema["allOf"]:
             yield from self._problems(branch, value, path)
 
-    def _at_least_one(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _at_least_one(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         if not any(self._conforms(branch, value) for branch in schema["anyOf"]):
             yield from self._closest(schema["anyOf"], value, path)
 
-    def _exactly_one(self, schema: Any, value: Any, path: Path) -> Iterator[Problem]:
+    def _exactly_one(self, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
         fitting = sum(self._conforms(branch, value) for branch in schema["oneOf"])
         if fitting > 1:
             yield path, f"Input should fit one of the alternatives, not {fitting} of them"
         elif not fitting:
             yield from self._closest(schema["oneOf"], value, path)
 
-    def _closest(self, branches: Iterable[Any], value: Any, path: Path) -> Iterator[Problem]:
+    def _closest(self, branches: Iterable[Any], value: Any, path: ValuePath) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
         resolved = [self._resolved(branch) for branch in branches]
         alike = [branch for branch in resolved if "type" in branch and _has_type(branch["type"], value)]
@@ -199,7 +199,7 @@ class SchemaCheck:
             self._counting.pop()
 
 
-_APPLICATORS: Final[Mapping[str, Callable[[SchemaCheck, Any, Any, Path], Iterator[Problem]]]] = {
+_APPLICATORS: Final[Mapping[str, Callable[[SchemaCheck, Any, Any, ValuePath], Iterator[Problem]]]] = {
     "$ref": SchemaCheck._ref,
     "enum": SchemaCheck._enumeration,
     "const": SchemaCheck._enumeration,
@@ -235,7 +235,7 @@ _ASSERTIONS: Final[Mapping[str, tuple[str, Rule, str]]] = {
 """Keyword -> type of the values it applies to, the rule, and the words for it."""
 
 
-def key_of(value: Any) -> Hashable:
+def equality_key(value: Any) -> Hashable:
     """Return a key that is equal for equal values of JSON Schema: 1 equals 1.0, and true does not equal 1."""
     # A client can choose thousands of large integers with one Python hash (see `long_inputs`).
     by_text = isinstance(value, (dict, list)) or (is_number(value) and abs(value) > 2**53)
@@ -243,7 +243,7 @@ def key_of(value: Any) -> Hashable:
 
 
 def _are_unique(items: list[Any]) -> bool:
-    return len(set(map(key_of, items))) == len(items)
+    return len(set(map(equality_key, items))) == len(items)
 
 
 def _is_multiple(step: float, value: float) -> bool:

@@ -12,12 +12,12 @@ from typing import Any, Final
 from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget
 
-MAX_STEPS: Final = 150_000
+MAX_KEYWORD_STEPS: Final = 150_000
 """Applications of a keyword to a value in one validation; each takes 5 to 10 microseconds."""
 
 
 class BudgetExceeded(Exception):
-    """A validation takes more than `MAX_STEPS` steps."""
+    """A validation takes more than `MAX_KEYWORD_STEPS` steps."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class ValidationBudget:
     def step(self) -> None:
         """Count one step. Raises BudgetExceeded."""
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps > MAX_KEYWORD_STEPS:
             raise BudgetExceeded
 
     def digest(self, value: Any) -> bytes:
@@ -76,8 +76,8 @@ _current: ContextVar[ValidationBudget] = ContextVar("validation_budget")
 
 
 @contextmanager
-def counted(*, caches_results: bool) -> Iterator[ValidationBudget]:
-    """Start the budget of the validators that `bounded_dialect` makes."""
+def validation_budget(*, caches_results: bool) -> Iterator[ValidationBudget]:
+    """Start a budget for the validators that `bounded_dialect` makes."""
     token = _current.set(budget := ValidationBudget(caches_results))
     try:
         yield budget

@@ -22,13 +22,13 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
-from mcp_roundtrip.schema.core_schemas import NAMED, OPAQUE
-from mcp_roundtrip.schema.patterns import TOO_LONG, PatternBudget, TextTooLong
+from mcp_roundtrip.schema.core_schemas import MEMBERS_BY_NAME, WITHOUT_SCHEMAS
+from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, PatternBudget, TextTooLong
 
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
-MAX_VALUES: Final = 20_000
+MAX_JSON_VALUES: Final = 20_000
 """JSON values within the strings of a request, as many as its body may have by default."""
 
 _CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
@@ -61,23 +61,25 @@ def fail_fast_validator(schema: Mapping[str, Any], recursive: Mapping[str, str])
 
 
 @contextmanager
-def counting() -> Iterator[None]:
-    """Count what a validator of `fail_fast_validator` hashes, parses and matches."""
-    token = _counts.set(_Counts())
+def input_budget() -> Iterator[None]:
+    """Start a budget for what a validator of `fail_fast_validator` hashes, parses and matches."""
+    token = _current.set(_InputBudget())
     try:
         yield
     finally:
-        _counts.reset(token)
+        _current.reset(token)
 
 
 @dataclass(slots=True)
-class _Counts:
+class _InputBudget:
+    """The hashes of one input's values, its values in strings of JSON, and the steps of its patterns."""
+
     by_hash: dict[int, set[int]] = field(default_factory=dict)
     json_values: int = 0
     patterns: PatternBudget = field(default_factory=PatternBudget)
 
 
-_counts: ContextVar[_Counts] = ContextVar("counts")
+_current: ContextVar[_InputBudget] = ContextVar("input_budget")
 
 
 def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
@@ -87,9 +89,9 @@ def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
         return schema
     copy = {
         name: value
-        if name in OPAQUE
+        if name in WITHOUT_SCHEMAS
         else {own: _fail_fast(each, recursive) for own, each in value.items()}
-        if name in NAMED and isinstance(value, dict)
+        if name in MEMBERS_BY_NAME and isinstance(value, dict)
         else _fail_fast(value, recursive)
         for name, value in schema.items()
     }
@@ -133,7 +135,7 @@ def _limit_collisions(value: Any) -> Any:
     if isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
         return value
     try:
-        colliding = _counts.get().by_hash.setdefault(hash(value), set())
+        colliding = _current.get().by_hash.setdefault(hash(value), set())
     except TypeError:  # not hashable; pydantic refuses it with a message of its own
         return value
     colliding.add(hash(repr(value)))
@@ -148,13 +150,13 @@ def _limit_collisions(value: Any) -> Any:
 
 def _limit_json_values(value: Any) -> Any:
     if isinstance(value, str):
-        counts = _counts.get()
-        counts.json_values += count_json_values(value, MAX_VALUES)
-        if counts.json_values > MAX_VALUES:
+        budget = _current.get()
+        budget.json_values += count_json_values(value, MAX_JSON_VALUES)
+        if budget.json_values > MAX_JSON_VALUES:
             raise PydanticCustomError(
                 "too_many_values",
                 "More than {limit} values in strings of JSON; send fewer at once",
-                {"limit": MAX_VALUES},
+                {"limit": MAX_JSON_VALUES},
             )
     return value
 
@@ -163,7 +165,7 @@ def _limit_matching(pattern: str, max_length: int | None, value: Any) -> Any:
     if isinstance(value, str):
         try:
             # pydantic strips white space if it is configured to, then checks the length, then the pattern.
-            _counts.get().patterns.spend(pattern, value[:max_length])
+            _current.get().patterns.spend(pattern, value[:max_length])
         except TextTooLong:
-            raise PydanticCustomError("text_too_long", TOO_LONG) from None
+            raise PydanticCustomError("text_too_long", TEXT_TOO_LONG) from None
     return value

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-Path = tuple[str, ...]
+PropertyPath = tuple[str, ...]
 """The names under `properties` that lead from the root of an inputSchema to a property."""
 
-ParameterHeaders = Mapping[Path, str]
-"""Path of an argument -> name of its header after `Mcp-Param-`."""
+ParameterHeaders = Mapping[PropertyPath, str]
+"""PropertyPath of an argument -> name of its header after `Mcp-Param-`."""
 
 KEYWORD: Final = "x-mcp-header"
-TYPES: Final = ("string", "integer", "boolean")
+HEADER_TYPES: Final = ("string", "integer", "boolean")
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, 5.6.2
 
@@ -62,7 +62,7 @@ def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:
 
     Raises DefinitionError for two headers of one parameter, and for two parameters with one header.
     """
-    found: dict[Path, str] = {}
+    found: dict[PropertyPath, str] = {}
     for parameter in parameters:
         if (header := _own_header(parameter)) is not None:
             found[(argument_name(parameter),)] = header.name
@@ -120,8 +120,8 @@ def _check_name(name: Any) -> None:
         )
 
 
-def _check_type(path: Path, schema: Mapping[str, Any]) -> None:
-    if schema.get("type") not in TYPES:
+def _check_type(path: PropertyPath, schema: Mapping[str, Any]) -> None:
+    if schema.get("type") not in HEADER_TYPES:
         raise DefinitionError(
             f"parameter {'.'.join(path)!r} has {KEYWORD} and is not a string, an integer or a boolean; "
             "use str, int or bool, and a default of that type instead of None"
@@ -129,7 +129,7 @@ def _check_type(path: Path, schema: Mapping[str, Any]) -> None:
 
 
 def _check_unique(found: ParameterHeaders) -> None:
-    seen: dict[str, Path] = {}
+    seen: dict[str, PropertyPath] = {}
     for path, name in found.items():
         other = seen.setdefault(name.lower(), path)
         if other != path:
@@ -140,8 +140,8 @@ def _check_unique(found: ParameterHeaders) -> None:
 
 
 def _declaring_properties(
-    schema: Mapping[str, Any], path: Path = ()
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    schema: Mapping[str, Any], path: PropertyPath = ()
+) -> Iterator[tuple[PropertyPath, Mapping[str, Any]]]:
     """Yield the properties that declare a header and are reached through `properties` only."""
     properties = schema.get("properties")
     for name, member in properties.items() if isinstance(properties, dict) else ():

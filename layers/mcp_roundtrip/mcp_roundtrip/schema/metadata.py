@@ -1,4 +1,4 @@
-"""Metadata that an author passes to a decorator: members of the objects in lists."""
+"""Metadata that an author passes to a decorator, and that the server's lists contain."""
 
 from __future__ import annotations
 

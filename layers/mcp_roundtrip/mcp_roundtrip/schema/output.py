@@ -53,7 +53,7 @@ class Output:
     kind: _Kind
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Output:
+    def from_function(cls, function: Callable[..., Any]) -> Output:
         """Read the return annotation of `function`.
 
         Raises DefinitionError for an annotation that mixes content blocks with structured values, because no

@@ -2,7 +2,7 @@
 
 The engine never backtracks: its time is at most the length of the text times the size of the pattern after
 its counted repetitions are written out. Small patterns with long texts are cheap, and so are large patterns
-with short texts. `MAX_STEPS` bounds the product.
+with short texts. `MAX_PATTERN_STEPS` bounds the product.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-MAX_STEPS: Final = 20_000_000
+MAX_PATTERN_STEPS: Final = 20_000_000
 """Bytes of text times `pattern_size` for one pass over a request: 0.3 s, at 15 ns for the costliest step."""
 
 LONGEST_UNLIMITED: Final = 16_384
@@ -46,11 +46,11 @@ _COUNT: Final = re.compile(r"\{\s*(\d*)[\s,]*(\d*)\s*\}")
 
 _VERBOSE_FLAG: Final = re.compile(r"\(\?[a-zA-Z]*x")
 
-TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
+TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
 
 
 class TextTooLong(Exception):
-    """Matching a text with its pattern takes more than `MAX_STEPS` steps."""
+    """Matching a text with its pattern takes more than `MAX_PATTERN_STEPS` steps."""
 
 
 @dataclass(slots=True)
@@ -73,27 +73,27 @@ class PatternBudget:
     def spend(self, pattern: str, text: str) -> None:
         """Count the steps of one match. Raises TextTooLong."""
         self.steps += len(text) * (1 if text.isascii() else _BYTES_PER_CHARACTER) * pattern_size(pattern)
-        if self.steps > MAX_STEPS:
+        if self.steps > MAX_PATTERN_STEPS:
             raise TextTooLong
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why the engine does not know an author's pattern and what to write instead, or None."""
+    """Return why the engine cannot compile an author's pattern, with a remedy; None if it can."""
     try:
         _compile(pattern)
     except SchemaError as error:
-        return engine_problem(error)
+        return compile_problem(error)
     return None
 
 
 def size_problem(pattern: str, max_length: int | None, keyword: str) -> str | None:
-    """Return that a pattern is too large for texts of `max_length` characters and what to write, or None.
+    """Return why a pattern is too large for texts of `max_length` characters, with a remedy, or None.
 
     `keyword` is how the author writes `max_length`.
     """
     size = pattern_size(pattern)
-    longest = MAX_STEPS // (size * _BYTES_PER_CHARACTER) if size else MAX_STEPS
-    if size <= MAX_STEPS // LONGEST_UNLIMITED or (max_length is not None and max_length <= longest):
+    longest = MAX_PATTERN_STEPS // (size * _BYTES_PER_CHARACTER) if size else MAX_PATTERN_STEPS
+    if size <= MAX_PATTERN_STEPS // LONGEST_UNLIMITED or (max_length is not None and max_length <= longest):
         return None
     limit = f", or limit the text with {keyword}{longest} or less beside the pattern" if longest else ""
     return (
@@ -104,11 +104,11 @@ def size_problem(pattern: str, max_length: int | None, keyword: str) -> str | No
 
 def affordable_length(patterns: Iterable[str]) -> int:
     """Return how many bytes each of these patterns can be matched with."""
-    return MAX_STEPS // max(sum(map(pattern_size, patterns)), 1)
+    return MAX_PATTERN_STEPS // max(sum(map(pattern_size, patterns)), 1)
 
 
-def engine_problem(error: SchemaError) -> str | None:
-    """Return why the engine refused to compile a pattern, and what to write; None for another error."""
+def compile_problem(error: SchemaError) -> str | None:
+    """Return why the engine refused to compile a pattern, with a remedy; None for another error."""
     text = str(error)
     if "regex parse error" in text:
         return (

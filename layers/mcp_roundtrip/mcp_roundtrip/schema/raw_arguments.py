@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.canonical import exceeds_depth
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.jsonschema_budget import BudgetExceeded, counted, hide_values
+from mcp_roundtrip.schema.jsonschema_budget import BudgetExceeded, hide_values, validation_budget
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
-from mcp_roundtrip.schema.patterns import TOO_LONG, TextTooLong, pattern_problem, size_problem
+from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, TextTooLong, pattern_problem, size_problem
 from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
@@ -48,7 +48,7 @@ class RawArguments(FunctionArguments):
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_function(
         cls,
         function: Callable[..., Any],
         context_types: tuple[type, ...],
@@ -61,7 +61,7 @@ class RawArguments(FunctionArguments):
         clients would refuse, and a function without exactly one parameter besides the context; also if
         jsonschema is not installed.
         """
-        signature = Signature.of(function, context_types)
+        signature = Signature.from_function(function, context_types)
         if len(signature.parameters) != 1:
             raise DefinitionError(
                 f"{signature.name}: with input_schema= the function takes one parameter besides the context, "
@@ -70,14 +70,14 @@ class RawArguments(FunctionArguments):
         schema = dict(input_schema)
         try:
             _check(schema)
-            mirrored = headers_of_schema(schema)
+            parameter_headers = headers_of_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
         if find_spec("jsonschema") is None:
             raise DefinitionError(
                 f"{signature.name}: input_schema= needs jsonschema; run `pip install mcp-roundtrip[schema]`"
             )
-        return cls(signature, schema, mirrored)
+        return cls(signature, schema, parameter_headers)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class RawArguments(FunctionArguments):
 
         arguments = dict(raw)
         try:
-            with counted(caches_results=not self._is_dynamic):
+            with validation_budget(caches_results=not self._is_dynamic):
                 found = list(islice(_lines(self._validator, hide_values(arguments)), MAX_PROBLEMS + 1))
         except Unresolvable as error:
             raise DefinitionError(
@@ -111,7 +111,7 @@ class RawArguments(FunctionArguments):
                 "define it under $defs"
             ) from None
         except TextTooLong:
-            raise ArgumentsError(f"arguments: {TOO_LONG}") from None
+            raise ArgumentsError(f"arguments: {TEXT_TOO_LONG}") from None
         except BudgetExceeded:
             raise ArgumentsError("arguments: too many values to check at once; send fewer") from None
         except RecursionError:

@@ -1,4 +1,4 @@
-"""A second validation of returned models and dataclasses, which pydantic accepts without looking inside.
+"""A second validation of returned models and dataclasses, whose fields pydantic does not check.
 
 A dataclass of the standard library was never validated, and a model may have been changed since. The
 specification demands that a result conforms to its outputSchema. The validated copy is discarded: the result
@@ -33,7 +33,7 @@ def revalidate(types: TypeAdapter[Any], value: Any) -> None:
     """
     try:
         # Instances are dicts now, which a `strict` dataclass would refuse.
-        types.validate_python(as_dicts(value), strict=False, by_alias=False, by_name=True)
+        types.validate_python(instances_to_dicts(value), strict=False, by_alias=False, by_name=True)
     except ValidationError as error:
         if all(
             each["type"] in _SCHEMA_ERRORS for each in error.errors(include_url=False, include_input=False)
@@ -43,7 +43,7 @@ def revalidate(types: TypeAdapter[Any], value: Any) -> None:
         return
 
 
-def as_dicts(value: Any) -> Any:
+def instances_to_dicts(value: Any) -> Any:
     """Replace models and dataclasses in `value` by dicts of their fields.
 
     Containers are copied, because an author's validator may change its argument.
@@ -56,7 +56,7 @@ def as_dicts(value: Any) -> Any:
 @lru_cache(maxsize=512)  # issubclass is slow for models, and a list has many of one type
 def _by_type(kind: type[Any]) -> Callable[[Any], Any] | None:
     if issubclass(kind, RootModel):
-        return lambda model: as_dicts(model.root)
+        return lambda model: instances_to_dicts(model.root)
     if issubclass(kind, BaseModel):
         return _model
     if issubclass(kind, dict):
@@ -76,11 +76,11 @@ def _model(model: BaseModel) -> dict[str, Any]:
 def _dict(members: Mapping[str, Any]) -> dict[str, Any]:
     if _SCALARS.issuperset(map(type, members.values())):
         return dict(members)
-    return {name: as_dicts(member) for name, member in members.items()}
+    return {name: instances_to_dicts(member) for name, member in members.items()}
 
 
 def _list(items: Iterable[Any]) -> list[Any]:  # a list for sets, too: dicts have no hash
-    return list(items) if _SCALARS.issuperset(map(type, items)) else list(map(as_dicts, items))
+    return list(items) if _SCALARS.issuperset(map(type, items)) else list(map(instances_to_dicts, items))
 
 
 def _dataclass(kind: type[Any]) -> Callable[[Any], Any] | None:

@@ -12,15 +12,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.docstring import Docstring, parse_docstring
 
-_POSITIONAL: dict[Any, str] = {
+_UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
     inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
 
-_MODULES = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
-"""Matches the modules before the names of types in the text of an annotation."""
+_MODULE_PREFIX = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
+"""The module before the name of a type in the text of an annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Signature:
     context_type: type | None = None
 
     @classmethod
-    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
         """Read the signature of `function`; a parameter annotated with one of `context_types` is its context.
 
         Raises DefinitionError for a callable without a signature, a parameter that cannot be passed by name,
@@ -46,7 +46,7 @@ class Signature:
         parameters: list[inspect.Parameter] = []
         contexts: dict[str, type] = {}
         for parameter in call_parameters(function):
-            if problem := _POSITIONAL.get(parameter.kind):
+            if problem := _UNSUPPORTED_KINDS.get(parameter.kind):
                 raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
             annotation = hints.get(parameter.name, parameter.empty)
             if context := _context_type(annotation, context_types):
@@ -91,7 +91,7 @@ class Signature:
 
 @dataclass(frozen=True, eq=False)
 class FunctionArguments:
-    """Base of all kinds of arguments: what the signature of their function says."""
+    """The base class of all kinds of arguments: the facts that the function's signature states."""
 
     signature: Signature
 
@@ -204,7 +204,7 @@ def type_name(annotation: Any) -> str:
         annotation = annotation.__origin__
     if inspect.isclass(annotation):
         return annotation.__name__
-    return _MODULES.sub("", str(annotation))
+    return _MODULE_PREFIX.sub("", str(annotation))
 
 
 def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.mcp_header import McpHeader
 
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 
 _EXACT: Final = frozenset(
     (
@@ -64,7 +64,7 @@ def strict_mode_is_exact(schema: Mapping[str, Any]) -> bool:
     Raises DefinitionError for a type that accepts nothing of what its JSON Schema accepts.
     """
     exact = True
-    waiting: list[tuple[Mapping[str, Any], Path, bool]] = [(schema, (), False)]
+    waiting: list[tuple[Mapping[str, Any], FieldPath, bool]] = [(schema, (), False)]
     while waiting:  # all of them: a later type may be an error
         node, path, transforms = waiting.pop()
         if node["type"] in _WITH_CONFIG:
@@ -75,7 +75,7 @@ def strict_mode_is_exact(schema: Mapping[str, Any]) -> bool:
     return exact
 
 
-def _children(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Mapping[str, Any], Path]]:
+def _children(schema: Mapping[str, Any], path: FieldPath) -> Iterator[tuple[Mapping[str, Any], FieldPath]]:
     for keyword, value in schema.items():
         if keyword in _SKIPPED:
             continue
@@ -96,7 +96,7 @@ def _is_schema(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def _is_exact(schema: Mapping[str, Any], path: Path, transforms: bool) -> bool:
+def _is_exact(schema: Mapping[str, Any], path: FieldPath, transforms: bool) -> bool:
     kind = schema["type"]
     if kind not in _EXACT or not _has_pydantics_schema(schema):
         return False
@@ -130,7 +130,7 @@ def _has_listed_values_only(enumeration: type[Enum]) -> bool:
     return own.__func__ is Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
 
 
-def _is_exact_literal(expected: Sequence[Any], path: Path) -> bool:
+def _is_exact_literal(expected: Sequence[Any], path: FieldPath) -> bool:
     unreadable = [each for each in expected if not isinstance(each, (str, int, type(None)))]
     if unreadable:
         meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
@@ -140,7 +140,7 @@ def _is_exact_literal(expected: Sequence[Any], path: Path) -> bool:
     return all(isinstance(each, (str, type(None))) for each in expected)
 
 
-def _has_one_name(alias: Any, path: Path) -> bool:
+def _has_one_name(alias: Any, path: FieldPath) -> bool:
     if alias is None or isinstance(alias, str):
         return True
     paths = alias if isinstance(alias[0], list) else [alias]
@@ -149,7 +149,7 @@ def _has_one_name(alias: Any, path: Path) -> bool:
     return False
 
 
-def _named(path: Path) -> str:
+def _named(path: FieldPath) -> str:
     return f"member {'.'.join(path)!r}" if path else "the type"
 
 

@@ -22,9 +22,9 @@ class StringArguments(Arguments):
     """Arguments that are strings in JSON and are converted to the types of their annotations."""
 
     @classmethod
-    def of(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
         """Read a signature. Raises DefinitionError, also for a type that no string can stand for."""
-        arguments = super().of(function, context_types)
+        arguments = super().from_function(function, context_types)
         if arguments.parameter_headers:
             raise DefinitionError(
                 f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"

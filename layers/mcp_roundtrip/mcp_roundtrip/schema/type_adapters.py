@@ -1,4 +1,4 @@
-"""One pydantic TypeAdapter per type, and its errors in words that quote no value."""
+"""Cached pydantic TypeAdapters, and messages for their errors that quote no value."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import to_jsonable_python
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
-"""What pydantic raises for a type that it cannot build, or cannot describe in JSON Schema."""
+"""The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
 
 MAX_NAME = 128
-"""Characters of a member's name in a message: a client may have chosen the name."""
+"""The most characters of a member's name in a message: a client may have chosen the name."""
 
 MAX_PROBLEMS = 20
-"""Problems that a message lists, of a value that may have a million of them."""
+"""The most problems that a message lists."""
 
 # pydantic's own texts for these errors quote the input.
 _WITHOUT_INPUT = {

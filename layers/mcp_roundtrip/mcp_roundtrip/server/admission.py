@@ -28,7 +28,7 @@ from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, Protoc
 from mcp_roundtrip.http import HttpRequest, body_within_limit
 from mcp_roundtrip.ports import Observer, Ports
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
-from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Notification, TooLarge
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, BodyTooLarge, Notification
 from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
     ValidRequest,
@@ -97,14 +97,14 @@ def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
             PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
     if not body_within_limit(request.body, limit):
-        raise TooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
+        raise BodyTooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return request.body
 
 
 def _tag_trace(request: ValidRequest, observer: Observer) -> None:
     from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
 
-    observer.tag(**TraceContext.read(request.meta.trace).log_fields())
+    observer.tag(**TraceContext.from_meta(request.meta.trace).log_fields())
 
 
 def find_handler(handlers: Mapping[str, Handler], method: str) -> Handler:

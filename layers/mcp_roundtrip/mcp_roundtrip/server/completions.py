@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.methods import COMPLETION_COMPLETE
+from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE
 from mcp_roundtrip.schema.signature import Signature, call_parameters, function_name, unwrap_function
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
@@ -82,7 +82,7 @@ class Completer:
 
 def _takes_context(function: Callable[..., Any]) -> bool:
     try:
-        signature = Signature.of(function, (ContextBase,))
+        signature = Signature.from_function(function, (ContextBase,))
     except DefinitionError:  # annotations may exist for type checkers only
         return False
     return signature.context_parameter is not None

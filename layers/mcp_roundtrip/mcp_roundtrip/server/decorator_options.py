@@ -89,7 +89,7 @@ def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
     """Return the parameters of a prompt or a resource. Raises DefinitionError."""
     from mcp_roundtrip.schema.string_arguments import StringArguments  # tools do not need it
 
-    parameters = StringArguments.of(function, _CONTEXTS)
+    parameters = StringArguments.from_function(function, _CONTEXTS)
     _check_context(parameters.signature)
     return parameters
 
@@ -97,12 +97,12 @@ def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
 def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
     """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
-        typed = Arguments.of(function, _CONTEXTS)
+        typed = Arguments.from_function(function, _CONTEXTS)
         _check_context(typed.signature)
         return typed
     from mcp_roundtrip.schema.raw_arguments import RawArguments  # few tools have a schema of their own
 
-    raw = RawArguments.of(function, _CONTEXTS, input_schema)
+    raw = RawArguments.from_function(function, _CONTEXTS, input_schema)
     _check_context(raw.signature)
     return raw
 

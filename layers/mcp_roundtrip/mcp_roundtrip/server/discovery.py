@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.capabilities import TASKS
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     DISCOVER,
     META_SERVER_INFO,
     SUBSCRIPTIONS_LISTEN,

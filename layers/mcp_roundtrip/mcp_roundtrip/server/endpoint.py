@@ -12,8 +12,8 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Observer, Ports
+from mcp_roundtrip.protocol.constants import DISCOVER, SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
-from mcp_roundtrip.protocol.methods import DISCOVER, SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.invocation import Invocation, internal_error

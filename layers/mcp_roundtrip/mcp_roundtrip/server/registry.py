@@ -137,7 +137,7 @@ class Registry:
                 own_name,
                 function,
                 parameters,
-                Output.of(function),
+                Output.from_function(function),
                 required_capabilities(own_name, requires) + ((TASKS,) if task == "required" else ()),
                 check_task_support(own_name, task),
                 extra,

@@ -12,7 +12,7 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFoun
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.methods import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
+from mcp_roundtrip.protocol.constants import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.schema.resource_contents import resource_contents
 from mcp_roundtrip.schema.string_arguments import StringArguments

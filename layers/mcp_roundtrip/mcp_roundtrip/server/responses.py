@@ -19,8 +19,8 @@ from mcp_roundtrip.http import (
 from mcp_roundtrip.internal_errors import ResultTooLarge
 from mcp_roundtrip.ports import Observer
 from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
-from mcp_roundtrip.protocol.methods import META_SERVER_INFO, TOOLS_CALL
 from mcp_roundtrip.server.model import Reply, RequestContext
 
 _STATUS_HEADERS: Final = {

@@ -14,8 +14,8 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
+from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
-from mcp_roundtrip.protocol.methods import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext

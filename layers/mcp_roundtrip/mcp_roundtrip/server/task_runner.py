@@ -17,9 +17,9 @@ from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.internal_errors import ItemTooLarge, ResultTooLarge
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.methods import PROTOCOL_VERSION
-from mcp_roundtrip.protocol.request_validation import ClientMeta, ValidRequest
+from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
@@ -91,7 +91,7 @@ class TaskRunner:
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         """Restore the call that became the task."""
-        meta = ClientMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
+        meta = RequestMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
         context = RequestContext(
             ValidRequest(task.task_id, task_call.method, {}, meta),
             None if task_call.principal is None else Principal(*task_call.principal),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.methods import TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.server.admission import check_parameter_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest

@@ -86,7 +86,7 @@ class TaskHistory:
     next_order: int
 
     @classmethod
-    def read(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
+    def from_items(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
         """Build the history from the items of a task's partition."""
         by_sk = {str(item["sk"]): item for item in items}
         rows = sorted(

@@ -150,7 +150,7 @@ class Worker:
 
     def _run(self, task: Task, owner: str) -> None:
         try:
-            history = TaskHistory.read(task, self.store.query(task.pk))
+            history = TaskHistory.from_items(task, self.store.query(task.pk))
             if task.attempts > 1 and history.next_order > task.seen_entries:
                 change = transitions.reset_attempts(owner=owner, seen_entries=history.next_order)
                 self.store.update(task.pk, TASK, change)

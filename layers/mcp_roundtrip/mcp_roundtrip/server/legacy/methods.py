@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     INITIALIZE,
     LEGACY_VERSION,
     LEGACY_VERSIONS,

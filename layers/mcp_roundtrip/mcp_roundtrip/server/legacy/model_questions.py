@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.forms import VALUE
+from mcp_roundtrip.schema.forms import SINGLE_FIELD
 from mcp_roundtrip.server.model import Parameters
 
 INPUT_RESPONSES: Final = "input_responses"
@@ -61,7 +61,7 @@ def _elicit_result(answer: Any) -> dict[str, Any]:
             return dict(answer)
         case dict():
             return {"action": "accept", "content": answer}
-    return {"action": "accept", "content": {VALUE: answer}}
+    return {"action": "accept", "content": {SINGLE_FIELD: answer}}
 
 
 def model_prompt(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:

@@ -26,7 +26,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
-from mcp_roundtrip.protocol.methods import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.server.admission import require_feature_capabilities
 from mcp_roundtrip.server.errors import client_error
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass

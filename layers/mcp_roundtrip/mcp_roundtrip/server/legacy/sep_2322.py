@@ -15,8 +15,7 @@ from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.principal import caller_binding
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
-from mcp_roundtrip.protocol.methods import (
+from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
     TASKS_CANCEL,
@@ -25,6 +24,7 @@ from mcp_roundtrip.protocol.methods import (
     TASKS_INPUT_RESPONSE,
     TASKS_RESULT,
 )
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.task_methods import (
