@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
+import mcp_roundtrip_local
+import mcp_roundtrip_testing
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
@@ -117,13 +119,19 @@ def imported_modules(tree: ast.AST, known: frozenset[str]) -> frozenset[str]:
 
 
 def import_graph() -> dict[str, frozenset[str]]:
-    """Return the imports of each module of this package, by dotted name."""
-    paths = {".".join(("mcp_roundtrip", *path.with_suffix("").parts)): path for path in modules()}
-    named = {name.removesuffix(".__init__"): path for name, path in paths.items()}
-    known = frozenset(named)
-    return {
-        name: imported_modules(ast.parse((PACKAGE / path).read_text()), known) for name, path in named.items()
+    """Return the imports of each module of the layer and of development/, by dotted name."""
+    folders = [
+        PACKAGE,
+        Path(mcp_roundtrip_local.__file__).parent,
+        Path(mcp_roundtrip_testing.__file__).parent,
+    ]
+    paths = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in folders
+        for path in folder.rglob("*.py")
     }
+    known = frozenset(paths)
+    return {name: imported_modules(ast.parse(path.read_text()), known) for name, path in paths.items()}
 
 
 def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     response,
@@ -16,17 +17,34 @@ from mcp_roundtrip_testing.played_call import (
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
 
-if TYPE_CHECKING:
-    from mcp_roundtrip_testing.player import Player
-
 __tracebackhide__ = True  # pytest shows the line of the test
+
+
+class RoundSender(Protocol):
+    """The client of a Round: its `Player`."""
+
+    @property
+    def clock(self) -> FakeClock:
+        """The time of the client and of the server."""
+
+    def send_round(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        responses: Mapping[str, Any] | None,
+        state: str | None,
+    ) -> Round:
+        """Send the request of one round."""
+
+    def task(self, task_id: str) -> PlayedTask:
+        """Return a task after its workers have run until it rests."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Round(PlayedCall):
     """The response to one request of a call."""
 
-    player: Player
+    player: RoundSender
     method: str
     params: Mapping[str, Any]
     message: Mapping[str, Any]
