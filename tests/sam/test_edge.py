@@ -73,7 +73,7 @@ def test_no_request_is_sampled_and_no_rule_reads_bodies() -> None:
     acl = resources()["WebAcl"]["Properties"]
     seen = [acl["VisibilityConfig"], *(rule["VisibilityConfig"] for rule in acl["Rules"])]
     assert not any(each["SampledRequestsEnabled"] for each in seen)
-    assert {rule["Name"] for rule in acl["Rules"]} == {"RequestsPerAddress", "AddressesOfBadRepute"}
+    assert {rule["Name"] for rule in acl["Rules"]} == {"RequestsPerAddress", "IpReputation"}
 
 
 def test_routing_by_name_is_a_choice() -> None:
