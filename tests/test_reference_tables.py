@@ -78,7 +78,7 @@ def logged(level: str) -> set[str]:
 
 
 def called(method: str) -> set[str]:
-    """The names that the package gives to an observer's `record` or `failure`."""
+    """The names that the package gives to an observer's `record` or `record_failure`."""
     nodes = (node for module in SOURCE for node in ast.walk(module))
     calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
     named = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == method]
@@ -93,7 +93,7 @@ def test_every_log_event_has_its_row_with_its_level() -> None:
 
 
 def test_every_error_has_its_row() -> None:
-    assert logged("ERROR") - MADE == (called("failure") | called("on_error")) - {"_raised"}
+    assert logged("ERROR") - MADE == (called("record_failure") | called("on_error")) - {"_raised"}
 
 
 # Metrics
