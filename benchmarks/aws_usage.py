@@ -20,7 +20,7 @@ from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import task_partition_key
 from mcp_roundtrip.tasks.store import item_size
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Reply
 from mcp_roundtrip_local.http.messages import Request as LocalRequest
 from mcp_roundtrip_local.sample_events import messages
@@ -93,14 +93,14 @@ class Client:
     workers_done: int = 0
 
     def __post_init__(self) -> None:
-        run_within = self.app.run_within
+        run_nested = self.app.run_nested
 
-        def counting(function: str, *arguments: Any) -> Outcome:
+        def counting(function: str, *arguments: Any) -> InvocationResult:
             kind = _kind(function)
             with self.changed:
                 self.used[kind] += 1
             try:
-                return run_within(function, *arguments)
+                return run_nested(function, *arguments)
             finally:
                 with self.changed:
                     self.workers_done += kind == WORKER
@@ -115,7 +115,7 @@ class Client:
             return reply
 
         self.app.emulator.respond = metered
-        self.app.run_within = counting  # both the gateway and Invoke call this attribute
+        self.app.run_nested = counting  # both the gateway and Invoke call this attribute
 
     def total(self) -> Usage:
         with self.changed:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import measure
 from implementations import roundtrip
-from mcp_roundtrip_local.catalog import contents
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.catalog import catalog_lists
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import Function
 from measure import OURS, Figures, Implementation
@@ -49,11 +49,11 @@ def _front_door() -> Iterator[Implementation]:
     """Yield a front door whose Invoke endpoint is available until the block ends."""
     [body] = measure.run_handler(OURS, 1)["bodies"]
     response = {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": body}
-    outcome = Outcome(json.dumps(response).encode())
+    outcome = InvocationResult(json.dumps(response).encode())
     api = LambdaApi(_functions, lambda *invocation: outcome)
     with serve_stub(api.respond) as url, tempfile.TemporaryDirectory() as folder:
         catalog = Path(folder, "catalog.json")
-        catalog.write_text(json.dumps(contents({OWNER: roundtrip.server})), encoding="utf-8")
+        catalog.write_text(json.dumps(catalog_lists({OWNER: roundtrip.server})), encoding="utf-8")
         yield Implementation("front_door", FRONT_DOOR, OURS.event, _environment_variables(catalog, url))
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 import payloads
 from invocations import LambdaContext
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 
 WARM_UP_CALLS, CALLS = 20, 200
 
@@ -47,7 +47,7 @@ def front_door(tools: int, folder: Path) -> FrontDoor:
     for number in range(tools):
         owner.tool(name=f"provision_{number}")(provision)
     catalog = folder / "catalog.json"
-    catalog.write_text(json.dumps(contents({"owner": owner}), indent=2))
+    catalog.write_text(json.dumps(catalog_lists({"owner": owner}), indent=2))
     return FrontDoor("bench", catalog)
 
 

@@ -20,7 +20,8 @@ import measure
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip_local.http.messages import Reply, Request
-from mcp_roundtrip_local.services.kms import FakeKms, respond
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import respond
 from stub_server import serve_stub
 from tables import Target, table
 

@@ -14,7 +14,8 @@ import pytest
 
 from mcp_roundtrip_local.execution.runtime_api import Invocation, Ready, Responded, RuntimeApi
 from mcp_roundtrip_local.http.messages import Reply, Request
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from support.messages import call
 
 APP = """

@@ -156,7 +156,7 @@ def test_the_page_about_testing_names_all_that_it_offers() -> None:
         shown_class.name: {function.name for function in functions(shown_class)}
         for shown_class in shown(REFERENCE / "testing.md")
     }
-    inner = {"followed", "fail", "standing"} | {"send", "send_round"}
+    inner = {"followed", "fail", "describe_state"} | {"send", "send_round"}
     for name, members in shown_members.items():
         owner = getattr(testing, name)
         own = public(owner) - {each.name for each in dataclasses.fields(owner)} - inner

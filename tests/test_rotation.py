@@ -13,7 +13,8 @@ import pytest
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 from support.transformed_template import variables

@@ -14,7 +14,8 @@ from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 
@@ -140,7 +141,7 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(
 
 
 def test_the_moments_of_renewals_differ_from_environment_to_environment() -> None:
-    drawn = [wiring._random() for _ in range(100)]
+    drawn = [wiring._kernel_random() for _ in range(100)]
     assert len(set(drawn)) == 100
     assert all(0 <= number < 1 for number in drawn)
 

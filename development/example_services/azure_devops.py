@@ -10,7 +10,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
 
 
 def work_item(number: int, kind: str, title: str, state: str) -> dict[str, Any]:
@@ -37,17 +37,19 @@ def respond(request: Request) -> Reply:
     url = urlsplit(request.target)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if (request.method, url.path) == ("POST", "/_apis/wit/wiql"):
-        return _json(200, {"workItems": [{"id": number} for number in _unresolved()]})
+        return json_reply(200, {"workItems": [{"id": number} for number in _unresolved()]})
     if (request.method, url.path) == ("GET", "/_apis/wit/workitems"):
         rows = [WORK_ITEMS[int(number)] for number in query["ids"].split(",")]
-        return _json(200, {"count": len(rows), "value": rows})
+        return json_reply(200, {"count": len(rows), "value": rows})
     found = re.fullmatch(r"/_apis/wit/workitems/(\d+)", url.path)
     item = WORK_ITEMS.get(int(found[1])) if found else None
     if item is None:
-        return _json(404, {"message": "TF401232: Work item does not exist, or you do not have permissions."})
+        return json_reply(
+            404, {"message": "TF401232: Work item does not exist, or you do not have permissions."}
+        )
     if request.method == "PATCH":
         update(item, json.loads(request.body))
-    return _json(200, item)
+    return json_reply(200, item)
 
 
 def update(item: dict[str, Any], patch: list[dict[str, Any]]) -> None:
@@ -63,7 +65,3 @@ def update(item: dict[str, Any], patch: list[dict[str, Any]]) -> None:
 def _unresolved() -> list[int]:
     closed = ("Resolved", "Closed")
     return [number for number, item in WORK_ITEMS.items() if item["fields"]["System.State"] not in closed]
-
-
-def _json(status: int, document: Any) -> Reply:
-    return Reply(status, (("content-type", "application/json"),), json.dumps(document).encode())

@@ -5,13 +5,12 @@ Source: https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocod
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
 
 PLACES = (
     ("Hyderabad", "Telangana", "India", "IN", 17.38405, 78.45636),
@@ -37,10 +36,10 @@ def respond(request: Request) -> Reply:
     url = urlsplit(request.target)
     query = dict(parse_qsl(url.query))
     if (request.method, url.path) == ("GET", "/v1/search"):
-        return _json(200, search(query["name"], int(query.get("count", 10))))
+        return json_reply(200, search(query["name"], int(query.get("count", 10))))
     if (request.method, url.path) == ("GET", "/v1/forecast"):
-        return _json(200, forecast(query))
-    return _json(404, {"error": True, "reason": "Not Found"})
+        return json_reply(200, forecast(query))
+    return json_reply(404, {"error": True, "reason": "Not Found"})
 
 
 def search(name: str, count: int) -> dict[str, Any]:
@@ -84,8 +83,3 @@ def forecast(query: Mapping[str, str]) -> dict[str, Any]:
 
 def _only(values: Mapping[str, Any], names: str) -> dict[str, Any]:
     return {name: values[name] for name in names.split(",")}
-
-
-def _json(status: int, document: Mapping[str, Any]) -> Reply:
-    headers = (("Content-Type", "application/json; charset=utf-8"),)
-    return Reply(status, headers, json.dumps(document, ensure_ascii=False).encode())

@@ -17,8 +17,8 @@ from typing import Any
 from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S, Debugger
-from mcp_roundtrip_local.execution.environment import Environment, Outcome, process_variables
-from mcp_roundtrip_local.execution.pools import Launched, Pools, affected
+from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
+from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.http.server import HttpServer
@@ -26,13 +26,13 @@ from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms import serve as serve_kms
+from mcp_roundtrip_local.services.kms_api import serve as serve_kms
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_local.services.sqs import Queues
-from mcp_roundtrip_local.services.stand_ins import local_variables
-from mcp_roundtrip_local.services.template_keys import LocalKeys
-from mcp_roundtrip_local.source_watcher import Watcher, syntax_error, watching
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_local.services.template_keys import TemplateKeys
+from mcp_roundtrip_local.source_watcher import Watcher, call_periodically, syntax_error
 from mcp_roundtrip_local.template.model import (
     Application,
     Function,
@@ -80,8 +80,8 @@ class LocalApp:
         self._endpoints = endpoints
         self._credentials = credentials
         self._options = options
-        self._python_version = _version(options.python)
-        self._keys = LocalKeys(kms)
+        self._python_version = _interpreter_version(options.python)
+        self._keys = TemplateKeys(kms)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
@@ -129,34 +129,34 @@ class LocalApp:
         if function not in self.functions():
             raise KeyError(function)
         context = None if client_context is None else json.dumps(client_context)
-        outcome = self.run(function, json.dumps(event).encode(), client_context=context)
-        if outcome.failed:
-            raise FunctionFailed(json.loads(outcome.payload))
-        return json.loads(outcome.payload)
+        result = self.run(function, json.dumps(event).encode(), client_context=context)
+        if result.failed:
+            raise FunctionFailed(json.loads(result.payload))
+        return json.loads(result.payload)
 
     def run(
         self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
-    ) -> Outcome:
+    ) -> InvocationResult:
         """Run a function with an event in JSON; in debug mode, one at a time."""
         with self._serial:
-            return self.run_within(function, payload, qualifier, client_context)
+            return self.run_nested(function, payload, qualifier, client_context)
 
-    def run_within(
+    def run_nested(
         self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
-    ) -> Outcome:
+    ) -> InvocationResult:
         """Run a function that another function invokes and waits for."""
         found = self.current().functions.get(function)
         if found is None:  # the template has just changed
-            return _failed("the function was removed from the template")
+            return _failed_result("the function was removed from the template")
         try:
-            code = self._catalogs.code(found)
+            code = self._catalogs.code_folder(found)
             with self._lock:
-                pool = self._pools.of(found, code)
+                pool = self._pools.pool_for(found, code)
             arn = function_arn(function, qualifier)
             return pool.invoke(payload, function_arn=arn, client_context=client_context)
         except OSError as error:  # the code's folder is missing, or out of memory
             self._options.log(f"[{function}] no process could be started: {error}")
-            return _failed("no process could be started")
+            return _failed_result("no process could be started")
 
     def close(self) -> None:
         """Stop every process."""
@@ -186,7 +186,7 @@ class LocalApp:
         except TemplateError as error:
             self._options.log(f"{error}\nFunctions restart when this is corrected.")
             return
-        names = affected(before.functions, after.functions, changed)
+        names = affected_functions(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
         self._application = after
         if after.sources != before.sources:
@@ -205,14 +205,14 @@ class LocalApp:
         interval_s = self._options.watch_interval_s
         return Watcher(self._application.sources, time.monotonic, interval_s=interval_s)
 
-    def _launch(self, function: Function) -> Launched:
+    def _launch(self, function: Function) -> ExecutionEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
         variables = process_variables(
             function, self._endpoints, self._python_version, self._credentials, self._options.variables
         )
         if self._debugger is not None:
             return self._debugger.environment(function, variables)
-        return Environment(function, variables, python=self._options.python, log=self._options.log)
+        return ProcessEnvironment(function, variables, python=self._options.python, log=self._options.log)
 
 
 @contextmanager
@@ -241,7 +241,7 @@ def serve(
     """
     app: LocalApp
     with ExitStack() as stack:
-        given = {**stack.enter_context(local_variables(template)), **(variables or {})}
+        given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
         options = Options(parameters or {}, fresh, python, log, watch_interval_s, given, debug)
         credentials = Credentials.from_variables(given) or Credentials.random()
         gateway = Gateway(
@@ -253,7 +253,7 @@ def serve(
         )
         stack.callback(gateway.close)
         lambda_api = LambdaApi(
-            lambda: app.functions(), lambda *call: app.run_within(*call), lambda *call: app.run(*call), log
+            lambda: app.functions(), lambda *call: app.run_nested(*call), lambda *call: app.run(*call), log
         )
         lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
         stack.callback(lambda_server.close)
@@ -283,17 +283,17 @@ def serve(
         sqs_server.start()
         front.start()
         if watch_interval_s > 0:
-            stack.enter_context(watching(app.current, watch_interval_s))
+            stack.enter_context(call_periodically(app.current, watch_interval_s))
         yield app
 
 
-def _failed(message: str) -> Outcome:
-    return Outcome(
+def _failed_result(message: str) -> InvocationResult:
+    return InvocationResult(
         json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
     )
 
 
-def _version(python: str) -> str:
+def _interpreter_version(python: str) -> str:
     if python == sys.executable:
         return f"{sys.version_info.major}.{sys.version_info.minor}"
     command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]

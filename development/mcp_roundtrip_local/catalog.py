@@ -31,7 +31,7 @@ class CatalogError(McpRoundtripError):
     """The functions cannot share a front door; the message names them and the reason."""
 
 
-def servers(functions: Path) -> dict[str, Server]:
+def load_function_servers(functions: Path) -> dict[str, Server]:
     """Return the servers of the functions' `app.py`, by owner in alphabetical order, without the front door.
 
     Raises CatalogError for a module with several servers, or with a definition that is invalid.
@@ -76,7 +76,7 @@ def _traceback(error: BaseException, path: Path) -> str:
     return "".join(format_exception(type(error), error, frame)).strip()
 
 
-def contents(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
+def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
     """Return the lists of the catalog. Raises CatalogError if two owners register the same name."""
     return {
         "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
@@ -114,7 +114,7 @@ def _legacy(feature: Feature) -> dict[str, str]:
     return {"legacyQuestions": "model"} if through_model else {}
 
 
-def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
+def merged_scopes(servers: Mapping[str, Server]) -> dict[str, list[str]]:
     """Return the scopes that each scope implies, over all owners. Raises CatalogError for a contradiction."""
     implied: dict[str, set[str]] = {}
     for server in servers.values():
@@ -127,7 +127,7 @@ def hierarchy(servers: Mapping[str, Server]) -> dict[str, list[str]]:
     return {scope: sorted(implied[scope]) for scope in sorted(implied)}
 
 
-def owners_hide(servers: Mapping[str, Server]) -> bool:
+def hides_unauthorized(servers: Mapping[str, Server]) -> bool:
     """Return whether unauthorized features are hidden. Raises CatalogError if owners differ."""
     by_choice: dict[bool, list[str]] = {True: [], False: []}
     for owner, server in servers.items():
@@ -142,19 +142,19 @@ def owners_hide(servers: Mapping[str, Server]) -> bool:
     return bool(by_choice[True])
 
 
-def render(functions: Path) -> str:
+def render_catalog(functions: Path) -> str:
     """Return the text of the catalog. It is deterministic. Raises CatalogError."""
-    return render_servers(servers(functions))
+    return render_servers(load_function_servers(functions))
 
 
 def render_servers(found: Mapping[str, Server]) -> str:
     """Return the text of the catalog of these servers. Raises CatalogError."""
     catalog: dict[str, Any] = {
-        member: rows for member, rows in contents(found).items() if rows or member == "tools"
+        member: rows for member, rows in catalog_lists(found).items() if rows or member == "tools"
     }
-    if implied := hierarchy(found):
+    if implied := merged_scopes(found):
         catalog["scopes"] = implied
-    if owners_hide(found):
+    if hides_unauthorized(found):
         catalog["hideUnauthorized"] = True
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
 
@@ -179,7 +179,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = given.output or given.functions / FRONT_DOOR / "catalog.json"
     try:
         sys.path.extend(given.path)
-        text = render_servers(load_servers(dict(given.owner))) if given.owner else render(given.functions)
+        text = (
+            render_servers(load_servers(dict(given.owner)))
+            if given.owner
+            else render_catalog(given.functions)
+        )
     except CatalogError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -22,7 +22,7 @@ from mcp_roundtrip_local.template.model import Application, Function
 OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
 
-_made: dict[str, str] = {}
+_catalog_texts: dict[str, str] = {}
 """Catalogs by a digest of their sources, so that tests that serve often build each once."""
 
 
@@ -40,9 +40,11 @@ class FreshCatalogs:
         for function in application.functions.values():
             if owners := _owners(function, application):
                 before = self._builds.get(function.name)
-                self._builds[function.name] = self._builder.submit(self._code, function, owners, before)
+                self._builds[function.name] = self._builder.submit(
+                    self._build_folder, function, owners, before
+                )
 
-    def code(self, function: Function) -> Path:
+    def code_folder(self, function: Function) -> Path:
         """Return the folder of a function's code with a current catalog. Waits until it is built."""
         build = self._builds.get(function.name)
         return function.code if build is None else build.result()
@@ -52,10 +54,12 @@ class FreshCatalogs:
         self._builder.shutdown(cancel_futures=True)
         self._copies.cleanup()
 
-    def _code(self, function: Function, owners: Mapping[str, Function], before: Future[Path] | None) -> Path:
+    def _build_folder(
+        self, function: Function, owners: Mapping[str, Function], before: Future[Path] | None
+    ) -> Path:
         written = function.code / CATALOG
         try:
-            text = self._text(owners)
+            text = self._catalog_text(owners)
         except subprocess.CalledProcessError as error:
             self._log(
                 f"[{function.name}] {error.stderr.strip()}\n"
@@ -73,17 +77,17 @@ class FreshCatalogs:
         )
         return copy
 
-    def _text(self, owners: Mapping[str, Function]) -> str:
+    def _catalog_text(self, owners: Mapping[str, Function]) -> str:
         """Return the text of the catalog. Raises CalledProcessError."""
-        modules = {owner: _module(function) for owner, function in owners.items()}
+        modules = {owner: _module_path(function) for owner, function in owners.items()}
         layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
         seen = fingerprint([*(module.parent for module in modules.values()), *layers])
         key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
-        if key not in _made:
-            _made[key] = self._run(modules, layers)
-        return _made[key]
+        if key not in _catalog_texts:
+            _catalog_texts[key] = self._run_catalog_command(modules, layers)
+        return _catalog_texts[key]
 
-    def _run(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
+    def _run_catalog_command(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
         output = Path(self._copies.name, CATALOG)
         options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
         options += [f"--path={layer}" for layer in layers]
@@ -100,16 +104,16 @@ def _owners(function: Function, application: Application) -> dict[str, Function]
     if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
         return {}
     owners = json.loads(function.environment[OWNERS])
-    found = {owner: application.functions.get(_name(to)) for owner, to in sorted(owners.items())}
+    found = {owner: application.functions.get(_function_name(to)) for owner, to in sorted(owners.items())}
     return {owner: owned for owner, owned in found.items() if owned is not None}
 
 
-def _name(function: str) -> str:
+def _function_name(function: str) -> str:
     """Return the function name of an ARN with or without a qualifier, or of a name."""
     return function.rpartition("function:")[2].partition(":")[0]
 
 
-def _module(function: Function) -> Path:
+def _module_path(function: Function) -> Path:
     return function.code / (function.handler.rpartition(".")[0].replace(".", "/") + ".py")
 
 

@@ -27,15 +27,15 @@ class Watcher:
         self._paths = tuple(paths)
         self._clock = clock
         self._interval_s = interval_s
-        self._looked = clock()
+        self._checked_at = clock()
         self._seen = fingerprint(self._paths)
 
     def changed(self) -> tuple[Path, ...]:
         """Return the files that were added, removed or modified since the last call, sorted."""
-        if self._clock() - self._looked < self._interval_s:
+        if self._clock() - self._checked_at < self._interval_s:
             return ()
         before, self._seen = self._seen, fingerprint(self._paths)
-        self._looked = self._clock()
+        self._checked_at = self._clock()
         return tuple(sorted({Path(path) for path, _ in before.items() ^ self._seen.items()}))
 
 
@@ -50,13 +50,13 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
 
 
 @contextmanager
-def watching(look: Callable[[], object], interval_s: float) -> Iterator[None]:
-    """Call `look` every `interval_s` in a thread until the block ends."""
+def call_periodically(check: Callable[[], object], interval_s: float) -> Iterator[None]:
+    """Call `check` every `interval_s` in a thread until the block ends."""
     ended = threading.Event()
 
     def run() -> None:
         while not ended.wait(interval_s):
-            look()
+            check()
 
     thread = threading.Thread(target=run, name="watch", daemon=True)
     thread.start()

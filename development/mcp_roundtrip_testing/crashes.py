@@ -12,8 +12,8 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
     """Yield players for repetitions of a test, each with a different crash.
 
     The first repetition has no crash and counts the calls of the store. For each call, two repetitions
-    follow: the worker is killed before the store performs the call, or after. Then, for each dispatch, one
-    repetition loses it. The log names the crash. Raises AssertionError if the test has no tasks or is not
+    follow: the worker is killed before the store performs the call, or after. Then each dispatch is lost in
+    one repetition. The log names the crash. Raises AssertionError if the test has no tasks or is not
     deterministic.
     """
     first = make_player()
@@ -29,6 +29,6 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
             )
     for number in range(first.table.dispatcher.count):
         player = make_player()
-        player.table.dispatcher.loses = number
+        player.table.dispatcher.lost_dispatch = number
         yield player
         assert player.table.dispatcher.count > number, f"in this repetition, dispatch {number} was not made"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-_TAKEN = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+_RECORD_ATTRIBUTES = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class RecordingObserver:
         self.tags |= fields
 
     def record(self, event: str, **fields: Any) -> None:
-        assert fields.keys().isdisjoint(_TAKEN), "logging refuses these names"
+        assert fields.keys().isdisjoint(_RECORD_ATTRIBUTES), "logging refuses these names"
         self.events.append((event, fields))
 
     def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
@@ -42,7 +42,7 @@ class RecordingObserver:
     def on_exception(self, error: BaseException) -> None:
         """Do nothing: the test sees the exception as the cause of its failure."""
 
-    def take_over(self, other: RecordingObserver) -> None:
+    def extend(self, other: RecordingObserver) -> None:
         """Append the records of another observer."""
         self.events += other.events
         self.failures += other.failures

@@ -57,16 +57,16 @@ class PlayedCall(ABC):
         """The exception that ended the tool, if any."""
 
     @abstractmethod
-    def standing(self) -> str:
+    def describe_state(self) -> str:
         """Return the state of the call for an error message."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.standing()}>"
+        return f"<{type(self).__name__}: {self.describe_state()}>"
 
     def question(self, key: str) -> str:
         """The message of an elicitation that was asked. Raises CallFailed."""
         if key not in self.asked:
-            self.fail(f"{key!r} is not asked: {self.standing()}")
+            self.fail(f"{key!r} is not asked: {self.describe_state()}")
         return str(self.asked[key]["params"]["message"])
 
     @property
@@ -77,17 +77,17 @@ class PlayedCall(ABC):
         """
         result = self._completed()
         if result.get("isError") and not isinstance(self.raised, ToolError | None):
-            self.fail(f"the tool returned no text: {self.standing()}")
+            self.fail(f"the tool returned no text: {self.describe_state()}")
         if "content" not in result:
             self.fail("the result has no content: use `.messages` for a prompt, `.contents` for a resource")
-        return texts(result)
+        return joined_text(result)
 
     @property
     def structured(self) -> Any:
         """The structuredContent of a call that completed without an error. Raises CallFailed."""
         result = self._completed()
         if result.get("isError"):
-            self.fail(f"the call has no structuredContent: {self.standing()}")
+            self.fail(f"the call has no structuredContent: {self.describe_state()}")
         if "structuredContent" not in result:
             self.fail("the tool returns no structuredContent: use `.text`, or annotate its return type")
         return result["structuredContent"]
@@ -103,19 +103,19 @@ class PlayedCall(ABC):
 
     def _completed(self) -> Mapping[str, Any]:
         if self.result["resultType"] != "complete":
-            self.fail(f"the call has not ended: {self.standing()}")
+            self.fail(f"the call has not ended: {self.describe_state()}")
         return self.result
 
 
-def texts(result: Mapping[str, Any]) -> str:
+def joined_text(result: Mapping[str, Any]) -> str:
     """Return the text blocks of a CallToolResult."""
     return "".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
-def standing_of(result: Mapping[str, Any], raised: BaseException | None) -> str:
+def describe_result(result: Mapping[str, Any], raised: BaseException | None) -> str:
     """Return the state of a call with this result."""
     if requests := result.get("inputRequests"):
-        return f"it asks {asking(requests)}"
+        return f"it asks {describe_questions(requests)}"
     match result.get("resultType"):
         case "input_required":
             return "it returned a checkpoint"
@@ -124,22 +124,22 @@ def standing_of(result: Mapping[str, Any], raised: BaseException | None) -> str:
     if not result.get("isError"):
         return f"it completed with {_shortened(result)}"
     if raised is None or isinstance(raised, ToolError):
-        return f"it failed: {texts(result)}"
+        return f"it failed: {joined_text(result)}"
     return f"it raised {type(raised).__name__}: {raised}"
 
 
-def asking(requests: Mapping[str, Mapping[str, Any]]) -> str:
+def describe_questions(requests: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the keys and messages of InputRequests."""
     said = {key: request.get("params", {}).get("message") for key, request in requests.items()}
     return ", ".join(repr(key) + (f" ({message!r})" if message else "") for key, message in said.items())
 
 
-def unasked_answers(asked: Collection[str], answered: Iterable[str]) -> str:
+def describe_unasked_answers(asked: Collection[str], answered: Iterable[str]) -> str:
     """Return the message for answers to questions that were not asked."""
     return f"asked: {', '.join(asked) or 'nothing'}; you answered: {', '.join(answered)}"
 
 
-def difference(before: Any, after: Any, names: tuple[str, str]) -> str:
+def json_diff(before: Any, after: Any, names: tuple[str, str]) -> str:
     """Return a diff of JSON data."""
     old, new = (json.dumps(each, indent=2, ensure_ascii=False).splitlines() for each in (before, after))
     return "\n".join(unified_diff(old, new, *names, lineterm="", n=2))
@@ -150,7 +150,7 @@ def warn_of_changes(
 ) -> None:
     """Warn of the questions in `after` that differ from those in `before`."""
     for key in changed:
-        shown = difference(before.get(key), after.get(key), ("asked before", "asked now"))
+        shown = json_diff(before.get(key), after.get(key), ("asked before", "asked now"))
         text = f"question {key!r} changed, and an answer to the earlier one does not count:\n{shown}"
         warn(QuestionChanged(text), stacklevel=4)
 
@@ -160,7 +160,7 @@ def _shortened(result: Mapping[str, Any]) -> str:
     return f"{shown!r:.500}"
 
 
-def response(request: Mapping[str, Any] | None, given: Any) -> Any:
+def input_response(request: Mapping[str, Any] | None, given: Any) -> Any:
     """Return the entry of `inputResponses` for a request; `request` is None for a key that is not asked.
 
     `given` is the content of a form (a dict, or the value of a single field), `DECLINE`, `CANCEL`, or a

@@ -9,10 +9,10 @@ from typing import Any, Final
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
-    asking,
-    response,
-    standing_of,
-    unasked_answers,
+    describe_questions,
+    describe_result,
+    describe_unasked_answers,
+    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.workers import Workers
@@ -39,7 +39,7 @@ class PlayedTask(PlayedCall):
     def detailed(self) -> Mapping[str, Any]:
         """The DetailedTask. Raises CallFailed with the JSON-RPC error if there was one."""
         if "result" not in self.message:
-            self.fail(f"the task cannot be read: {self.standing()}")
+            self.fail(f"the task cannot be read: {self.describe_state()}")
         detailed: Mapping[str, Any] = self.message["result"]
         return detailed
 
@@ -57,7 +57,7 @@ class PlayedTask(PlayedCall):
     def result(self) -> Mapping[str, Any]:
         """The result of the call that became the task. Raises CallFailed unless it has completed."""
         if self.status != "completed":
-            self.fail(f"the task has no result: {self.standing()}")
+            self.fail(f"the task has no result: {self.describe_state()}")
         result: Mapping[str, Any] = self.detailed["result"]
         return result
 
@@ -65,7 +65,7 @@ class PlayedTask(PlayedCall):
     def error(self) -> Mapping[str, Any]:
         """The JSON-RPC error of a failed task. Raises CallFailed for other tasks."""
         if self.status != "failed":
-            self.fail(f"the task has no JSON-RPC error: {self.standing()}")
+            self.fail(f"the task has no JSON-RPC error: {self.describe_state()}")
         error: Mapping[str, Any] = self.detailed["error"]
         return error
 
@@ -89,9 +89,9 @@ class PlayedTask(PlayedCall):
         CallFailed for a key that is not asked.
         """
         if not all(self._wire_keys(key) for key in answers):
-            self.fail(f"{unasked_answers(self.asked, answers)}; now {self.standing()}")
+            self.fail(f"{describe_unasked_answers(self.asked, answers)}; now {self.describe_state()}")
         given = {self._wire_key(key): answer for key, answer in answers.items()}
-        return self.respond({key: response(self.asked[key], answer) for key, answer in given.items()})
+        return self.respond({key: input_response(self.asked[key], answer) for key, answer in given.items()})
 
     def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
         """Send `tasks/update` with raw `inputResponses`. Warns with QuestionChanged."""
@@ -110,7 +110,7 @@ class PlayedTask(PlayedCall):
 
     def wake(self) -> PlayedTask:
         """Advance the clock to the end of the task's sleep, if it sleeps, and poll."""
-        self.workers.table.sleep_out(self.task_id)
+        self.workers.table.end_sleep(self.task_id)
         return self.poll()
 
     def poll(self) -> PlayedTask:
@@ -147,15 +147,15 @@ class PlayedTask(PlayedCall):
         """The exception that ended the tool, if any. It is the cause of each CallFailed."""
         return self.workers.raised.get(self.task_id)
 
-    def standing(self) -> str:
+    def describe_state(self) -> str:
         """Return the state of the task for an error message."""
         if "result" not in self.message:
             return f"tasks/get ended in the JSON-RPC error {self.message.get('error')}"
         match self.status:
             case "completed":
-                return standing_of(self.detailed["result"], self.raised)
+                return describe_result(self.detailed["result"], self.raised)
             case "failed":
                 return f"it failed with the JSON-RPC error {self.detailed['error']}"
             case "working":
                 return "it sleeps: use `wake()`"
-        return f"it asks {asking(self.asked)}" if self.asked else f"it is {self.status}"
+        return f"it asks {describe_questions(self.asked)}" if self.asked else f"it is {self.status}"

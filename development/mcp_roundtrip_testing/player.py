@@ -31,7 +31,7 @@ from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.loading import Source, load_server
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
-from mcp_roundtrip_testing.played_call import NotReplayable, difference, unasked_answers
+from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.ports import RecordingCodec, make_codec, make_ports
 from mcp_roundtrip_testing.round import Round
@@ -111,7 +111,7 @@ class Player:
                 break
             played = played.answer(**{key: left.pop(key) for key in ready})
         if left and "error" not in played.message and not played.failed:
-            played.fail(f"{unasked_answers(asked, answers)}; now {played.standing()}")
+            played.fail(f"{describe_unasked_answers(asked, answers)}; now {played.describe_state()}")
         return played
 
     def send(
@@ -155,14 +155,16 @@ class Player:
         again = self._round(played.method, played.params, {**kept, "requestState": played.state})
         if "result" not in again.message or again.journal is None or played.journal is None:
             text = f"{played.method}: the round asked {', '.join(played.asked)}, and in a replay"
-            raise NotReplayable(f"{text} {again.standing()}") from again.raised
+            raise NotReplayable(f"{text} {again.describe_state()}") from again.raised
         known = len(played.journal.entries)
         before, further = again.journal.entries[:known], again.journal.entries[known:]
         # A branch that ended in a checkpoint before a step begins the step in the replay, while others ask.
         went_on = all("/" in entry.key for entry in further)
         same = before == played.journal.entries and again.journal.outstanding == played.journal.outstanding
         if not same or not went_on or again.asked.keys() != played.asked.keys():
-            shown = difference(_seen(played), _seen(again), ("the round", "its replay"))
+            shown = json_diff(
+                _questions_and_journal(played), _questions_and_journal(again), ("the round", "its replay")
+            )
             raise NotReplayable(f"{played.method}: a replay asked or recorded something else:\n{shown}")
 
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
@@ -214,7 +216,7 @@ class Player:
         )
 
 
-def _seen(played: Round) -> dict[str, Any]:
+def _questions_and_journal(played: Round) -> dict[str, Any]:
     """Return the questions and journal entries of a round as JSON data."""
     entries = played.journal.entries if played.journal is not None else ()
     recorded = [

@@ -10,9 +10,9 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
-    response,
-    standing_of,
-    unasked_answers,
+    describe_result,
+    describe_unasked_answers,
+    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
@@ -58,7 +58,7 @@ class Round(PlayedCall):
     def result(self) -> Mapping[str, Any]:
         """The result. Raises CallFailed for a JSON-RPC error."""
         if "result" not in self.message:
-            self.fail(f"{self.method} has no result: {self.standing()}")
+            self.fail(f"{self.method} has no result: {self.describe_state()}")
         result: Mapping[str, Any] = self.message["result"]
         return result
 
@@ -66,7 +66,7 @@ class Round(PlayedCall):
     def error(self) -> Mapping[str, Any]:
         """The JSON-RPC error. Raises CallFailed if there is none."""
         if "error" not in self.message:
-            self.fail(f"{self.method} has no JSON-RPC error: {self.standing()}")
+            self.fail(f"{self.method} has no JSON-RPC error: {self.describe_state()}")
         error: Mapping[str, Any] = self.message["error"]
         return error
 
@@ -93,7 +93,7 @@ class Round(PlayedCall):
         Raises CallFailed if the call did not become a task.
         """
         if self.result["resultType"] != "task":
-            self.fail(f"the call did not become a task: {self.standing()}")
+            self.fail(f"the call did not become a task: {self.describe_state()}")
         return self.player.task(self.result["taskId"])
 
     def answer(self, /, **answers: Any) -> Round:
@@ -103,10 +103,10 @@ class Round(PlayedCall):
         Raises CallFailed for a key that is not asked. `respond` sends raw responses instead.
         """
         if self.state is None:
-            self.fail(f"nothing was asked: {self.standing()}")
+            self.fail(f"nothing was asked: {self.describe_state()}")
         if not answers.keys() <= self.asked.keys():
-            self.fail(unasked_answers(self.asked, answers))
-        responses = {key: response(self.asked[key], given) for key, given in answers.items()}
+            self.fail(describe_unasked_answers(self.asked, answers))
+        responses = {key: input_response(self.asked[key], given) for key, given in answers.items()}
         return self.respond(responses).followed()
 
     def followed(self) -> Round:
@@ -141,8 +141,8 @@ class Round(PlayedCall):
         contents: Sequence[Mapping[str, Any]] = self._completed()["contents"]
         return contents
 
-    def standing(self) -> str:
+    def describe_state(self) -> str:
         """Return the state of the call for an error message."""
         if "error" in self.message:
             return f"it ended in the JSON-RPC error {self.message['error']}"
-        return standing_of(self.message["result"], self.raised)
+        return describe_result(self.message["result"], self.raised)

@@ -27,11 +27,11 @@ _log = logging.getLogger(__name__)
 class RecordingDispatcher:
     """Records each dispatch as (worker, partition key). Like Lambda, it cannot delay.
 
-    Dispatch number `loses` (from 0) is lost. `pks` has the partition keys by task id.
+    The dispatch with the number `lost_dispatch` (from 0) is lost. `pks` has the partition keys by task id.
     """
 
     sent: deque[tuple[str, str]] = field(default_factory=deque)
-    loses: int | None = None
+    lost_dispatch: int | None = None
     count: int = 0
     pks: dict[str, str] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class RecordingDispatcher:
             return
         number, self.count = self.count, self.count + 1
         self.pks[pk.partition("#")[2]] = pk
-        if number == self.loses:
+        if number == self.lost_dispatch:
             _log.warning("dispatch %d of a worker was lost", number)
         else:
             self.sent.append((worker, pk))
@@ -52,13 +52,13 @@ class WorkerKilled(BaseException):
 
 @dataclass(slots=True)
 class CrashingStore:
-    """A store that kills its worker at call number `dies_at` (from 0), before it is performed or after.
+    """A store that kills its worker at call number `killed_call` (from 0), before it is performed or after.
 
     From then on every call raises WorkerKilled, so nothing more is written.
     """
 
     store: TaskStore
-    dies_at: int
+    killed_call: int
     is_done: bool
     calls: int = 0
     killed_at: str = ""
@@ -67,7 +67,7 @@ class CrashingStore:
     @property
     def is_dead(self) -> bool:
         """Whether the worker was killed."""
-        return self.calls > self.dies_at
+        return self.calls > self.killed_call
 
     def put_new(self, item: Item) -> Item | None:
         self.has_journaled = self.has_journaled or str(item["sk"]).startswith(ENTRY)
@@ -88,11 +88,11 @@ class CrashingStore:
 
     def _call(self, name: str, operation: Callable[[], T]) -> T:
         number, self.calls = self.calls, self.calls + 1
-        if number == self.dies_at:
+        if number == self.killed_call:
             self.killed_at = name
-        if number == self.dies_at and self.is_done:
+        if number == self.killed_call and self.is_done:
             operation()
-        if number >= self.dies_at:
+        if number >= self.killed_call:
             raise WorkerKilled
         return operation()
 
@@ -108,7 +108,7 @@ class TaskTable:
     max_open: int = 0
 
     def port(self, store: TaskStore | None = None) -> TaskPort:
-        """For `testing.make_ports`; on a store of its own for an environment that is to die."""
+        """Return the task port of an environment. A worker that will be killed has a `store` of its own."""
         store = store or self.store
         now_ms = lambda: int(self.clock() * 1000)  # noqa: E731 - as short as its use
         tasks = Tasks(
@@ -123,7 +123,7 @@ class TaskTable:
         return None if item is None else Task.from_item(item)
 
     def is_at_rest(self, task_id: str) -> bool:
-        """Whether no worker has to come: not for one that waits, sleeps on, or has ended."""
+        """Whether the task needs no worker now: it waits for input, sleeps, or has ended."""
         task = self.task(task_id)
         if task is None:
             return True
@@ -138,7 +138,7 @@ class TaskTable:
             self._pass_until(task.lease_until_ms)
         self.clock.advance(POLL_S)
 
-    def sleep_out(self, task_id: str) -> None:
+    def end_sleep(self, task_id: str) -> None:
         """Advance the clock to the end of a task's sleep, if it sleeps."""
         task = self.task(task_id)
         if task is not None and task.wake_at_ms is not None:

@@ -15,7 +15,7 @@ from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.loading import Source, load_server
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
-from mcp_roundtrip_testing.played_call import NotReplayable, difference
+from mcp_roundtrip_testing.played_call import NotReplayable, json_diff
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 
 NEVER: Final = 1 << 62
@@ -73,8 +73,8 @@ class Workers:
         _, pk = self.table.dispatcher.sent.popleft()
         crash = self.crash or Crash(NEVER, is_done=False)
         store = CrashingStore(self.table.store, crash.call - self.calls, crash.is_done)
-        remembered = RecordingObserver()
-        observer = RequestObserver(remembered)
+        recorded = RecordingObserver()
+        observer = RequestObserver(recorded)
         with suppress(WorkerKilled):
             self._run(pk, self.table, store, observer)
         self.calls += store.calls
@@ -83,7 +83,7 @@ class Workers:
             _log.warning("a worker was killed %s call %d of the store, %s", side, crash.call, store.killed_at)
             self.crash = None
             return True
-        self.observer.take_over(remembered)
+        self.observer.extend(recorded)
         if observer.errors:
             self.raised[pk.partition("#")[2]] = observer.errors[-1]
         self.changed += observer.changed
@@ -114,26 +114,26 @@ class Workers:
         for item in self.table.store.query(pk):
             ready = {"st": Status.WORKING.value, "rn": WorkState.READY.value} if item["sk"] == TASK else {}
             copy.put_new({**item, **ready})
-        immortal = CrashingStore(copy, NEVER, is_done=False)
+        copied_store = CrashingStore(copy, NEVER, is_done=False)
         observer = RequestObserver(RecordingObserver())
-        self._run(pk, TaskTable(self.table.clock, copy), immortal, observer)
-        left, again = _standing(self.table.store, pk), _standing(copy, pk)
+        self._run(pk, TaskTable(self.table.clock, copy), copied_store, observer)
+        left, again = _waiting_state(self.table.store, pk), _waiting_state(copy, pk)
         if again != left:
-            seen = _shown(self.table.store, pk), _shown(copy, pk)
-            shown = difference(*seen, ("the task", "its replay"))
+            seen = _describe_task(self.table.store, pk), _describe_task(copy, pk)
+            shown = json_diff(*seen, ("the task", "its replay"))
             cause = next(reversed(observer.errors), None)
             raise NotReplayable(f"a replay left the task in a different state:\n{shown}") from cause
 
 
-def _shown(store: TaskStore, pk: str) -> dict[str, Any]:
-    """Return the same as JSON data, with the questions instead of their digests."""
+def _describe_task(store: TaskStore, pk: str) -> dict[str, Any]:
+    """Return the state of a task as JSON data, with the questions instead of their digests."""
     task = Task.from_item({str(item["sk"]): item for item in store.query(pk)}[TASK])
     asked = {asked.key: asked.request for asked in task.requests.values()}
-    return {**_standing(store, pk), "running": task.work_state.name.lower(), "asked": asked}
+    return {**_waiting_state(store, pk), "running": task.work_state.name.lower(), "asked": asked}
 
 
-def _standing(store: TaskStore, pk: str) -> dict[str, Any]:
-    """Return what a task waits for, and its journal keys."""
+def _waiting_state(store: TaskStore, pk: str) -> dict[str, Any]:
+    """Return the events that a task waits for, and its journal keys."""
     items = {str(item["sk"]): item for item in store.query(pk)}
     task = Task.from_item(items[TASK])
     return {

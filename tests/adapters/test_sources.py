@@ -18,7 +18,7 @@ from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
@@ -227,7 +227,7 @@ def test_no_caller_is_identified_behind_a_load_balancer(source: str, kind: str) 
 def test_a_front_door_hands_the_event_on_and_the_owners_answer_back(source: str, tmp_path: Path) -> None:
     owner = server()
     catalog = tmp_path / "catalog.json"
-    catalog.write_text(json.dumps(contents({"owner": owner})))
+    catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
     ports = make_ports(forward=lambda function, event, *rest: owner.lambda_handler(event, LambdaContext()))
     door = FrontDoor("door", catalog, ports=lambda: ports)
     event = sent_by(source, any_call())

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from support.aws_account import Cloud, Stack, deploy
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
 from support.sam_build import ROOT, Built
@@ -93,7 +93,7 @@ def stack(account: Cloud, built: Built, services: Mapping[str, str]) -> Stack:
 @pytest.fixture(scope="module")
 def services() -> Iterator[Mapping[str, str]]:
     """The parameters that name the stand-ins of the services that the examples call."""
-    with local_variables(ROOT / "template.yaml") as variables:
+    with serve_stand_ins(ROOT / "template.yaml") as variables:
         yield {
             "AzureDevOpsUrl": variables["AZURE_DEVOPS_URL"],
             "DatabasesApiUrl": variables["DATABASES_API_URL"],

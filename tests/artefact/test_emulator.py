@@ -24,7 +24,7 @@ from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live
 from mcp_roundtrip_local.sample_events.stable import stable
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
@@ -56,7 +56,7 @@ def artefact(built: Built, function: str) -> Artefact:
 def variables(account: Cloud) -> Iterator[dict[str, str]]:
     """A configuration with keys and a table of its own, stand-ins of services, and no function to invoke."""
     keys = account.client("kms")
-    with local_variables(ROOT / "template.yaml") as services:
+    with serve_stand_ins(ROOT / "template.yaml") as services:
         yield {
             **services,
             **DEVELOPMENT_ENVIRONMENT,

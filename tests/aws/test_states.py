@@ -18,7 +18,8 @@ from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing import FakeClock
 from support.kms_clients import Deployment, client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration

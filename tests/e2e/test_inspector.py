@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_roundtrip_local.catalog import contents, servers
+from mcp_roundtrip_local.catalog import catalog_lists, load_function_servers
 from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
     EXPENSE,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.inspector"]
 
-CATALOG = contents(servers(FUNCTIONS))
+CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 
 
 @pytest.fixture(scope="module")

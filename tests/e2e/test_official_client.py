@@ -15,7 +15,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.catalog import load_function_servers
 from support.project import FUNCTIONS
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -94,7 +94,9 @@ async def test_discovery_and_the_list_come_from_the_front_door(served: Served) -
         assert client.protocol_version == "2026-07-28"
         assert client.server_info is not None
         assert client.server_info.name == "mcp-roundtrip-examples"
-    assert {tool.name for tool in tools} == {name for s in servers(FUNCTIONS).values() for name in s.tools}
+    assert {tool.name for tool in tools} == {
+        name for s in load_function_servers(FUNCTIONS).values() for name in s.tools
+    }
     assert all(tool.description for tool in tools)
 
 

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from mcp_roundtrip_local.catalog import contents, servers
+from mcp_roundtrip_local.catalog import catalog_lists, load_function_servers
 from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
     EXPENSE,
@@ -28,7 +28,7 @@ from support.served_application import Served, for_alice, for_anybody
 
 pytestmark = pytest.mark.anyio
 
-CATALOG = contents(servers(FUNCTIONS))
+CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 FORECAST = "weather://forecast/{place}"
 
 

@@ -23,7 +23,7 @@ from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.options import PAGE_SIZE, ServerOptions
 from mcp_roundtrip.server.tools import ToolMethods
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
@@ -46,7 +46,7 @@ def last(ctx: Context) -> str:
 
 def front_door(folder: Path, page_size: int = PAGE_SIZE, **servers: Server) -> FrontDoor:
     path = folder / "catalog.json"
-    path.write_text(json.dumps(contents(servers)))
+    path.write_text(json.dumps(catalog_lists(servers)))
     return FrontDoor("one", path, page_size=page_size)
 
 

@@ -9,7 +9,7 @@ from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
-from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.messages import call, message, post, prompt, read
 from mcp_roundtrip_local.sample_events.stable import (
     DUPLICATE,
@@ -30,7 +30,7 @@ pytest_plugins = ["support.example_services"]
 
 pytestmark = pytest.mark.usefixtures("example_services")
 
-OWNERS = servers(FUNCTIONS)
+OWNERS = load_function_servers(FUNCTIONS)
 
 
 class Deployment:

@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Reply, RequestContext
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_testing.ports import make_ports
 from support.legacy_client import assert_valid, text
 from support.messages import http_event
@@ -55,7 +55,7 @@ class Door:
     def __init__(self, folder: Path) -> None:
         self.forwarded: list[Mapping[str, Any]] = []
         path = folder / "catalog.json"
-        path.write_text(json.dumps(contents({"owner": owner})))
+        path.write_text(json.dumps(catalog_lists({"owner": owner})))
         self.door = FrontDoor(
             "door", path, ports=lambda: replace(make_ports(), forward=self._forward), instructions="Knock."
         )
@@ -115,7 +115,7 @@ def test_it_lists_what_the_owner_lists(door: Door) -> None:
 
 
 def test_the_catalog_says_what_only_legacy_lists_depend_on() -> None:
-    rows = contents({"owner": owner})["tools"]
+    rows = catalog_lists({"owner": owner})["tools"]
     assert [row.get("legacyQuestions") for row in rows] == ["model", None, None]
     assert "input_responses" not in json.dumps(rows)
 

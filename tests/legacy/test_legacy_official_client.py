@@ -11,7 +11,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.catalog import load_function_servers
 from support.project import FUNCTIONS
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -37,7 +37,7 @@ async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str
         assert client.protocol_version == "2025-11-25"
         names = {tool.name for tool in (await client.list_tools()).tools}
         result = await client.call_tool("get_weather", {"location": "Tokyo"})
-    all_names = {name for server in servers(FUNCTIONS).values() for name in server.tools}
+    all_names = {name for server in load_function_servers(FUNCTIONS).values() for name in server.tools}
     assert names == (all_names if path == "/mcp" else {"get_weather", "compare_weather"})
     assert result.structured_content is not None
     assert "Tokyo" in result.structured_content["place"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip_local.http.browser_protection import from_a_foreign_page, from_a_page
+from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin, refuse_web_page
 from mcp_roundtrip_local.http.messages import Request
 
 OWN = ("host", "127.0.0.1:3000")
@@ -10,7 +10,7 @@ OWN = ("host", "127.0.0.1:3000")
 
 def status(*headers: tuple[str, str]) -> int | None:
     request = Request("POST", "/mcp", (OWN, *headers))
-    reply = from_a_foreign_page(request, lambda origin: origin == "https://app.example")
+    reply = refuse_cross_origin(request, lambda origin: origin == "https://app.example")
     return reply and reply.status
 
 
@@ -46,7 +46,7 @@ def test_programs_links_own_pages_and_allowed_pages_are_not(headers: list[tuple[
 
 def test_where_only_programs_call_no_page_may() -> None:
     for header in (("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")):
-        reply = from_a_page(Request("POST", "/", (OWN, header)))
+        reply = refuse_web_page(Request("POST", "/", (OWN, header)))
         assert reply is not None
         assert reply.status == 403
-    assert from_a_page(Request("POST", "/", (OWN,))) is None
+    assert refuse_web_page(Request("POST", "/", (OWN,))) is None

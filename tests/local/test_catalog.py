@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from mcp_roundtrip_local.catalog import CatalogError, main, render
+from mcp_roundtrip_local.catalog import CatalogError, main, render_catalog
 from support.project import FUNCTIONS
 
 TOOL = """
@@ -33,8 +33,8 @@ def test_the_shipped_catalog_is_fresh() -> None:
 
 def test_every_process_renders_the_same_text() -> None:
     program = (
-        "import sys; from pathlib import Path; from mcp_roundtrip_local.catalog import render;"
-        f"sys.stdout.write(render(Path({str(FUNCTIONS)!r})))"
+        "import sys; from pathlib import Path; from mcp_roundtrip_local.catalog import render_catalog;"
+        f"sys.stdout.write(render_catalog(Path({str(FUNCTIONS)!r})))"
     )
     rendered = {
         subprocess.run(
@@ -46,13 +46,13 @@ def test_every_process_renders_the_same_text() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert rendered == {render(FUNCTIONS)}
+    assert rendered == {render_catalog(FUNCTIONS)}
 
 
 def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path: Path) -> None:
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
     functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
-    rows = json.loads(render(functions))["tools"]
+    rows = json.loads(render_catalog(functions))["tools"]
     assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
         ("one", "z"),
         ("one", "a"),
@@ -62,7 +62,7 @@ def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_pa
 
 def test_modules_without_a_server_and_the_front_door_itself_are_left_out(tmp_path: Path) -> None:
     functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
-    assert json.loads(render(functions)) == {"tools": []}
+    assert json.loads(render_catalog(functions)) == {"tools": []}
 
 
 def test_a_tool_that_two_functions_register_is_refused(
@@ -70,7 +70,7 @@ def test_a_tool_that_two_functions_register_is_refused(
 ) -> None:
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
     with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
-        render(functions)
+        render_catalog(functions)
     assert main(["--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
     assert "'same'" in capsys.readouterr().err
     assert not (tmp_path / "catalog.json").exists()
@@ -106,7 +106,7 @@ def test_a_module_that_cannot_be_imported_is_named_with_its_line_beside_what_els
 def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
     functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
     with pytest.raises(CatalogError, match="2 servers"):
-        render(functions)
+        render_catalog(functions)
 
 
 def test_a_stale_or_missing_catalog_fails_the_check_and_is_left_as_it_is(tmp_path: Path) -> None:
@@ -136,22 +136,22 @@ SCOPED = """
 def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
-    catalog = json.loads(render(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
+    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
     assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 
 def test_whether_owners_hide_features_is_in_it(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
-    catalog = json.loads(render(write(tmp_path, one=one, two=TOOL.format(name="b"))))
+    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
     assert catalog["hideUnauthorized"] is True
     two = SCOPED.format(name="b", scope="read", hierarchy="{}")
     with pytest.raises(CatalogError, match="hide_unauthorized"):
-        render(write(tmp_path / "mixed", one=one, two=two))
+        render_catalog(write(tmp_path / "mixed", one=one, two=two))
 
 
 def test_owners_that_contradict_each_other_about_scopes_are_refused(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
     two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
     with pytest.raises(CatalogError):
-        render(write(tmp_path / "mixed", one=one, two=two))
+        render_catalog(write(tmp_path / "mixed", one=one, two=two))

@@ -6,7 +6,8 @@ from botocore.exceptions import ClientError
 
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.services.credentials import Credentials
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 
 KEY = Credentials.random()
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"

@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.api_gateway.gateway import Gateway
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.template.model import Route
 from support.sam_applications import Running
@@ -76,9 +76,9 @@ def test_a_body_beyond_the_limits_is_refused(running: Running, size: int) -> Non
 
 
 def test_a_function_that_outlasts_the_integration_limit_is_a_503(released: threading.Event) -> None:
-    def invoke(function: str, payload: bytes) -> Outcome:
+    def invoke(function: str, payload: bytes) -> InvocationResult:
         released.wait(10)
-        return Outcome(b"{}")
+        return InvocationResult(b"{}")
 
     gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, timeout_s=0.05)
     reply = gateway.respond(Request("GET", "/x", ()))
@@ -89,7 +89,7 @@ def test_a_function_that_outlasts_the_integration_limit_is_a_503(released: threa
 
 def test_a_client_cannot_write_control_characters_to_the_log() -> None:
     log: list[str] = []
-    gateway = Gateway(lambda: [], lambda function, payload: Outcome(b"{}"), log.append)
+    gateway = Gateway(lambda: [], lambda function, payload: InvocationResult(b"{}"), log.append)
     gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
     gateway.close()
     assert log[0].startswith("GET /x ?[2Jtools/call 404 ")
@@ -102,9 +102,9 @@ def calls() -> list[str]:
 
 @pytest.fixture
 def gateway(calls: list[str]) -> Iterator[Gateway]:
-    def invoke(function: str, payload: bytes) -> Outcome:
+    def invoke(function: str, payload: bytes) -> InvocationResult:
         calls.append(function)
-        return Outcome(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
+        return InvocationResult(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
 
     cors = Cors.of({"AllowOrigins": ["https://app.example"], "AllowMethods": ["POST"]})
     gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, cors=lambda: cors)

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from moto import mock_aws
 
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from support.kms_clients import client, mac_key, running, signing_key
 

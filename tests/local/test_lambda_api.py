@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import Function
@@ -26,9 +26,9 @@ def call(
 ) -> tuple[Reply, list[tuple[object, ...]]]:
     calls: list[tuple[object, ...]] = []
 
-    def invoke(*arguments: object) -> Outcome:
+    def invoke(*arguments: object) -> InvocationResult:
         calls.append(arguments)
-        return Outcome(b'"ok"')
+        return InvocationResult(b'"ok"')
 
     api = LambdaApi(lambda: FUNCTIONS, invoke)
     return api.respond(Request("POST", PATH.format(name) + query, headers, body, too_large)), calls
@@ -120,11 +120,11 @@ def test_an_unknown_invocation_type_is_refused() -> None:
 
 
 def test_a_failed_function_is_a_200_with_a_header() -> None:
-    api = LambdaApi(lambda: FUNCTIONS, lambda *call: Outcome(b"{}", failed=True))
+    api = LambdaApi(lambda: FUNCTIONS, lambda *call: InvocationResult(b"{}", failed=True))
     reply = api.respond(Request("POST", PATH.format("F"), ()))
     assert (reply.status, dict(reply.headers)["X-Amz-Function-Error"]) == (200, "Unhandled")
 
 
 def test_any_other_operation_is_not_implemented() -> None:
-    api = LambdaApi(lambda: FUNCTIONS, lambda *call: Outcome(b"{}"))
+    api = LambdaApi(lambda: FUNCTIONS, lambda *call: InvocationResult(b"{}"))
     assert api.respond(Request("GET", "/2015-03-31/functions/", ())).status == 501

@@ -15,8 +15,8 @@ from mcp.client import Client
 
 from mcp_roundtrip_local.catalog import main as catalog
 from mcp_roundtrip_local.new_tool.__main__ import main
-from mcp_roundtrip_local.new_tool.files import files
-from mcp_roundtrip_local.new_tool.plan import MAX_NAME, NewToolError, planned, write
+from mcp_roundtrip_local.new_tool.files import render_files
+from mcp_roundtrip_local.new_tool.plan import MAX_NAME, NewToolError, plan_files, write
 from support.project import ROOT, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
@@ -99,7 +99,7 @@ def test_mypy_accepts_the_function(written: Path) -> None:
 
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
 def test_what_is_written_is_lint_clean_and_formatted(name: str, tmp_path: Path) -> None:
-    write({tmp_path / path: text for path, text in files(name).items()})
+    write({tmp_path / path: text for path, text in render_files(name).items()})
     settings = ("--config", ROOT / "pyproject.toml")
     assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
     done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
@@ -161,7 +161,7 @@ def test_a_name_that_will_not_do_is_refused(
     project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(NewToolError, match=reason):
-        planned(project, name)
+        plan_files(project, name)
     assert main(["--project", str(project), "--", name]) == 2
     assert "error: " in capsys.readouterr().err
 
@@ -189,13 +189,13 @@ def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
     (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
     before = contents(project)
     with pytest.raises(NewToolError, match=r"nothing_of_that_name") as caught:
-        planned(project, TOOL)
+        plan_files(project, TOOL)
     assert f'{project}/functions/weather/app.py", line 1' in str(caught.value)
     assert contents(project) == before
 
 
 def test_what_cannot_be_written_as_a_whole_is_not_written_at_all(project: Path) -> None:
-    files = planned(project, TOOL)
+    files = plan_files(project, TOOL)
     blocked = project / "template.yaml" / "below_a_file"
     with pytest.raises(OSError, match="template"):
         write({**files, blocked: ""})
@@ -208,5 +208,5 @@ def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
 def test_the_function_has_the_name_of_its_folder(name: str) -> None:
-    app = next(text for path, text in files(name).items() if path.name == "app.py")
+    app = next(text for path, text in render_files(name).items() if path.name == "app.py")
     assert name in {node.name for node in ast.walk(ast.parse(app)) if isinstance(node, ast.FunctionDef)}

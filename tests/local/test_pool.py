@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.execution.environment import Environment, process_variables
+from mcp_roundtrip_local.execution.environment import ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import Pool
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import Function
@@ -24,7 +24,7 @@ SOURCE = """
 
 
 @pytest.fixture
-def launched() -> list[Environment]:
+def launched() -> list[ProcessEnvironment]:
     return []
 
 
@@ -35,15 +35,15 @@ def started() -> threading.Event:
 
 @pytest.fixture
 def pool_of(
-    tmp_path: Path, launched: list[Environment], started: threading.Event
+    tmp_path: Path, launched: list[ProcessEnvironment], started: threading.Event
 ) -> Iterator[Callable[[int], Pool]]:
     write_application(tmp_path, "", {"app.py": SOURCE})
     function = Function("F", "app.handler", tmp_path, (), {}, 30, 128)
     pools: list[Pool] = []
 
-    def launch() -> Environment:
+    def launch() -> ProcessEnvironment:
         variables = process_variables(function, {}, "3.13", Credentials.random())
-        launched.append(Environment(function, variables, python=sys.executable, log=lambda line: None))
+        launched.append(ProcessEnvironment(function, variables, python=sys.executable, log=lambda line: None))
         started.set()
         return launched[-1]
 
@@ -57,7 +57,7 @@ def pool_of(
 
 
 def test_beyond_the_limit_invocations_wait_for_a_process(
-    pool_of: Callable[[int], Pool], launched: list[Environment]
+    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment]
 ) -> None:
     pool = pool_of(1)
     with ThreadPoolExecutor(4) as workers:
@@ -66,7 +66,7 @@ def test_beyond_the_limit_invocations_wait_for_a_process(
 
 
 def test_a_retired_pool_lets_what_is_under_way_finish(
-    pool_of: Callable[[int], Pool], launched: list[Environment], started: threading.Event
+    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
 ) -> None:
     pool = pool_of(2)
     with ThreadPoolExecutor() as workers:
@@ -78,7 +78,7 @@ def test_a_retired_pool_lets_what_is_under_way_finish(
 
 
 def test_a_closed_pool_ends_what_is_under_way_and_starts_nothing(
-    pool_of: Callable[[int], Pool], launched: list[Environment], started: threading.Event
+    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
 ) -> None:
     pool = pool_of(1)
     with ThreadPoolExecutor() as workers:

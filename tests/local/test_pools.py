@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_roundtrip_local.execution.environment import Outcome
-from mcp_roundtrip_local.execution.pools import Pools, affected
+from mcp_roundtrip_local.execution.environment import InvocationResult
+from mcp_roundtrip_local.execution.pools import Pools, affected_functions
 from mcp_roundtrip_local.template.model import Function
 
 LAYER = Path("/layer")
@@ -20,11 +20,13 @@ class Launched:
         self.code = function.code
         self.alive = True
 
-    def start(self) -> Outcome | None:
+    def start(self) -> InvocationResult | None:
         return None
 
-    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
-        return Outcome(str(self.code).encode())
+    def invoke(
+        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+    ) -> InvocationResult:
+        return InvocationResult(str(self.code).encode())
 
     def stop(self) -> None:
         self.alive = False
@@ -37,12 +39,12 @@ def test_a_file_affects_the_functions_that_use_it() -> None:
         ("/oneself/app.py", []),
         ("/two", ["Two"]),
     ):
-        assert affected(BOTH, BOTH, [Path(path)]) == names
+        assert affected_functions(BOTH, BOTH, [Path(path)]) == names
 
 
 def test_a_new_or_different_definition_affects_its_function() -> None:
-    assert affected({"One": ONE}, BOTH, []) == ["Two"]
-    assert affected(BOTH, {**BOTH, "Two": replace(TWO, timeout_s=4)}, []) == ["Two"]
+    assert affected_functions({"One": ONE}, BOTH, []) == ["Two"]
+    assert affected_functions(BOTH, {**BOTH, "Two": replace(TWO, timeout_s=4)}, []) == ["Two"]
 
 
 def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code() -> None:
@@ -54,10 +56,10 @@ def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code() ->
 
     pools = Pools(launch, fresh=False)
     for code in ("/one", "/one", "/copy"):
-        assert pools.of(ONE, Path(code)).invoke(b"", function_arn="").payload == code.encode()
+        assert pools.pool_for(ONE, Path(code)).invoke(b"", function_arn="").payload == code.encode()
     assert [each.alive for each in launched] == [False, True]
     pools.retire(["One", "Unknown"])
     assert [each.alive for each in launched] == [False, False]
-    pools.of(TWO, TWO.code).invoke(b"", function_arn="")
+    pools.pool_for(TWO, TWO.code).invoke(b"", function_arn="")
     pools.close()
     assert [each.alive for each in launched] == [False, False, False]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_local.api_gateway.routing import match
+from mcp_roundtrip_local.api_gateway.routing import match_route
 from mcp_roundtrip_local.template.model import Route
 
 ROUTES = [
@@ -32,16 +32,16 @@ ROUTES = [
 def test_the_most_specific_route_is_taken(
     method: str, path: str, function: str, parameters: dict[str, str]
 ) -> None:
-    found = match(ROUTES, method, path)
+    found = match_route(ROUTES, method, path)
     assert found is not None
     assert (found[0].function, found[1]) == (function, parameters)
 
 
 def test_nothing_matches_without_a_default_route() -> None:
     only = [Route("POST", "/mcp", "f")]
-    assert match(only, "GET", "/mcp") is None
-    assert match(only, "POST", "/mcp/") is None
-    assert match(only, "POST", "/mc") is None
+    assert match_route(only, "GET", "/mcp") is None
+    assert match_route(only, "POST", "/mcp/") is None
+    assert match_route(only, "POST", "/mc") is None
 
 
 def test_the_default_route_key_has_no_method() -> None:
@@ -52,6 +52,6 @@ def test_the_default_route_key_has_no_method() -> None:
 @given(st.lists(st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1), min_size=1))
 def test_a_greedy_variable_takes_the_whole_rest(segments: list[str]) -> None:
     rest = "/".join(segments)
-    found = match([Route("ANY", "/x/{rest+}", "f")], "GET", f"/x/{rest}")
+    found = match_route([Route("ANY", "/x/{rest+}", "f")], "GET", f"/x/{rest}")
     assert found is not None
     assert found[1] == {"rest": rest}

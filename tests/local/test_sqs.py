@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from mypy_boto3_sqs import SQSClient
 
 from mcp_roundtrip_local import TemplateError, serve
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.sqs import MAX_BODY, Queues
 from mcp_roundtrip_local.template.model import Queue
@@ -36,14 +36,18 @@ class Reader:
     changed: threading.Condition = field(default_factory=threading.Condition)
     log: list[str] = field(default_factory=list)
 
-    def run(self, function: str, payload: bytes) -> Outcome:
+    def run(self, function: str, payload: bytes) -> InvocationResult:
         assert function == "Worker"
         [record] = json.loads(payload)["Records"]
         answer = self.answers(record)
         with self.changed:
             self.records.append(record)
             self.changed.notify_all()
-        return Outcome(b"{}", failed=True) if answer is None else Outcome(json.dumps(answer).encode())
+        return (
+            InvocationResult(b"{}", failed=True)
+            if answer is None
+            else InvocationResult(json.dumps(answer).encode())
+        )
 
     def logged(self, line: str) -> None:
         with self.changed:

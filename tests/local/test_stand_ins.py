@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.template.model import TemplateError
 from support.sam_applications import write_application
 
@@ -59,12 +59,12 @@ def test_a_variable_that_is_given_overrides_the_stand_in(tmp_path: Path) -> None
 def test_a_template_without_the_section_needs_no_variables(tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
     template.write_text(json.dumps({"Resources": {}}))
-    with local_variables(template) as variables:
+    with serve_stand_ins(template) as variables:
         assert variables == {}
 
 
 def test_a_stand_in_is_served_until_the_block_ends(tmp_path: Path) -> None:
-    with local_variables(write_application(tmp_path, TEMPLATE, SOURCES)) as variables:
+    with serve_stand_ins(write_application(tmp_path, TEMPLATE, SOURCES)) as variables:
         url = variables["PRICES_URL"]
         with urlopen(f"{url}/lamp") as response:
             assert response.read() == b"/lamp"

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.new_tool.template_entry import add_call, add_entry, base, simple_tool, taken
+from mcp_roundtrip_local.new_tool.template_entry import (
+    add_call,
+    add_entry,
+    find_conflict,
+    find_copyable_tool,
+    logical_id_prefix,
+)
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import load
 from support.project import ROOT, TOOL
@@ -16,7 +22,7 @@ from support.project import ROOT, TOOL
 TEMPLATE = ROOT / "template.yaml"
 TEXT = TEMPLATE.read_text("utf-8")
 DOCUMENT = load(TEMPLATE)
-MODEL = simple_tool(DOCUMENT)
+MODEL = find_copyable_tool(DOCUMENT)
 """The tool that is copied."""
 
 BEGUN = f"{MODEL}_{TOOL}"
@@ -42,14 +48,14 @@ def added(folder: Path, text: str, model: str, name: str) -> str:
 def names(tool: str) -> re.Pattern[str]:
     """A tool's name, and what its logical ids begin with, wherever they stand for the tool."""
     return re.compile(
-        rf"(?<![A-Za-z0-9_]){tool}(?![A-Za-z0-9_])|(?<!\w){base(tool)}(?=(?:{SUFFIXES})(?![a-z]))"
+        rf"(?<![A-Za-z0-9_]){tool}(?![A-Za-z0-9_])|(?<!\w){logical_id_prefix(tool)}(?=(?:{SUFFIXES})(?![a-z]))"
     )
 
 
 def swapped(text: str, one: str, other: str) -> str:
     marked = names(one).sub(lambda found: "\0" if found[0] == one else "\1", text)
-    back = names(other).sub(lambda found: one if found[0] == other else base(one), marked)
-    return back.replace("\0", other).replace("\1", base(other))
+    back = names(other).sub(lambda found: one if found[0] == other else logical_id_prefix(one), marked)
+    return back.replace("\0", other).replace("\1", logical_id_prefix(other))
 
 
 def unordered(value: Any) -> Any:
@@ -85,7 +91,7 @@ def test_the_entry_differs_from_the_copied_one_in_nothing_but_its_names(tmp_path
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, name))
     copied = {key: each for key, each in DOCUMENT["Resources"].items() if names(MODEL).match(key)}
     entry = {key: each for key, each in document["Resources"].items() if names(name).match(key)}
-    assert f"{base(MODEL)}Function" in copied
+    assert f"{logical_id_prefix(MODEL)}Function" in copied
     assert swapped(json.dumps(entry), MODEL, name) == json.dumps(copied)
 
 
@@ -117,19 +123,19 @@ def test_every_line_of_the_template_stays_and_the_heading_is_copied_without_its_
 def test_another_simple_tool_is_copied_if_the_first_was_removed(tmp_path: Path) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
     resources = {name: each for name, each in document["Resources"].items() if not names(MODEL).match(name)}
-    assert simple_tool({**document, "Resources": resources}) != MODEL
+    assert find_copyable_tool({**document, "Resources": resources}) != MODEL
 
 
 def test_a_tool_with_variables_of_its_own_is_not_copied() -> None:
     kept = ("FrontDoorFunction", "WeatherFunction", "ProvisionFunction", "ProvisionWorkerFunction")
     with pytest.raises(TemplateError, match="variables"):
-        simple_tool({**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in kept}})
+        find_copyable_tool({**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in kept}})
 
 
 def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
     text, document = TEXT, DOCUMENT
     for number in range(12):
-        text = add_entry(text, document, simple_tool(document), f"{TOOL}_{number}")
+        text = add_entry(text, document, find_copyable_tool(document), f"{TOOL}_{number}")
         document = read(tmp_path, text)
     for number in range(12):
         exchanged = json.loads(swapped(json.dumps(document), MODEL, f"{TOOL}_{number}"))
@@ -154,18 +160,18 @@ def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_the_template_uses_is_taken(name: str, found: str) -> None:
-    assert taken(DOCUMENT, name) == found
+    assert find_conflict(DOCUMENT, name) == found
 
 
 def test_another_spelling_of_the_same_ids_is_taken(tmp_path: Path) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, f"{TOOL}_2"))
-    assert taken(document, f"{TOOL}2") == f"{base(TOOL)}2Function"
+    assert find_conflict(document, f"{TOOL}2") == f"{logical_id_prefix(TOOL)}2Function"
 
 
 @pytest.mark.parametrize("name", [TOOL.partition("_")[0], f"{TOOL}_2"])
 def test_a_name_that_begins_another_or_begins_with_it_is_free(tmp_path: Path, name: str) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
-    assert taken(document, name) is None
+    assert find_conflict(document, name) is None
 
 
 # -- shapes that template.yaml does not have ------------------------------------------------------------

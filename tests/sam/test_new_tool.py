@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_local.new_tool.plan import planned, write
-from mcp_roundtrip_local.new_tool.template_entry import base, simple_tool
+from mcp_roundtrip_local.new_tool.plan import plan_files, write
+from mcp_roundtrip_local.new_tool.template_entry import find_copyable_tool, logical_id_prefix
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation
 from support.project import ROOT, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import transformed_file
 
-BASE = base(TOOL)
-MODEL = simple_tool(load(ROOT / "template.yaml"))
+BASE = logical_id_prefix(TOOL)
+MODEL = find_copyable_tool(load(ROOT / "template.yaml"))
 """The tool whose entry is copied."""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = copy_project(tmp_path_factory.mktemp("project"))
-    write(planned(project, TOOL))
+    write(plan_files(project, TOOL))
     return project
 
 
@@ -52,9 +52,9 @@ def test_the_new_resources_are_those_of_the_copied_tool_under_other_names(deploy
     def of(tool: str) -> dict[str, Any]:
         return {name: each for name, each in resources.items() if name.startswith(tool)}
 
-    renamed = json.dumps(of(BASE)).replace(BASE, base(MODEL)).replace(TOOL, MODEL)
-    assert json.loads(renamed) == of(base(MODEL))
-    assert f"{base(MODEL)}FunctionMcpPermission" in of(base(MODEL))
+    renamed = json.dumps(of(BASE)).replace(BASE, logical_id_prefix(MODEL)).replace(TOOL, MODEL)
+    assert json.loads(renamed) == of(logical_id_prefix(MODEL))
+    assert f"{logical_id_prefix(MODEL)}FunctionMcpPermission" in of(logical_id_prefix(MODEL))
 
 
 def test_the_front_door_may_invoke_it_and_has_its_address(deployed: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.json_schema_check import SchemaCheck
 from mcp_roundtrip.schema.string_arguments import StringArguments
-from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.catalog import load_function_servers
 from support.json_values import values, verdicts
 from support.type_samples import FORMS, ZOO, Color, Level
 
@@ -109,7 +109,7 @@ CHECKS_MORE = {"DuplicateOf"}
 def examples() -> Iterator[Any]:
     """The tools of the examples and of the conformance server, and the types that their modules define."""
     for folder in ("functions", "tests"):
-        for server in servers(ROOT / folder).values():
+        for server in load_function_servers(ROOT / folder).values():
             for tool in server.tools.values():
                 yield pytest.param(tool.parameters.json_schema(), tool.parameters.validate, id=tool.name)
             for name, form in forms(next(iter(server.tools.values())).function.__globals__):

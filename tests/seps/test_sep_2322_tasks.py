@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
@@ -668,7 +668,7 @@ def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
     owner = Server("owner", legacy_tasks="sep-2322", ports=lambda: plain)
     owner.tool(task="required")(echo)
     owner.tool(several)
-    (tmp_path / "catalog.json").write_text(json.dumps(contents({"owner": owner})))
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog_lists({"owner": owner})))
     forwarding = replace(plain, forward=lambda name, event, *rest: owner.lambda_handler(event, None))
     door = FrontDoor("door", tmp_path / "catalog.json", legacy_tasks="sep-2322", ports=lambda: forwarding)
 

@@ -18,7 +18,7 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
-from mcp_roundtrip_local.catalog import CatalogError, contents, hierarchy, owners_hide
+from mcp_roundtrip_local.catalog import CatalogError, catalog_lists, hides_unauthorized, merged_scopes
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
@@ -310,7 +310,11 @@ def test_every_page_is_the_callers_own_and_a_cursor_is_valid_only_for_it() -> No
 def catalog_of(folder: Path, **given: Any) -> Path:
     owners = {"databases": databases(**given)}
     path = folder / "catalog.json"
-    content = {**contents(owners), "scopes": hierarchy(owners), "hideUnauthorized": owners_hide(owners)}
+    content = {
+        **catalog_lists(owners),
+        "scopes": merged_scopes(owners),
+        "hideUnauthorized": hides_unauthorized(owners),
+    }
     path.write_text(json.dumps(content))
     return path
 
@@ -387,7 +391,7 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
         return "open"
 
     path = tmp_path / "catalog.json"
-    path.write_text(json.dumps({**contents({"files": owner}), "hideUnauthorized": hides}))
+    path.write_text(json.dumps({**catalog_lists({"files": owner}), "hideUnauthorized": hides}))
 
     def forward(name: str, event: Any, custom: Any, timeout_s: int) -> Any:
         client = SimpleNamespace(client_context=SimpleNamespace(custom=custom))
@@ -434,16 +438,16 @@ def test_owners_that_need_no_scopes_have_nothing_to_hide(tmp_path: Path) -> None
     server = Server("open")
     server.tool(name="ping")(lambda: "pong")
     path = tmp_path / "catalog.json"
-    path.write_text(json.dumps(contents({"open": server})))
+    path.write_text(json.dumps(catalog_lists({"open": server})))
     for chosen in (True, False, None):
         FrontDoor("one", path, hide_unauthorized=chosen)
-    assert owners_hide({"open": server, "closed": databases(hide_unauthorized=True)})
+    assert hides_unauthorized({"open": server, "closed": databases(hide_unauthorized=True)})
 
 
 def test_owners_hide_together_or_not_at_all() -> None:
     owners = {"one": databases(hide_unauthorized=True), "other": databases()}
     with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
-        owners_hide(owners)
+        hides_unauthorized(owners)
 
 
 # -- what clients ask for at first, and what cannot be declared ------------------------------------------

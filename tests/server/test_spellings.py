@@ -19,7 +19,7 @@ from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.uri_template import UriTemplate
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_local.catalog import CatalogError, contents
+from mcp_roundtrip_local.catalog import CatalogError, catalog_lists
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import headers, message
 from support.uri_spellings import spelled, spellings
@@ -175,7 +175,7 @@ def test_completions_know_a_template_in_every_spelling(name: str, plans: str) ->
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Endpoint:
     catalog = tmp_path_factory.mktemp("door") / "catalog.json"
-    catalog.write_text(json.dumps(contents({"documents": SERVER})))
+    catalog.write_text(json.dumps(catalog_lists({"documents": SERVER})))
     return FrontDoor("one", Path(catalog)).endpoint
 
 
@@ -268,7 +268,7 @@ def test_two_spellings_of_one_uri_are_one_resource(one: str, other: str) -> None
     another = Server("y")
     add(another, other)
     with pytest.raises(CatalogError, match="belongs to one function"):
-        contents({"x": server, "y": another})
+        catalog_lists({"x": server, "y": another})
 
 
 @pytest.mark.parametrize(

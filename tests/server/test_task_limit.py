@@ -17,7 +17,7 @@ from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import WARNING_EVENTS
-from mcp_roundtrip_local.catalog import contents
+from mcp_roundtrip_local.catalog import catalog_lists
 from support.messages import http_event
 from support.task_deployment import UNDECLARED, OfALambda, World, accepted
 
@@ -173,7 +173,7 @@ def test_an_event_is_answered_with_429_directly_and_by_the_front_door(
         return owner.lambda_handler(event, Forwarding(custom))
 
     catalog = tmp_path / "catalog.json"
-    catalog.write_text(json.dumps(contents({"owner": owner})))
+    catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
     door = FrontDoor("door", catalog, ports=lambda: replace(world.ports(), forward=forward))
     handler = door.lambda_handler if is_forwarded else owner.lambda_handler
     authorizer = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import pytest
 
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from support.project import FUNCTIONS
 
 
 @pytest.fixture(scope="module")
 def example_services() -> Iterator[None]:
-    with local_variables(FUNCTIONS.parent / "template.yaml") as variables, patch.dict(os.environ, variables):
+    with serve_stand_ins(FUNCTIONS.parent / "template.yaml") as variables, patch.dict(os.environ, variables):
         yield

@@ -16,7 +16,8 @@ from mcp_roundtrip.state.codec import TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import RenewalBackoff
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from support.tokens import BINDING, Configuration
 
 REGION = "us-east-1"

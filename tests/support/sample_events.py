@@ -17,9 +17,10 @@ from mcp_roundtrip_local.sample_events.live import (
 )
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
-from mcp_roundtrip_local.services.kms import FakeKms, serve
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.template.model import Storage
 
 ROOT = Path(__file__).parents[2]
@@ -170,7 +171,7 @@ def environment() -> Iterator[dict[str, str]]:
         serve(kms) as endpoint,
         serve_storage(storage) as storage_url,
         closing(nowhere),
-        local_variables(ROOT / "template.yaml") as services,
+        serve_stand_ins(ROOT / "template.yaml") as services,
     ):
         yield {
             **services,

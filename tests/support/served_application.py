@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
@@ -64,10 +64,10 @@ def for_alice(
         yield Served(server.url + FRONT_DOOR, lines)
 
 
-def _signed_in(app: LocalApp) -> Callable[[str, bytes], Outcome]:
+def _signed_in(app: LocalApp) -> Callable[[str, bytes], InvocationResult]:
     """Invokes functions with what API Gateway adds to an event once it has verified a token."""
 
-    def invoke(function: str, payload: bytes) -> Outcome:
+    def invoke(function: str, payload: bytes) -> InvocationResult:
         event = json.loads(payload)
         claims = {"iss": ISSUER, "sub": "alice"}
         event["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}

@@ -25,7 +25,7 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import REGION, Function, function_arn
@@ -142,7 +142,7 @@ class Lambda(Deployment):
             self._ended.put((qualifier, self.work(json.loads(payload))))
         except StoreError as failure:  # Lambda invokes it again, some minutes later
             self._ended.put((qualifier, failure))
-        return Outcome(b"null")
+        return InvocationResult(b"null")
 
     def settle(self):
         while len(self.invocations) < self._accepted:

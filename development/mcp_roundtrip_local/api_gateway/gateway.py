@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decoded_path, to_event, to_reply
-from mcp_roundtrip_local.api_gateway.routing import match
-from mcp_roundtrip_local.execution.environment import Outcome
-from mcp_roundtrip_local.http.browser_protection import from_a_foreign_page
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decode_path, to_event, to_reply
+from mcp_roundtrip_local.api_gateway.routing import match_route
+from mcp_roundtrip_local.execution.environment import InvocationResult
+from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
+from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
 from mcp_roundtrip_local.template.model import Route
 
 MAX_BODY = 10 * 1024 * 1024
@@ -37,7 +37,7 @@ class Gateway:
     def __init__(
         self,
         routes: Callable[[], Sequence[Route]],
-        invoke: Callable[[str, bytes], Outcome],
+        invoke: Callable[[str, bytes], InvocationResult],
         log: Callable[[str], None],
         *,
         cors: Callable[[], Cors | None] = lambda: None,
@@ -68,31 +68,31 @@ class Gateway:
         if cors is not None and (preflight := cors.preflight(request)):
             return preflight
         allows = cors.allows if cors else lambda origin: False
-        reply = from_a_foreign_page(request, allows) or self._reply(request, request_id)
+        reply = refuse_cross_origin(request, allows) or self._reply(request, request_id)
         return cors.add_to(reply, request) if cors else reply
 
     def _reply(self, request: Request, request_id: str) -> Reply:
-        found = match(self._routes(), request.method, decoded_path(request.target))
+        found = match_route(self._routes(), request.method, decode_path(request.target))
         if found is None:
-            return _message(404, "Not Found")
+            return _error_reply(404, "Not Found")
         route, parameters = found
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if request.too_large or len(payload) > MAX_EVENT:
-            return _message(413, "Request Entity Too Large")
-        future: Future[Outcome] = self._workers.submit(self._invoke, route.function, payload)
+            return _error_reply(413, "Request Entity Too Large")
+        future: Future[InvocationResult] = self._workers.submit(self._invoke, route.function, payload)
         try:
-            outcome = future.result(self._timeout_s)
+            result = future.result(self._timeout_s)
         except TimeoutError:
             self._log(f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API")
-            return _message(503, "Service Unavailable")
-        return self._from_outcome(route.function, outcome)
+            return _error_reply(503, "Service Unavailable")
+        return self._from_result(route.function, result)
 
-    def _from_outcome(self, function: str, outcome: Outcome) -> Reply:
-        if outcome.failed:
+    def _from_result(self, function: str, result: InvocationResult) -> Reply:
+        if result.failed:
             return _FAILED
         try:
-            return to_reply(outcome.payload)
+            return to_reply(result.payload)
         except MalformedResponse as error:
             self._log(f"[{function}] malformed response: {error}")
             return _FAILED
@@ -102,8 +102,8 @@ class Gateway:
         self._workers.shutdown(cancel_futures=True)
 
 
-def _message(status: int, text: str) -> Reply:
-    return Reply(status, (("content-type", "application/json"),), json.dumps({"message": text}).encode())
+def _error_reply(status: int, message: str) -> Reply:
+    return json_reply(status, {"message": message})
 
 
-_FAILED = _message(500, "Internal Server Error")
+_FAILED = _error_reply(500, "Internal Server Error")

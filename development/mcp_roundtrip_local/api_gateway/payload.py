@@ -35,7 +35,7 @@ class MalformedResponse(ValueError):
     """The response of a function does not conform to payload format 2.0."""
 
 
-def decoded_path(target: str) -> str:
+def decode_path(target: str) -> str:
     """Return the percent-decoded path of a request target, as in `rawPath`."""
     return unquote(target.partition("?")[0])
 
@@ -52,7 +52,7 @@ def to_event(
     headers.setdefault("x-forwarded-proto", "http")
     domain = host.rpartition(":")[0] or host
     query = request.target.partition("?")[2]
-    path = decoded_path(request.target)
+    path = decode_path(request.target)
     optional = {
         "cookies": [cookie.strip() for cookie in cookies.split(";") if cookie.strip()],
         "queryStringParameters": _joined(parse_qsl(query, keep_blank_values=True)),

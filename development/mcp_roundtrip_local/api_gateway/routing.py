@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from mcp_roundtrip_local.template.model import Route
 
 
-def match(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+def match_route(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     """Return the route for `method` and the decoded `path`, with its path parameters."""
     matches = [
         (route, parameters)

@@ -24,13 +24,13 @@ from typing import Any
 from awslambdaric.lambda_context import LambdaContext  # type: ignore[import-untyped]
 from awslambdaric.lambda_runtime_marshaller import to_json  # type: ignore[import-untyped]
 
-PACKAGE = "mcp_roundtrip"
+LAYER_PACKAGE = "mcp_roundtrip"
 
 NO_LIMIT = 24 * 3600
 
 LIMITS: dict[str, tuple[str, Any]] = {
-    f"{PACKAGE}.entry.handler": ("request_deadline_ms", lambda now_ms, *_: now_ms + NO_LIMIT * 1000),
-    f"{PACKAGE}.server.invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT),
+    f"{LAYER_PACKAGE}.entry.handler": ("request_deadline_ms", lambda now_ms, *_: now_ms + NO_LIMIT * 1000),
+    f"{LAYER_PACKAGE}.server.invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT),
 }
 """The layer's time limits, which a person at the debugger's prompt would exceed."""
 
@@ -39,7 +39,7 @@ class LoadedFunction:
     """A function with its own modules, variables and import path."""
 
     def __init__(self, message: dict[str, Any]) -> None:
-        self.definition = definition(message)
+        self.import_key = import_key(message)
         self.code: str = message["code"]
         self.own: list[str] = message["own"]
         self.variables: dict[str, str] = message["variables"]
@@ -49,7 +49,7 @@ class LoadedFunction:
 
     def owns(self, name: str, module: ModuleType) -> bool:
         """Return whether another function may have a different module of this name."""
-        if name.partition(".")[0] == PACKAGE:
+        if name.partition(".")[0] == LAYER_PACKAGE:
             return True
         places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", ())]
         return any(place.startswith(own + os.sep) for place in places for own in self.own)
@@ -60,14 +60,14 @@ class LoadedFunction:
             module, _, name = handler.rpartition(".")
             invalidate_caches()
             self.handler = getattr(import_module(module.replace("/", ".")), name)
-            for limited, (attribute, value) in LIMITS.items() if PACKAGE in sys.modules else ():
+            for limited, (attribute, value) in LIMITS.items() if LAYER_PACKAGE in sys.modules else ():
                 module_with_limit = import_module(limited)
                 getattr(module_with_limit, attribute)  # fails if the layer renames it
                 setattr(module_with_limit, attribute, value)
         return self.handler
 
 
-def definition(message: dict[str, Any]) -> tuple[Any, ...]:
+def import_key(message: dict[str, Any]) -> tuple[Any, ...]:
     """Return the parts of a message that require a new import when they change."""
     return message["handler"], message["code"], message["variables"]
 
@@ -94,13 +94,13 @@ class Process:
 
     def _run(self, message: dict[str, Any]) -> None:
         function = self._functions.get(message["function"])
-        if function is None or function.definition != definition(message):
+        if function is None or function.import_key != import_key(message):
             function = self._functions[message["function"]] = LoadedFunction(message)
         failed = False
-        with self._active(function):
+        with self._swapped_in(function):
             try:
                 payload = to_json(
-                    function.load(message["handler"])(json.loads(message["event"]), context(message))
+                    function.load(message["handler"])(json.loads(message["event"]), lambda_context(message))
                 )
             except BaseException as error:  # including SystemExit
                 traceback.print_exc()
@@ -112,18 +112,18 @@ class Process:
             self._connection.sendall(json.dumps(answer).encode() + b"\n")
 
     @contextmanager
-    def _active(self, function: LoadedFunction) -> Iterator[None]:
-        self._leave()
+    def _swapped_in(self, function: LoadedFunction) -> Iterator[None]:
+        self._swap_out()
         self._running.append(function)
-        self._enter()
+        self._swap_in()
         try:
             yield
         finally:
-            self._leave()
+            self._swap_out()
             self._running.pop()
-            self._enter()
+            self._swap_in()
 
-    def _enter(self) -> None:
+    def _swap_in(self) -> None:
         if self._running:
             function = self._running[-1]
             sys.modules.update(function.modules)
@@ -134,7 +134,7 @@ class Process:
             level = function.variables.get("AWS_LAMBDA_LOG_LEVEL", "")
             logging.root.setLevel(level if level in logging.getLevelNamesMapping() else logging.WARNING)
 
-    def _leave(self) -> None:
+    def _swap_out(self) -> None:
         if self._running:
             function = self._running[-1]
             loaded = [*sys.modules.items()]
@@ -143,8 +143,8 @@ class Process:
                 del sys.modules[name]
 
 
-def context(message: dict[str, Any]) -> LambdaContext:
-    """Return the handler's second argument."""
+def lambda_context(message: dict[str, Any]) -> LambdaContext:
+    """Return the Lambda context of an invocation."""
     given = message["client_context"]
     client_context = None if given is None else json.loads(given)
     return LambdaContext(message["id"], client_context, None, message["deadline_ms"], message["arn"])
@@ -156,7 +156,7 @@ def main() -> None:
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         Process(connection).serve()
-    os._exit(0)  # does not wait for running handlers: their outcome has no reader
+    os._exit(0)  # does not wait for running handlers: their result has no reader
 
 
 if __name__ == "__main__":

@@ -21,14 +21,14 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.template.model import Function
 
 TIMEOUT_S = 24 * 3600
 """The timeout of functions, in seconds: a person at the debugger's prompt takes long."""
 
 _PROGRAM = Path(__file__).with_name("debugged_process.py")
-_ENDED = Outcome(
+_PROCESS_EXITED = InvocationResult(
     b'{"errorType": "Runtime.ExitError", "errorMessage": "the process of DEBUG=1 has exited: restart it"}',
     failed=True,
 )
@@ -40,7 +40,7 @@ class Debugger:
     def __init__(self, python: str, log: Callable[[str], None]) -> None:
         self._log = log
         self._lock = threading.Lock()
-        self._answers: dict[str, SimpleQueue[Outcome]] = {}
+        self._answers: dict[str, SimpleQueue[InvocationResult]] = {}
         self._terminal = _terminal_settings()
         self._closed = False
         ours, theirs = socket.socketpair()
@@ -62,12 +62,12 @@ class Debugger:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def call(self, message: Mapping[str, Any]) -> Outcome:
-        """Run a handler in the process and wait for its outcome."""
-        call_id, answer = str(uuid.uuid4()), SimpleQueue[Outcome]()
+    def call(self, message: Mapping[str, Any]) -> InvocationResult:
+        """Run a handler in the process and wait for its result."""
+        call_id, answer = str(uuid.uuid4()), SimpleQueue[InvocationResult]()
         with self._lock:
             if not self.alive:
-                return _ENDED
+                return _PROCESS_EXITED
             self._answers[call_id] = answer
             self._send({"id": call_id, **message})
         return answer.get()
@@ -93,16 +93,18 @@ class Debugger:
         with suppress(OSError), self._socket.makefile("rb") as lines:
             for line in lines:
                 answer = json.loads(line)
-                outcome = Outcome(answer["payload"].encode("utf-8", "surrogatepass"), answer["failed"])
+                result = InvocationResult(
+                    answer["payload"].encode("utf-8", "surrogatepass"), answer["failed"]
+                )
                 with self._lock:
                     waiting = self._answers.pop(answer["id"], None)
                 if waiting is not None:
-                    waiting.put(outcome)
+                    waiting.put(result)
         if not self._closed:
             self._log("the process of DEBUG=1 has exited: stop make run and start it again")
         with self._lock:
             for waiting in self._answers.values():
-                waiting.put(_ENDED)
+                waiting.put(_PROCESS_EXITED)
 
 
 class DebugEnvironment:
@@ -118,11 +120,13 @@ class DebugEnvironment:
     def alive(self) -> bool:
         return not self._stopped
 
-    def start(self) -> Outcome | None:
+    def start(self) -> InvocationResult | None:
         """Do nothing: the process imports a function at its first event."""
         return None
 
-    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+    def invoke(
+        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+    ) -> InvocationResult:
         """Run the handler once."""
         return self._debugger.call(
             {

@@ -38,14 +38,14 @@ _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class InvocationResult:
     """The result of an invocation. `payload` is JSON: the function's response, or the error if `failed`."""
 
     payload: bytes
     failed: bool = False
 
 
-class Environment:
+class ProcessEnvironment:
     """A runtime process: `start` it, `invoke` it while it is `alive`, and `stop` it.
 
     `variables` are all its environment variables except the address of its Runtime API. `log` receives the
@@ -80,7 +80,7 @@ class Environment:
     def alive(self) -> bool:
         return not self._stopped and self._process.poll() is None
 
-    def start(self) -> Outcome | None:
+    def start(self) -> InvocationResult | None:
         """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
         if self._ready:
             return None
@@ -92,7 +92,9 @@ class Environment:
         self._abandon(f"could not be initialized: {_reason(report, seconds)}")
         return _failure(report, str(uuid.uuid4()), seconds)
 
-    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+    def invoke(
+        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+    ) -> InvocationResult:
         """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
         timeout_s = self._function.timeout_s
         request_id = str(uuid.uuid4())
@@ -101,9 +103,9 @@ class Environment:
         report = self._report(timeout_s)
         match report:
             case Responded(answer):
-                return Outcome(answer)
+                return InvocationResult(answer)
             case Raised(error):
-                return Outcome(error, failed=True)
+                return InvocationResult(error, failed=True)
         self._abandon(_reason(report, timeout_s))
         return _failure(report, request_id, timeout_s)
 
@@ -214,9 +216,9 @@ def _reason(report: Report | None, seconds: float) -> str:
     return "the runtime did not follow the Runtime API"
 
 
-def _failure(report: Report | None, request_id: str, seconds: float) -> Outcome:
+def _failure(report: Report | None, request_id: str, seconds: float) -> InvocationResult:
     if isinstance(report, Raised):
-        return Outcome(report.payload, failed=True)
+        return InvocationResult(report.payload, failed=True)
     kinds = {
         type(None): "Sandbox.Timedout",
         Exited: "Runtime.ExitError",
@@ -226,4 +228,4 @@ def _failure(report: Report | None, request_id: str, seconds: float) -> Outcome:
         "errorType": kinds.get(type(report), "Runtime.Unknown"),
         "errorMessage": f"RequestId: {request_id} Error: {_reason(report, seconds)}",
     }
-    return Outcome(json.dumps(error).encode(), failed=True)
+    return InvocationResult(json.dumps(error).encode(), failed=True)

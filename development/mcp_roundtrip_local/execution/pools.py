@@ -8,24 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.template.model import Function
 
 MAX_CONCURRENCY = 10
 """The largest number of processes of a function at a time."""
 
 
-class Launched(Protocol):
-    """An execution environment that a pool launches: an `Environment` or a `DebugEnvironment`."""
+class ExecutionEnvironment(Protocol):
+    """An execution environment that a pool launches: a `ProcessEnvironment` or a `DebugEnvironment`."""
 
     @property
     def alive(self) -> bool:
         """Whether it can serve another invocation."""
 
-    def start(self) -> Outcome | None:
+    def start(self) -> InvocationResult | None:
         """Wait until the function is imported; return the error if that fails."""
 
-    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+    def invoke(
+        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+    ) -> InvocationResult:
         """Run the handler once."""
 
     def stop(self) -> None:
@@ -40,28 +42,32 @@ class Pool:
     """
 
     def __init__(
-        self, launch: Callable[[], Launched], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
+        self, launch: Callable[[], ExecutionEnvironment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
     ) -> None:
         self._launch = launch
         self._fresh = fresh
         self._slots = threading.BoundedSemaphore(limit)
         self._lock = threading.Lock()
-        self._idle: list[Launched] = []
-        self._busy: set[Launched] = set()
+        self._idle: list[ExecutionEnvironment] = []
+        self._busy: set[ExecutionEnvironment] = set()
         self._retired = False
         self._closed = False
 
-    def invoke(self, payload: bytes, *, function_arn: str, client_context: str | None = None) -> Outcome:
+    def invoke(
+        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+    ) -> InvocationResult:
         with self._slots:
-            environment = self._take()
+            environment = self._acquire()
             if environment is None:
-                return Outcome(b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True)
+                return InvocationResult(
+                    b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True
+                )
             try:
                 return environment.start() or environment.invoke(
                     payload, function_arn=function_arn, client_context=client_context
                 )
             finally:
-                self._give_back(environment)
+                self._release(environment)
 
     def retire(self) -> None:
         """Stop idle environments now, and busy ones after their invocation."""
@@ -80,7 +86,7 @@ class Pool:
         for environment in busy:
             environment.stop()
 
-    def _take(self) -> Launched | None:
+    def _acquire(self) -> ExecutionEnvironment | None:
         with self._lock:
             if self._closed:
                 return None
@@ -94,7 +100,7 @@ class Pool:
             self._busy.add(environment)
             return environment
 
-    def _give_back(self, environment: Launched) -> None:
+    def _release(self, environment: ExecutionEnvironment) -> None:
         with self._lock:
             self._busy.discard(environment)
             keep = environment.alive and not self._fresh and not self._retired
@@ -107,13 +113,13 @@ class Pool:
 class Pools:
     """The pools by function name. Not thread-safe: the caller holds a lock."""
 
-    def __init__(self, launch: Callable[[Function], Launched], *, fresh: bool) -> None:
+    def __init__(self, launch: Callable[[Function], ExecutionEnvironment], *, fresh: bool) -> None:
         self._launch = launch
         self._fresh = fresh
         self._pools: dict[str, tuple[Function, Pool]] = {}
         self._retired: list[Pool] = []
 
-    def of(self, function: Function, code: Path) -> Pool:
+    def pool_for(self, function: Function, code: Path) -> Pool:
         """Return the pool of a function whose code is in `code`; a new one if the function has changed."""
         runs = replace(function, code=code)
         if function.name not in self._pools or self._pools[function.name][0] != runs:
@@ -136,7 +142,7 @@ class Pools:
             pool.close()
 
 
-def affected(
+def affected_functions(
     before: Mapping[str, Function], after: Mapping[str, Function], changed: Iterable[Path]
 ) -> list[str]:
     """Return the functions whose definition has changed, or whose sources include a changed file."""

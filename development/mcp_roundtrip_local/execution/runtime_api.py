@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from mcp_roundtrip_local.http.browser_protection import from_a_page
+from mcp_roundtrip_local.http.browser_protection import refuse_web_page
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.http.server import HttpServer
 
@@ -86,7 +86,7 @@ class RuntimeApi:
         self._server.close()
 
     def _respond(self, request: Request) -> Reply:
-        if refusal := from_a_page(request):  # runtime clients do not sign requests
+        if refusal := refuse_web_page(request):  # runtime clients do not sign requests
             return refusal
         match request.method, request.target.removeprefix(_ROOT).split("/"):
             case "GET", ["invocation", "next"]:

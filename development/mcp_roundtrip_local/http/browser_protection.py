@@ -7,15 +7,14 @@ rebinding), a page can send any request. Those carry that name in Host.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-def misdirected(request: Request, port: int) -> Reply | None:
+def refuse_wrong_host(request: Request, port: int) -> Reply | None:
     """Return 421 for a request whose Host is not this computer and `port` (RFC 9110 §15.5.20)."""
     host = request.header("host")
     if host is None and request.protocol == "HTTP/1.0":  # no browser sends it
@@ -25,7 +24,7 @@ def misdirected(request: Request, port: int) -> Reply | None:
     return _refusal(421, f"Host must be 127.0.0.1:{port} or localhost:{port}: use one of them")
 
 
-def from_a_page(request: Request) -> Reply | None:
+def refuse_web_page(request: Request) -> Reply | None:
     """Return 403 for every request that a web page causes, whatever its origin."""
     if request.header("origin") is None and request.header("sec-fetch-site") is None:
         return None
@@ -34,7 +33,7 @@ def from_a_page(request: Request) -> Reply | None:
     )
 
 
-def from_a_foreign_page(request: Request, allows: Callable[[str], bool]) -> Reply | None:
+def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Reply | None:
     """Return 403 for a request from a page of another origin, unless `allows` accepts the origin.
 
     Navigation (a link that a person follows) is not refused.
@@ -55,4 +54,4 @@ def _authorities(port: int) -> set[str]:
 
 
 def _refusal(status: int, message: str) -> Reply:
-    return Reply(status, (("content-type", "application/json"),), json.dumps({"message": message}).encode())
+    return json_reply(status, {"message": message})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +31,8 @@ class Reply:
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+
+
+def json_reply(status: int, document: Any) -> Reply:
+    """Return a response with a JSON body."""
+    return Reply(status, (("content-type", "application/json"),), json.dumps(document).encode())

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import h11
 
-from mcp_roundtrip_local.http.browser_protection import misdirected
+from mcp_roundtrip_local.http.browser_protection import refuse_wrong_host
 from mcp_roundtrip_local.http.messages import Reply, Request
 
 _MAX_HEAD = 64 * 1024
@@ -133,7 +133,7 @@ class _Handler(socketserver.BaseRequestHandler):
         except (h11.RemoteProtocolError, BadRequest) as error:
             self._refuse(str(error))
             return False
-        reply = misdirected(request, self.server.server_address[1]) or self.server.respond(request)
+        reply = refuse_wrong_host(request, self.server.server_address[1]) or self.server.respond(request)
         try:
             self._send(reply, request.method, close=request.too_large)
         except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet

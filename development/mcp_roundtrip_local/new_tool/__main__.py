@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_roundtrip_local.new_tool.plan import NewToolError, planned, write
+from mcp_roundtrip_local.new_tool.plan import NewToolError, plan_files, write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
     try:
-        written = planned(given.project, given.name)
+        written = plan_files(given.project, given.name)
         write(written)
     except (NewToolError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -11,7 +11,7 @@ from mcp_roundtrip_local.sample_events.messages import call, post
 TEXT = "Ask before you count."
 
 
-def files(name: str) -> dict[PurePosixPath, str]:
+def render_files(name: str) -> dict[PurePosixPath, str]:
     """Return the files of a new tool by their paths in the project."""
     return {
         PurePosixPath("functions", name, "app.py"): APP.substitute(name=name),

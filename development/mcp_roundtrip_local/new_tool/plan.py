@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render
-from mcp_roundtrip_local.new_tool.files import files
-from mcp_roundtrip_local.new_tool.template_entry import add_call, add_entry, simple_tool, taken
+from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
+from mcp_roundtrip_local.new_tool.files import render_files
+from mcp_roundtrip_local.new_tool.template_entry import add_call, add_entry, find_conflict, find_copyable_tool
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import load
 
@@ -34,19 +34,19 @@ class NewToolError(McpRoundtripError):
     """The tool cannot be written; the message says why. No file was changed."""
 
 
-def planned(project: Path, name: str) -> dict[Path, str]:
+def plan_files(project: Path, name: str) -> dict[Path, str]:
     """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError."""
     _check(name)
-    new = {project / path: text for path, text in files(name).items()}
+    new = {project / path: text for path, text in render_files(name).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
         if path.exists():
             raise NewToolError(f"{name!r}: {path} exists already")
     template = project / TEMPLATE
     try:
         document = load(template)
-        if found := taken(document, name):
+        if found := find_conflict(document, name):
             raise NewToolError(f"{name!r}: {TEMPLATE} uses that name in {found!r}")
-        text = add_entry(template.read_text("utf-8"), document, simple_tool(document), name)
+        text = add_entry(template.read_text("utf-8"), document, find_copyable_tool(document), name)
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
     app = new[project / FUNCTIONS / name / "app.py"]
@@ -99,6 +99,6 @@ def _catalog(functions: Path, name: str, app: str) -> str:
         (staged / name).mkdir()
         (staged / name / "app.py").write_text(app, encoding="utf-8")
         try:
-            return render(staged)
+            return render_catalog(staged)
         except McpRoundtripError as error:
             raise NewToolError(str(error).replace(folder, str(functions))) from None

@@ -1,7 +1,7 @@
 """Add a tool to template.yaml by copying the entry of a simple tool, and to the edge's table of tools.
 
-The text is copied, because a parser drops comments; the parsed nodes only provide positions. The *base* of a
-tool is the prefix of the logical ids of its resources: `FindOrders` for `find_orders`.
+The text is copied, because a parser drops comments; the parsed nodes only provide positions. The logical ids
+of a tool's resources have a common prefix: `FindOrders` for `find_orders`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class _Copy:
     """The text inserted before the copy."""
 
 
-def base(name: str) -> str:
+def logical_id_prefix(name: str) -> str:
     """Return the prefix of the logical ids of a tool's resources."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def simple_tool(document: Mapping[str, Any]) -> str:
+def find_copyable_tool(document: Mapping[str, Any]) -> str:
     """Return the folder of the first tool whose only variable is its name. Raises TemplateError."""
     for name, resource in document["Resources"].items():
         if resource["Type"] == FUNCTION:
@@ -49,7 +49,7 @@ def simple_tool(document: Mapping[str, Any]) -> str:
             variables = properties.get("Environment", {}).get("Variables", {})
             paths = [event["Properties"].get("Path") for event in properties.get("Events", {}).values()]
             if (
-                name == base(folder) + "Function"
+                name == logical_id_prefix(folder) + "Function"
                 and paths == [f"/tools/{folder}"]
                 and [*variables] == [SERVICE_NAME]
             ):
@@ -57,10 +57,10 @@ def simple_tool(document: Mapping[str, Any]) -> str:
     raise TemplateError("it has no tool whose entry can be copied: each has variables of its own")
 
 
-def taken(document: Mapping[str, Any], name: str) -> str | None:
+def find_conflict(document: Mapping[str, Any], name: str) -> str | None:
     """Return the logical id or text of the template that conflicts with a tool of this name, if any."""
-    found = next(iter(_ids(document, base(name))), None)
-    return found or next((text for text in _texts(document) if _means(name).search(text)), None)
+    found = next(iter(_ids(document, logical_id_prefix(name))), None)
+    return found or next((text for text in _texts(document) if _mention_pattern(name).search(text)), None)
 
 
 def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> str:
@@ -69,14 +69,16 @@ def add_entry(text: str, document: Mapping[str, Any], model: str, name: str) -> 
     `document` is the parsed template. Raises TemplateError if a part of `model` cannot be copied.
     """
     # SAM appends to a function's id in generated resources: WeatherFunctionAliaslive.
-    ids = re.compile(rf"\b{base(model)}(?=(?:{'|'.join(_suffixes(document, model))})(?![a-z0-9]))")
+    ids = re.compile(
+        rf"\b{logical_id_prefix(model)}(?=(?:{'|'.join(_suffixes(document, model))})(?![a-z0-9]))"
+    )
 
     def mentions(value: str) -> bool:
-        return bool(ids.search(value) or _means(model).search(value))
+        return bool(ids.search(value) or _mention_pattern(model).search(value))
 
     def renamed(copied: str) -> str:
         copied = re.sub(rf"(?m)^(\s*# {model}):.*$", r"\1", copied)  # the description is not the new tool's
-        return re.sub(rf"(?<!\w){model}(?!\w)", name, ids.sub(base(name), copied))
+        return re.sub(rf"(?<!\w){model}(?!\w)", name, ids.sub(logical_id_prefix(name), copied))
 
     text = text.removesuffix("\n") + "\n"
     root = yaml.compose(text, yaml.SafeLoader)
@@ -102,21 +104,24 @@ def add_call(text: str, name: str) -> str:
 
 
 def _ids(document: Mapping[str, Any], own: str) -> Iterator[str]:
-    """Yield the logical ids with this base. WeatherReportRole is not weather's if weather_report exists."""
+    """Yield the logical ids with this prefix. WeatherReportRole is not weather's if weather_report exists."""
     functions = (name for name, each in document["Resources"].items() if each["Type"] == FUNCTION)
-    bases = {own, *(name.removesuffix("Function") for name in functions)}
+    prefixes = {own, *(name.removesuffix("Function") for name in functions)}
     for section in document.values():
         for name in section if isinstance(section, dict) else ():
-            begun_with = [each for each in bases if re.match(rf"{each}(?![a-z0-9])", name)]
+            begun_with = [each for each in prefixes if re.match(rf"{each}(?![a-z0-9])", name)]
             if max(begun_with, key=len, default=None) == own:
                 yield name
 
 
 def _suffixes(document: Mapping[str, Any], tool: str) -> set[str]:
-    return {re.escape(found.removeprefix(base(tool))) for found in _ids(document, base(tool))}
+    return {
+        re.escape(found.removeprefix(logical_id_prefix(tool)))
+        for found in _ids(document, logical_id_prefix(tool))
+    }
 
 
-def _means(tool: str) -> re.Pattern[str]:
+def _mention_pattern(tool: str) -> re.Pattern[str]:
     """Return a pattern for values that are a tool's name, or contain it in a path or JSON."""
     return re.compile(rf'(?:^|[/"]){tool}(?:$|[/"])')
 

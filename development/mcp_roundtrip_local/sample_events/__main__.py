@@ -30,13 +30,13 @@ from mcp_roundtrip_local.sample_events.live import (
     live,
 )
 from mcp_roundtrip_local.sample_events.stable import stable
-from mcp_roundtrip_local.services.stand_ins import local_variables
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 
 
 @contextmanager
 def example_services(template: Path) -> Iterator[None]:
     """Serve the template's stand-ins, and name them to functions in this process. Raises TemplateError."""
-    with local_variables(template) as variables:
+    with serve_stand_ins(template) as variables:
         added = variables.keys() - os.environ.keys()
         os.environ.update({name: variables[name] for name in added})
         try:

@@ -15,7 +15,7 @@ from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip_local.catalog import servers
+from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.messages import Event, call, post, prompt
 from mcp_roundtrip_local.sample_events.stable import (
     DOCUMENT,
@@ -156,7 +156,7 @@ def _state(function: str, response: Any) -> str:
 
 def invoker(functions: Path, ports: Ports) -> Invoke:
     """Return a caller of the functions in this process. Raises CatalogError."""
-    loaded = servers(functions)
+    loaded = load_function_servers(functions)
     return lambda function, event: handle(loaded[function].endpoint, event, None, lambda: ports)
 
 

@@ -32,7 +32,7 @@ from mcp_roundtrip_local.sample_events.messages import (
     read,
 )
 from mcp_roundtrip_local.sample_events.sources import FORMATS, alb
-from mcp_roundtrip_local.services.sqs import record as sqs_record
+from mcp_roundtrip_local.services.sqs import event_record
 
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 """The same capabilities, and tasks."""
@@ -175,7 +175,7 @@ def _provision() -> dict[str, Event]:
         "provision_worker/invoke.json": NO_ITEM,
         "provision_worker/queue.json": {
             "Records": [
-                sqs_record(
+                event_record(
                     "059f36b4-87a3-44ab-83d2-661975830a7d",
                     json.dumps(NO_ITEM),
                     "arn:aws:sqs:eu-west-1:123456789012:tasks",

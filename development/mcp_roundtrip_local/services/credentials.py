@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from mcp_roundtrip_local.http.browser_protection import from_a_page
+from mcp_roundtrip_local.http.browser_protection import refuse_web_page
 from mcp_roundtrip_local.http.messages import Reply, Request
 
 _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/")
@@ -57,7 +57,7 @@ class Credentials:
         def guarded(request: Request) -> Reply:
             if self._is_presigned(request):
                 return respond(request)
-            return from_a_page(request) or self._refusal(request) or respond(request)
+            return refuse_web_page(request) or self._refusal(request) or respond(request)
 
         return guarded
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import Storage
@@ -70,7 +70,7 @@ class Emulator:
         except (EmulatorError, OSError, http.client.HTTPException) as error:
             self._log(f"[ministack] {error}")
             document = {"__type": "NotImplemented", "message": str(error)}
-            return Reply(501, (("content-type", "application/json"),), json.dumps(document).encode())
+            return json_reply(501, document)
 
     def close(self) -> None:
         """Kill the process. Its data is lost."""

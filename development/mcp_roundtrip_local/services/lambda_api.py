@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, unquote
 
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.template.model import LATEST, Function
 
@@ -36,7 +36,7 @@ NOT_EMULATED = (
 
 _SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_request")
 
-Invoke = Callable[[str, bytes, str | None, str | None], Outcome]
+Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
 """Function name, payload, qualifier, client context as ASCII JSON."""
 
 
@@ -103,10 +103,10 @@ class LambdaApi:
             return Reply(202)
         if kind != "RequestResponse":
             raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")
-        outcome = self._invoke(name, payload, qualifier, client_context)
-        failed = (("X-Amz-Function-Error", "Unhandled"),) if outcome.failed else ()
+        result = self._invoke(name, payload, qualifier, client_context)
+        failed = (("X-Amz-Function-Error", "Unhandled"),) if result.failed else ()
         headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
-        return Reply(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), outcome.payload)
+        return Reply(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), result.payload)
 
     def _find(self, reference: str, qualifier: str | None) -> tuple[str, str | None]:
         # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import md5
 from typing import Any, Final
 
-from mcp_roundtrip_local.execution.environment import Outcome
+from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Reply, Request
 from mcp_roundtrip_local.template.model import ACCOUNT, REGION, Queue
 
@@ -32,7 +32,9 @@ class _Message:
     body: str
 
 
-def record(message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int) -> dict[str, Any]:
+def event_record(
+    message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int
+) -> dict[str, Any]:
     """Return the event record of a message in delivery number `receives`; `sent_ms` is epoch time."""
     return {
         "messageId": message_id,
@@ -61,7 +63,7 @@ class Queues:
     def __init__(
         self,
         queues: Callable[[], Mapping[str, Queue]],
-        run: Callable[[str, bytes], Outcome],
+        run: Callable[[str, bytes], InvocationResult],
         log: Callable[[str], None],
     ) -> None:
         self._queues = queues
@@ -83,7 +85,7 @@ class Queues:
         if not 0 <= delay_s <= MAX_DELAY_S:
             return _refusal("InvalidParameterValue", f"DelaySeconds must be 0 to {MAX_DELAY_S}")
         message = _Message(queue, str(uuid.uuid4()), sent["MessageBody"])
-        self._later(delay_s, message, receives=1)
+        self._schedule(delay_s, message, receives=1)
         answer = {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
         return Reply(200, _HEADERS, json.dumps(answer).encode())
 
@@ -94,7 +96,7 @@ class Queues:
             for timer in self._timers:
                 timer.cancel()
 
-    def _later(self, delay_s: float, message: _Message, receives: int) -> None:
+    def _schedule(self, delay_s: float, message: _Message, receives: int) -> None:
         timer = threading.Timer(delay_s, lambda: self._deliver(timer, message, receives))
         timer.daemon = True
         with self._lock:
@@ -108,22 +110,22 @@ class Queues:
             self._timers.discard(timer)
         arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue.name}"
         sent_ms = int(time.time() * 1000)
-        delivered = record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
-        outcome = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
-        if _is_done(outcome, message.id):
+        delivered = event_record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
+        result = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
+        if _is_processed(result, message.id):
             return
         if receives < queue.max_receives:
-            self._later(queue.visibility_timeout_s, message, receives + 1)
+            self._schedule(queue.visibility_timeout_s, message, receives + 1)
         else:
             self._log(f"[{queue.name}] message dropped after {receives} deliveries: {message.body}")
 
 
-def _is_done(outcome: Outcome, message_id: str) -> bool:
+def _is_processed(result: InvocationResult, message_id: str) -> bool:
     """Return whether the function has processed the message. An invalid response fails the whole batch."""
-    if outcome.failed:
+    if result.failed:
         return False
     try:
-        failures = (json.loads(outcome.payload) or {}).get("batchItemFailures") or ()
+        failures = (json.loads(result.payload) or {}).get("batchItemFailures") or ()
         return message_id not in {failure["itemIdentifier"] for failure in failures}
     except (ValueError, AttributeError, LookupError, TypeError):
         return False

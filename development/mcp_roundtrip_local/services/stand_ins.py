@@ -32,7 +32,7 @@ Respond = Callable[[Request], Reply]
 
 
 @contextmanager
-def local_variables(template: Path) -> Iterator[dict[str, str]]:
+def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
     """Serve the template's stand-ins until the block ends; yield the variables that functions need.
 
     Raises TemplateError for a file that is missing or defines no `respond`.
@@ -40,12 +40,12 @@ def local_variables(template: Path) -> Iterator[dict[str, str]]:
     section = (load(template).get("Metadata") or {}).get("LocalRun") or {}
     given = {name: str(value) for name, value in (section.get("Variables") or {}).items()}
     files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
-    with serving(files) as urls:
+    with _serve_files(files) as urls:
         yield {**given, **urls}
 
 
 @contextmanager
-def serving(files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+def _serve_files(files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
     """Serve each file until the block ends; yield the URLs by the same names."""
     with ExitStack() as stack:
         urls = {}

@@ -10,7 +10,7 @@ from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.reader import KmsKey
 
 
-class LocalKeys:
+class TemplateKeys:
     """Creates each key once, so that tokens survive changes of the template. `arns` are by logical id."""
 
     def __init__(self, kms: FakeKms) -> None:
