@@ -75,8 +75,9 @@ help:  ## list the commands
 
 .PHONY: run
 run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	$(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) $(if $(filter 1,$(DEBUG)),--debug) \
-	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) $(foreach variable,$(VARIABLES),--env $(variable))
+	$(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+	    $(if $(filter 1,$(DEBUG)),--debug) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
+	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
 .PHONY: check
 check: lint  ## run ruff, mypy and the tests that need only Python
