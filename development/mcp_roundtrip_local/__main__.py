@@ -89,6 +89,8 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: boo
             "request; make run DEBUG=1 (--debug) supports breakpoint()."
         )
     return f"""
+Serving {app.url("")}. Press Ctrl+C to stop.
+
 {routes}
 
 {assumptions}{processes} Changed sources are reloaded.

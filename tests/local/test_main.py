@@ -80,6 +80,7 @@ def test_a_wrong_parameter_ends_with_2(tmp_path: Path, arguments: list[str]) -> 
 
 def test_the_banner_says_how_a_client_connects(running: Running) -> None:
     text = banner(running.app, {}, fresh=True)
+    assert text.splitlines()[1] == f"Serving {running.app.url('')}. Press Ctrl+C to stop."
     assert 'make run PARAMETERS="AuthMode=…"' in banner(running.app, {"AuthMode": "none"}, fresh=True)
     assert f'"url": "{running.app.url("/echo")}"' in text
     assert '"type": "http"' in text
