@@ -155,9 +155,9 @@ async def test_a_client_that_follows_tasks_gets_its_database_from_a_worker(stack
 
 
 async def test_a_worker_is_dispatched_through_a_queue_if_the_parameter_says_so(
-    account: Cloud, built: Built
+    account: Cloud, built: Built, services: Mapping[str, str]
 ) -> None:
-    stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue")
+    stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue", **services)
     await assert_workers_finish_the_task(stack)
     assert "ProvisionTasks" in stack.resources
 

@@ -55,14 +55,17 @@ def artefact(built: Built, function: str) -> Artefact:
 @pytest.fixture(scope="module")
 def variables(account: Cloud) -> Iterator[dict[str, str]]:
     """A configuration with keys and a table of its own, stand-ins of services, and no function to invoke."""
-    keys = account.client("kms")
+    keys, tables = account.client("kms"), account.client("dynamodb")
     with serve_stand_ins(ROOT / "template.yaml") as services:
         yield {
             **services,
             **DEVELOPMENT_ENVIRONMENT,
             "MCP_STATE_KEY_ARN": kms_clients.signing_key(keys),
             "MCP_STATE_ENCRYPTION_KEY_ARN": kms_clients.mac_key(keys),
-            "MCP_TASK_TABLE": dynamodb_clients.new_table(account.client("dynamodb")),
+            "MCP_TASK_TABLE": dynamodb_clients.new_table(tables),
+            "APPROVAL_TABLE": dynamodb_clients.new_table(tables),
+            "APPROVAL_SENDER": "approvals@example.com",
+            "APPROVALS_URL": "https://api.example/approvals",
             "AWS_ENDPOINT_URL": account.url,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
@@ -125,7 +128,7 @@ def is_modern(event: Any) -> bool:
 
 def messages(answer: Any) -> list[Any]:
     match answer:
-        case {"body": str(body)} if body:
+        case {"body": str(body), "headers": {"content-type": "application/json"}}:
             return [json.loads(body)]
         case {"jsonrpc": _}:
             return [answer]
