@@ -14,7 +14,7 @@ import boto3
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import RenewalBackoff
@@ -114,7 +114,7 @@ def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) 
     epochs = None
     if encrypts:
         mac_key = KmsMacKey(client, arn_of_new_key("HMAC_256", "GENERATE_VERIFY_MAC"))
-        epochs = EpochKeys([mac_key], TYP, **given)
+        epochs = EpochKeys([mac_key], STATE_TYP, **given)
     return RequestStateCodec(
         signer=delegation.signer if delegates else lambda: root,
         trusted_keys=TrustedKeys(KmsPublicKeys([key]), ()),

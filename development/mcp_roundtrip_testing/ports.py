@@ -14,7 +14,7 @@ from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
@@ -63,7 +63,7 @@ def make_codec(
     limits = limits or Limits()
     renewals = RenewalBackoff(clock)
     epochs = EpochKeys(
-        [mac_key], TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+        [mac_key], STATE_TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )
     return RequestStateCodec(lambda: key, TrustedKeys(key), epochs, limits, clock, secrets.token_bytes)
 

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from mcp_roundtrip.aws.clients import kms_client
 from mcp_roundtrip.aws.kms import (
-    MAX_AGE_S,
+    CONFIRM_INTERVAL_S,
     MAX_UNCONFIRMED_S,
     KmsKey,
     KmsMacKey,
@@ -229,7 +229,7 @@ def test_the_clients_patience_fits_into_a_request():
 
 def test_a_public_key_is_confirmed_when_it_is_old(fake, key, clock):
     key.trusted_public_half()
-    clock.now += MAX_AGE_S - 1
+    clock.now += CONFIRM_INTERVAL_S - 1
     key.trusted_public_half()
     assert fake.calls["GetPublicKey"] == 1
     clock.now += 1
@@ -251,7 +251,7 @@ def test_a_public_key_that_cannot_be_confirmed_is_used_for_a_while(fake, key, cl
 def test_while_a_key_is_still_good_a_failed_confirmation_is_not_repeated_for_a_minute(fake, key, clock):
     key.trusted_public_half()
     fake.fail_next(1)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     for _ in range(RENEWAL_RETRY_S):
         assert key.trusted_public_half()
         clock.now += 1
@@ -266,7 +266,7 @@ def test_a_withdrawn_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, c
     key.trusted_public_half()
     happens(fake, arn)
     assert key.trusted_public_half()
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     with fails_with(reason):
         key.trusted_public_half()
 
@@ -274,7 +274,7 @@ def test_a_withdrawn_key_is_no_longer_trusted_once_kms_says_so(fake, key, arn, c
 def test_a_key_that_is_enabled_again_is_trusted_again_within_a_minute(fake, key, arn, clock):
     key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     with fails_with("DisabledException"):
         key.trusted_public_half()
     fake.EnableKey(KeyId=arn)
@@ -285,7 +285,7 @@ def test_a_key_that_is_enabled_again_is_trusted_again_within_a_minute(fake, key,
 def test_a_key_that_stays_disabled_is_asked_for_once_a_minute(fake, key, arn, clock):
     key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     before = fake.calls["GetPublicKey"]
     for _ in range(600):
         with fails_with("DisabledException"):
@@ -297,7 +297,7 @@ def test_a_key_that_stays_disabled_is_asked_for_once_a_minute(fake, key, arn, cl
 def test_a_disabled_keys_name_stays_known_so_that_signing_says_what_is_wrong(fake, key, arn, clock):
     half = key.trusted_public_half()
     fake.DisableKey(KeyId=arn)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     assert key.loaded_public_half() == half
 
 
@@ -315,7 +315,7 @@ def test_of_two_keys_the_remaining_one_is_still_trusted(fake, kms, key, clock):
     kids = [half.loaded_public_half().kid for half in (key, old)]
     assert all(map(keys.find, kids))
     fake.DisableKey(KeyId=old.arn)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     assert keys.find(kids[0])
     assert keys.find(kids[1]) is None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip.aws.kms import MAX_AGE_S, MAX_UNCONFIRMED_S
+from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S, MAX_UNCONFIRMED_S
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
@@ -196,7 +196,8 @@ def test_when_kms_recovers_before_the_certificate_is_needed_no_request_fails(dep
 
 
 @pytest.mark.parametrize(
-    ("reason", "seconds"), [("ThrottlingException", MAX_UNCONFIRMED_S), ("DisabledException", MAX_AGE_S)]
+    ("reason", "seconds"),
+    [("ThrottlingException", MAX_UNCONFIRMED_S), ("DisabledException", CONFIRM_INTERVAL_S)],
 )
 @only([Configuration(delegated=False, encrypted=False)])
 def test_opening_works_for_an_hour_without_kms_and_15_minutes_after_the_key_was_disabled(
@@ -218,7 +219,7 @@ def test_disabling_the_key_ends_its_certificates_too(deployed, fake, kms, clock)
     codec = deployed.environment(kms, clock)
     seal(codec)
     fail(fake, "DisabledException", *deployed.keys)
-    clock.now += MAX_AGE_S
+    clock.now += CONFIRM_INTERVAL_S
     token = seal(codec)
     with fails_with("DisabledException"):
         codec.open(BINDING, token)

@@ -14,7 +14,7 @@ from pydantic import Json
 
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.long_inputs import MAX_COLLISIONS, MAX_JSON_VALUES
+from mcp_roundtrip.schema.long_inputs import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
 
 ALIKE = [number * hash_info.modulus for number in range(1, 1_500)]
 """Integers whose hash is 0."""
@@ -65,7 +65,7 @@ def test_other_large_numbers_are_accepted_in_any_number(type_: Any, value: Any) 
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_json_in_strings_has_as_many_values_as_a_body(count: int) -> None:
-    most = [json.dumps(["[,"] * (MAX_JSON_VALUES // count - 1))] * count
+    most = [json.dumps(["[,"] * (MAX_NESTED_JSON_VALUES // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
     with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
         read(list[Json[list[str]]], [*most, "[]"])

@@ -8,7 +8,7 @@ from mcp_types import Tool
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.raw_arguments import RawArguments
-from mcp_roundtrip.schema.subschemas import MAX_DEPTH, MAX_SUBSCHEMAS
+from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS
 
 
 class Context: ...
@@ -119,7 +119,7 @@ def test_what_only_looks_like_a_reference_is_accepted():
 
 def test_a_schema_nested_too_deeply_is_refused():
     schema: dict = {"type": "object"}
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_SCHEMA_DEPTH + 1):
         schema = {"type": "object", "not": schema}
     with pytest.raises(DefinitionError, match="deeper"):
         raw(schema)

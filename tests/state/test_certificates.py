@@ -4,7 +4,7 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import LIFETIME_S, MAX_CERTIFICATE_LENGTH, TYP, TrustedKeys
+from mcp_roundtrip.state.certificates import CERTIFICATE_TYP, LIFETIME_S, MAX_CERTIFICATE_LENGTH, TrustedKeys
 from mcp_roundtrip.state.keys import LocalKey
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
@@ -23,7 +23,7 @@ def trusted(trust, crt, now=NOW):
 def test_a_certificate_says_which_key_signs_for_whom_and_until_when():
     token = certificate(jti="f" * 32)
     claims = claims_of(token)
-    assert header_of(token) == {"alg": "ES256", "kid": KEY.kid, "typ": TYP}
+    assert header_of(token) == {"alg": "ES256", "kid": KEY.kid, "typ": CERTIFICATE_TYP}
     assert claims.keys() == {"iss", "aud", "iat", "nbf", "exp", "jti", "cnf"}
     assert (claims["iss"], claims["aud"], claims["jti"]) == (BINDING.issuer, BINDING.audience, "f" * 32)
     assert (claims["iat"], claims["nbf"], claims["exp"]) == (NOW, NOW, NOW + LIFETIME_S)

@@ -12,7 +12,7 @@ from mypy_boto3_kms import KMSClient
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import RenewalBackoff
@@ -95,7 +95,7 @@ class Deployment:
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
             trusted_keys=TrustedKeys(KmsPublicKeys(keys), self.revoked),
-            epochs=EpochKeys(mac_keys, TYP, self.limits, **given) if mac_keys else None,
+            epochs=EpochKeys(mac_keys, STATE_TYP, self.limits, **given) if mac_keys else None,
             limits=self.limits,
             clock=clock,
             random_bytes=secrets.token_bytes,

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip.state.codec import TYP, RequestStateCodec
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
@@ -74,7 +74,7 @@ def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
 
     renewals = RenewalBackoff(clock)
     return EpochKeys(
-        macs, TYP, Limits(), issuer=BINDING.issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+        macs, STATE_TYP, Limits(), issuer=BINDING.issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )
 
 

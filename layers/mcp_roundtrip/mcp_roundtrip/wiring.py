@@ -209,14 +209,14 @@ class _StateParts:
 
     def _epochs(self) -> EpochKeys:
         from mcp_roundtrip.aws.kms import KmsMacKey
-        from mcp_roundtrip.state.codec import TYP
+        from mcp_roundtrip.state.codec import STATE_TYP
         from mcp_roundtrip.state.epochs import EpochKeys
 
         self._settings.required("state_encryption_key_arn")
         arns = self._settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
         return EpochKeys(
             [KmsMacKey(self._kms, arn) for arn in arns],
-            TYP,
+            STATE_TYP,
             self._limits,
             issuer=self._settings.required("issuer"),
             clock=time.time,

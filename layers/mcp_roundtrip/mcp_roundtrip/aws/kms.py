@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
 
-MAX_AGE_S = 900
+CONFIRM_INTERVAL_S = 900
 """The interval of the GetPublicKey calls that confirm that the key is still enabled."""
 
 MAX_UNCONFIRMED_S = 3600
-"""How long a public key is trusted after KMS last confirmed it, while KMS is not available."""
+"""The time for which a public key is trusted after KMS last confirmed it, while KMS is not available."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
@@ -99,7 +99,7 @@ class PinnedKey:
 
 
 class KmsKey:
-    """A key whose public half is loaded at first use and confirmed every `MAX_AGE_S`.
+    """A key whose public half is loaded at first use and confirmed every `CONFIRM_INTERVAL_S`.
 
     A key that KMS reports as disabled, pending deletion or unknown is not trusted any more. While KMS is not
     available, the key is trusted for `MAX_UNCONFIRMED_S` after the last response.
@@ -139,7 +139,7 @@ class KmsKey:
         except KeyServiceError as failure:
             self._record_failure(failure.reason, now)
         else:
-            self._next_attempt_at, self._trusted_until = now + MAX_AGE_S, now + MAX_UNCONFIRMED_S
+            self._next_attempt_at, self._trusted_until = now + CONFIRM_INTERVAL_S, now + MAX_UNCONFIRMED_S
 
     def _record_failure(self, reason: str, now: float) -> None:
         self._reason = reason

@@ -3,11 +3,11 @@
 The same function runs in every round. Journaled answers and step results are replayed, and the first thing
 that has not happened yet suspends the run. The engine uses no thread, socket or clock of its own.
 
-- `journal`, `history`: what has happened in a flow, and the position of one pass in it.
-- `inputs`, `host`, `notifications`, `outcome`: what a pass is given, and what it produces.
+- `journal`, `history`: the record of a flow, and the position of one pass in it.
+- `inputs`, `host`, `notifications`, `outcome`: the inputs and the results of a pass.
 - `run`: one pass, made of these. `replay` and `async_replay` run the function.
 - `questions`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and their answers.
 - `steps`, `retry`, `effects`: side effects.
-- `context`, `async_context`: what a tool's author sees. `context_call` guards against a missing `await`.
+- `context`, `async_context`: the API for tool authors. `context_call` detects a missing `await`.
 - `usage_errors`, `unawaited_errors`: the errors about a tool's code.
 """

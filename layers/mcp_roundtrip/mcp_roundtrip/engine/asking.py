@@ -133,7 +133,7 @@ class _Resolver:
             self._discard(key, changed)
             return None
         try:
-            return _Answer.read(key, question, entry.value)
+            return _Answer.from_response(key, question, entry.value)
         except InvalidAnswer:
             self._discard(key, "model (which the recorded answer does not fit)")
             raise
@@ -155,7 +155,7 @@ class _Resolver:
         if key not in inputs.responses or not self._response_counts(key, question):
             return None
         raw, request = inputs.responses[key], self._requests[key]
-        answer = _Answer.read(key, question, raw)
+        answer = _Answer.from_response(key, question, raw)
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
         if isinstance(question, ElicitUrl) and answer.refusal is None:
             self._urls[key] = ConsentedUrl(question, request, entry)
@@ -213,10 +213,12 @@ class _Answer:
         self.refusal = refusal
 
     @classmethod
-    def read(cls, key: str, question: Question[Any], raw: Any) -> _Answer:
+    def from_response(cls, key: str, question: Question[Any], raw: Any) -> _Answer:
         """Read an input response. Raises InvalidAnswer."""
         try:
-            return cls(question.read(deepcopy(raw)))  # the tool may change its answer, but not the journal
+            return cls(
+                question.parse_response(deepcopy(raw))
+            )  # the tool may change its answer, but not the journal
         except (ElicitationDeclined, ElicitationCancelled) as refusal:
             return cls(None, type(refusal)(key))  # the question does not know its branch's prefix
 

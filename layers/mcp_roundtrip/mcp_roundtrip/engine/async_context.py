@@ -11,7 +11,7 @@ from uuid import UUID
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.context_call import returns_context_call
-from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import Run, running_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
@@ -96,7 +96,7 @@ class AsyncContext(ContextBase):
         *,
         done: Callable[[], bool | Awaitable[bool]],
         default: Unset | None = UNSET,
-        poll_interval_ms: int | None = POLL_INTERVAL_MS,
+        poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
         from mcp_roundtrip.engine.elicitation import ElicitUrl  # calls that ask nothing do not load it

@@ -28,8 +28,8 @@ SETTLING_TURNS: Final = 3
 in them, and may start further work."""
 
 GRACE_S: Final = 0.5
-"""How long a parked question waits for siblings that wait for something outside of a step: for the network,
-or by a lock for the parked branch itself. Code outside of a step runs again anyway."""
+"""The time that a parked question waits for siblings which wait for something outside of a step, such as the
+network, or a lock that the parked branch holds. Code outside of a step runs again anyway."""
 
 UNWIND_TIMEOUT_S: Final = 1.0
 """The time that cancelled tasks have for their `finally` blocks."""

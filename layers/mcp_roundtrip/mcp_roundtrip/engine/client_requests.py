@@ -66,7 +66,7 @@ class Sample(Question[Sampled]):
             needed.append(("sampling", "context"))
         return needed
 
-    def read(self, raw: Any) -> Sampled:
+    def parse_response(self, raw: Any) -> Sampled:
         if not isinstance(raw, dict) or raw.get("role") not in ("user", "assistant"):
             raise InvalidAnswer("not a CreateMessageResult: no role")
         content = raw.get("content")
@@ -107,7 +107,7 @@ class ListRoots(Question[tuple[Root, ...]]):
     def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ROOTS,)
 
-    def read(self, raw: Any) -> tuple[Root, ...]:
+    def parse_response(self, raw: Any) -> tuple[Root, ...]:
         roots = raw.get("roots") if isinstance(raw, dict) else None
         if not isinstance(roots, list):
             raise InvalidAnswer("not a ListRootsResult: no roots")
@@ -156,7 +156,7 @@ class NamespacedRequest(Question[Mapping[str, Any]]):
     def needs(self) -> Sequence[CapabilityPath]:
         return (("extensions", self.name),)
 
-    def read(self, raw: Any) -> Mapping[str, Any]:
+    def parse_response(self, raw: Any) -> Mapping[str, Any]:
         if not isinstance(raw, dict):
             raise InvalidAnswer("the answer is not an object")
         return raw

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.context_base import ContextBase
-from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import running_function
 from mcp_roundtrip.errors import ElicitationDeclined
 
@@ -76,7 +76,7 @@ class Context(ContextBase):
         *,
         done: Callable[[], bool],
         default: Unset | None = UNSET,
-        poll_interval_ms: int | None = POLL_INTERVAL_MS,
+        poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """Send the user to a URL, and return once `done()` returns True.
 

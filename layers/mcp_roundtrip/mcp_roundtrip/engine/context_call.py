@@ -1,4 +1,4 @@
-"""What the methods of an `AsyncContext` return: coroutines that cannot be used before they are awaited.
+"""The coroutines that methods of an `AsyncContext` return, which raise if they are used before `await`.
 
 A plain coroutine is truthy, so `if ctx.elicit("sure", ...)` without `await` would treat a question that was
 never asked as a yes. A `ContextCall` raises NotAwaited instead, and so does a pass that leaves one behind.

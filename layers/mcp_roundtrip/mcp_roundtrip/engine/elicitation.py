@@ -12,7 +12,7 @@ from typing_extensions import is_typeddict  # pydantic needs this one before Pyt
 
 from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Entry
-from mcp_roundtrip.engine.questions import POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import usage_errors
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip.internal_errors import InvalidAnswer
@@ -92,7 +92,7 @@ class Elicit(_Elicitation[T]):
     def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_FORM,)
 
-    def read(self, raw: Any) -> T:
+    def parse_response(self, raw: Any) -> T:
         value: T = self._form().parse(self._accepted(raw))
         return value
 
@@ -117,7 +117,7 @@ class ElicitUrl(_Elicitation[None]):
     url: str
     done: Callable[[], bool | Awaitable[bool]]
     default: Unset | None = UNSET
-    poll_interval_ms: int | None = POLL_INTERVAL_MS
+    poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS
     trusts_answer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class ElicitUrl(_Elicitation[None]):
     def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_URL,)
 
-    def read(self, raw: Any) -> None:
+    def parse_response(self, raw: Any) -> None:
         self._accepted(raw)
 
     def journal_value(self, raw: Any) -> Any:

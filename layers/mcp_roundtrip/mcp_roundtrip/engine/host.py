@@ -1,4 +1,4 @@
-"""What the server provides to a run: time, randomness, link signing, and the store of a task."""
+"""The services that the server provides to a run: time, randomness, link signing, and a task's store."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """What a run may do about tasks.
+    """The task that a run belongs to, or whether the run may become one.
 
     `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
     and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.

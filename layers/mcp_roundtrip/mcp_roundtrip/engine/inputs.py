@@ -1,4 +1,4 @@
-"""What the client sent with a request, and the input requests that a pass ends with."""
+"""The client's input responses to a pass, and the input requests that the pass ends with."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ VERSION: Final = 1
 
 
 class Kind(StrEnum):
-    """What an entry records. The values are short because they are sent in every state."""
+    """The kind of an entry. The values are short because they are sent in every state."""
 
     ANSWER = "a"
     DEFAULT = "d"
@@ -72,7 +72,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """What has happened in a flow, which is one call over all of its rounds.
+    """The record of a flow, which is one call over all of its rounds.
 
     - `flow_id` names the flow from the first state that its client received.
     - `outstanding` are the fingerprints of the last round's requests, by key.

@@ -1,4 +1,4 @@
-"""How a pass over a tool's function can end."""
+"""The outcomes of a pass over a tool's function."""
 
 from __future__ import annotations
 

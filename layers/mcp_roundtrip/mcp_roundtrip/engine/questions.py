@@ -1,4 +1,4 @@
-"""What a tool can ask its client: the base class, and the marker for a missing default."""
+"""The base class of the questions that a tool can ask its client, and the marker for a missing default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNSET: Final = Unset()
 """No default was given; None may be a default."""
 
 
-POLL_INTERVAL_MS: Final = 2_000
+DEFAULT_POLL_INTERVAL_MS: Final = 2_000
 """The default time between two calls of the `done` of a URL elicitation."""
 
 
@@ -55,7 +55,7 @@ class Question(ABC, Generic[T]):
         """Return the client capabilities that the request requires."""
 
     @abstractmethod
-    def read(self, raw: Any) -> T:
+    def parse_response(self, raw: Any) -> T:
         """Return the typed answer in an input response.
 
         Raises InvalidAnswer (ask again), ElicitationDeclined or ElicitationCancelled.

@@ -53,7 +53,7 @@ class Retry:
 
 
 Pause = tuple[float, bool]
-"""How many milliseconds to wait, and whether the pass has to end then."""
+"""The milliseconds to wait, and whether the pass has to end then."""
 
 
 def run_attempts(
@@ -115,7 +115,7 @@ def _record_failure(step: Step, retry: Retry, error: Exception) -> None:
         raise error
     services, failures = step.run.services, len(step.retry_times()) + 1
     pause_ms = retry.pause_ms(failures, unit_interval(services.random_bytes(7)))
-    step.record_failure(failures, int(services.clock() * 1000) + pause_ms)
+    step.record_failed_attempt(failures, int(services.clock() * 1000) + pause_ms)
     services.on_step_failed(step.key, error, failures < retry.attempts)
     if failures >= retry.attempts:
         raise StepFailed(step.key, failures) from error

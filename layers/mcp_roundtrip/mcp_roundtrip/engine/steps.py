@@ -119,7 +119,7 @@ class Step:
         entries = (self.run.recorded_entry(key, Kind.FAILED) for key in keys)
         return [entry.value for entry in takewhile(lambda entry: entry is not None, entries) if entry]
 
-    def record_failure(self, number: int, retry_at_ms: int) -> None:
+    def record_failed_attempt(self, number: int, retry_at_ms: int) -> None:
         """Journal a failed attempt (from 1), and when another may follow."""
         self.run.record(Entry(self._failure_key(number), Kind.FAILED, retry_at_ms))
 

@@ -10,7 +10,7 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
-"""How long clients may cache lists and the discovery result (server/utilities/caching)."""
+"""The time for which clients may cache lists and the discovery result (server/utilities/caching)."""
 
 
 class PreSerialized(dict[str, Any]):

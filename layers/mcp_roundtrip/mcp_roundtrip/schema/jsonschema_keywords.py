@@ -1,4 +1,4 @@
-"""Keywords for jsonschema whose cost is bounded, whatever data a client sends.
+"""Keywords for jsonschema whose cost is bounded for all data that a client can send.
 
 jsonschema's own keywords compare items with each other, run patterns on an engine that backtracks, collect
 all errors of all alternatives, format the data into messages, and check alternatives again for the

@@ -28,7 +28,7 @@ from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, PatternBudget, TextTooL
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
-MAX_JSON_VALUES: Final = 20_000
+MAX_NESTED_JSON_VALUES: Final = 20_000
 """JSON values within the strings of a request, as many as its body may have by default."""
 
 _CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
@@ -151,12 +151,12 @@ def _limit_collisions(value: Any) -> Any:
 def _limit_json_values(value: Any) -> Any:
     if isinstance(value, str):
         budget = _current.get()
-        budget.json_values += count_json_values(value, MAX_JSON_VALUES)
-        if budget.json_values > MAX_JSON_VALUES:
+        budget.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
+        if budget.json_values > MAX_NESTED_JSON_VALUES:
             raise PydanticCustomError(
                 "too_many_values",
                 "More than {limit} values in strings of JSON; send fewer at once",
-                {"limit": MAX_JSON_VALUES},
+                {"limit": MAX_NESTED_JSON_VALUES},
             )
     return value
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import DefinitionError
 
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
-MAX_DEPTH: Final = 64
+MAX_SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
 
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
@@ -28,8 +28,10 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     count = 0
     while waiting:
         depth, node = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise DefinitionError(f"the schema is nested deeper than {MAX_DEPTH} levels; use a flatter one")
+        if depth > MAX_SCHEMA_DEPTH:
+            raise DefinitionError(
+                f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
+            )
         if isinstance(node, list):
             waiting += [(depth + 1, item) for item in node]
         elif isinstance(node, dict):

@@ -22,7 +22,7 @@ from mcp_roundtrip.state.keys import PublicKeys, Signer
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-TYP = "mcp-rs-crt+jwt"
+CERTIFICATE_TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
 MAX_CERTIFICATE_LENGTH = 2048
 """The limit of a certificate in characters. It has about 600, more with a long issuer or audience."""
@@ -57,7 +57,7 @@ def issue(
         "cnf": {"jwk": {"crv": "P-256", "kty": "EC", "x": x, "y": y}},
     }
     try:
-        return jws.mint(root, TYP, claims, max_length=MAX_CERTIFICATE_LENGTH)
+        return jws.mint(root, CERTIFICATE_TYP, claims, max_length=MAX_CERTIFICATE_LENGTH)
     except StateTooLarge:
         raise KeyServiceError("certificate_too_long") from None
 
@@ -114,7 +114,7 @@ class TrustedKeys:
 
 
 def _read(token: bytes, by_kid: jws.FindKey) -> Certificate:
-    claims, root = jws.verify(token, TYP, by_kid)
+    claims, root = jws.verify(token, CERTIFICATE_TYP, by_kid)
     require_types(claims, _TYPES, others=set())
     if claims["exp"] - claims["iat"] > LIFETIME_S:
         raise StateRejected("lifetime")

@@ -19,7 +19,7 @@ from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.keys import Signer
 
-TYP = "mcp-rs+jwt"
+STATE_TYP = "mcp-rs+jwt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class RequestStateCodec:
             limits=self.limits,
         )
         if self.epochs is None:
-            return jws.mint(self.signer(), TYP, content, max_length=max_length)
+            return jws.mint(self.signer(), STATE_TYP, content, max_length=max_length)
         key = self.epochs.current(now)
         signed = jws.mint(
-            self.signer(), TYP, content, max_length=max_length, encrypted_length=key.encrypted_length
+            self.signer(), STATE_TYP, content, max_length=max_length, encrypted_length=key.encrypted_length
         )
         return jwe.encrypt(signed, key, self.random_bytes(jwe.IV_BYTES))
 
@@ -86,10 +86,10 @@ class RequestStateCodec:
         now, epochs = self.clock(), self.epochs
         signed = presented = serialization.to_ascii(token, self.limits.max_presented)
         if epochs is not None:
-            signed = jwe.decrypt(presented, TYP, lambda kid: epochs.find(kid, now))
+            signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
         content, key = jws.verify(
             signed,
-            TYP,
+            STATE_TYP,
             lambda members: self.trusted_keys.find(
                 members,
                 issuer=binding.issuer,

@@ -25,7 +25,7 @@ from mcp_roundtrip.state.claims import (
 )
 from mcp_roundtrip.state.keys import PublicKeys, Signer
 
-TYP = "mcp-link+jwt"
+LINK_TYP = "mcp-link+jwt"
 MAX_LINK_LENGTH = 4096
 """The limit of a token in characters: KMS signs up to 4,096 bytes without a digest (API Reference, Sign)."""
 
@@ -85,7 +85,7 @@ class Links:
             "flow": flow_id,
         }
         try:
-            return jws.mint(self.signer, TYP, claims, max_length=MAX_LINK_LENGTH)
+            return jws.mint(self.signer, LINK_TYP, claims, max_length=MAX_LINK_LENGTH)
         except StateTooLarge as error:
             raise UsageError(
                 f"a signed link has at most {MAX_LINK_LENGTH} characters, not {error.size}; use a shorter key"
@@ -105,7 +105,9 @@ class Links:
             raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
     def _open(self, principal: str | None, token: object) -> Link:
-        claims, _ = jws.verify(serialization.to_ascii(token, MAX_LINK_LENGTH), TYP, jws.key_finder(self.keys))
+        claims, _ = jws.verify(
+            serialization.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys)
+        )
         require_types(claims, _TYPES, others=set())
         check_times(claims, now=self.clock(), skew_s=_SKEW_S)
         check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)

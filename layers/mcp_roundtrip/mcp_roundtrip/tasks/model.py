@@ -44,7 +44,7 @@ TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
 """Sort keys, and prefixes of sort keys."""
 
 RETENTION_MS: Final = 3_600_000
-"""How long a task stays readable after the end of its time to live."""
+"""The time for which a task stays readable after the end of its time to live."""
 
 _TASK_ID: Final = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
 
