@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskCall, result_items
+from mcp_roundtrip.tasks.items import TaskCall, split_result
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -57,7 +57,7 @@ class Deployment:
         )
 
     def write_pieces(self, owner, result):
-        attributes, chunks = result_items(self.task, owner, result)
+        attributes, chunks = split_result(self.task, owner, result)
         assert len(chunks) > 1
         for chunk in chunks:
             self.store.put_new(chunk)

@@ -79,7 +79,7 @@ class DynamoStore:
             present = failed.present or self._get(
                 str(item["pk"]), str(item["sk"])
             )  # dynalite does not return it
-            if present is None:  # it expired meanwhile; None would mean that this item was written
+            if present is None:  # it expired since then; None would mean that this item was written
                 raise StoreError(_FAILED) from None
             return None if present.get(WRITE_ID) == write_id else _without_write_id(present)
         return None

@@ -60,7 +60,7 @@ class _Resolver:
             run.requests.mark_user_only_reached()
 
     def look_up_answers(self) -> None:
-        """Take the answers that are journaled, or that came with the request."""
+        """Read the answers that are journaled, or that the request contains."""
         for key, question in self._questions.items():
             try:
                 answer = self._replay(key, question) or self._read_response(key, question)
@@ -94,7 +94,7 @@ class _Resolver:
                 self._run.record(Entry(key, Kind.DEFAULT))
                 self._answers[key] = _Answer(question.default)
             elif key not in self._urls:
-                self._request(key)
+                self._add_request(key)
 
     def poll_urls(self) -> Generator[Poll, bool | None, None]:
         """Wait for the URLs that are not complete, as long as this pass can."""
@@ -149,7 +149,7 @@ class _Resolver:
     def _read_response(self, key: str, question: Question[Any]) -> _Answer | None:
         """Return the answer in this request's response, journaled; None if no response counts.
 
-        Consent to a URL is not an answer yet and goes to `_urls`. Raises InvalidAnswer.
+        Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
         """
         inputs = self._run.inputs
         if key not in inputs.responses or not self._response_counts(key, question):
@@ -198,7 +198,7 @@ class _Resolver:
             missing_capabilities(inputs.capabilities, question.needs())
         )
 
-    def _request(self, key: str) -> None:
+    def _add_request(self, key: str) -> None:
         request, reason = self._requests[key], self._rejections.get(key)
         self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
 

@@ -217,7 +217,7 @@ class Context(ContextBase):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
-        """Pause a task for that time. No worker runs meanwhile.
+        """Pause a task for that time. No worker runs during the pause.
 
         If no queue triggers the workers, the task resumes when its client polls.
         """

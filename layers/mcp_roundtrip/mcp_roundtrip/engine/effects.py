@@ -91,7 +91,7 @@ def reference(run: Run, prefix: str, name: str) -> str:
     """Return 32 hexadecimal characters that are the same in every call with this caller, tool and arguments.
 
     The answers before this line are part of the digest, because an approval is about them, too. Anonymous
-    callers cannot be told apart: for them, the reference is the same in this flow only.
+    callers cannot be distinguished: for them, the reference is the same in this flow only.
     """
     try:
         identity = run.services.call_identity()

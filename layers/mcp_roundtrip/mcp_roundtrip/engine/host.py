@@ -20,7 +20,7 @@ class HostServices:
     - `on_step_failed` takes a step's key, its error, and whether the step runs again. It is called for the
       errors that the tool's code does not see.
     - `call_identity` returns a text that is the same in every call with the same caller, tool and arguments,
-      or None for callers that cannot be told apart. It raises SettingsError.
+      or None for callers that cannot be distinguished. It raises SettingsError.
     """
 
     deadline: Deadline

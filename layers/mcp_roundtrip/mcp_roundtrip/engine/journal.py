@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
     @property
     def is_effect(self) -> bool:
-        """Whether the entry came from running code, not from the client."""
+        """Whether the tool's code created the entry, not the client."""
         return self not in (Kind.ANSWER, Kind.DEFAULT)
 
     @property

@@ -17,7 +17,7 @@ class NotificationBuffer:
 
     Without a progress token there are no progress notifications, and without a log level no log messages. A
     value that cannot be sent raises UsageError for every client, so that a tool does not fail for some only.
-    `is_new` is False for a notification that an earlier pass has sent. `bytes_left` limits what is kept;
+    `is_new` is False for a notification that an earlier pass has sent. `bytes_left` limits the buffer;
     `dropped` counts the notifications beyond it.
     """
 

@@ -43,7 +43,7 @@ _BAGGAGE_MEMBER: Final = re.compile(rf"{_KEY}{_VALUE}(?:[ \t]*+;[ \t]*+{_KEY}(?:
 class TraceContext:
     """The trace context of a request. A member that is absent or malformed is None.
 
-    `traceparent` has the form of version 00, whatever version was received. With `tracestate` and `baggage`
+    `traceparent` has the form of version 00 for every received version. With `tracestate` and `baggage`
     it can be sent to the services that a tool calls. `tracelink` is the traceparent of a linked span: in a
     later round, that of the first round.
     """

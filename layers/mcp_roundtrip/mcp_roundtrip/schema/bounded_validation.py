@@ -57,7 +57,7 @@ def bound_validator(types: TypeAdapter[T]) -> TypeAdapter[T]:
     """Replace the validator of `types` by one that reads JSON in bounded memory and time; return `types`.
 
     Raises UnboundedType for a pattern that backtracks or is too large for its text, for `re.Pattern` and
-    `ImportString`, and for a recursive union whose members cannot be told apart.
+    `ImportString`, and for a recursive union whose members cannot be distinguished.
     """
     schema: Any = types.core_schema
     _refuse_ambiguous_unions(schema)

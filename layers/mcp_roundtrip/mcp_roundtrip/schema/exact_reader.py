@@ -50,8 +50,8 @@ class ExactReader:
     ) -> ExactReader:
         """Create a reader that calls `json_schema` only when a value needs it.
 
-        Members in `nullable` may be null, whatever the JSON Schema says. Raises DefinitionError for a type
-        that accepts nothing of what its JSON Schema accepts, and UnboundedType (see `bounded_validation`).
+        Members in `nullable` may be null even if the JSON Schema refuses null. Raises UnboundedType (see
+        `bounded_validation`), and DefinitionError for a type that accepts nothing that its JSON Schema does.
         """
         types = bound_validator(types)
         schema = types.core_schema
@@ -133,7 +133,7 @@ def _with_integers(value: Any) -> Any:
 
 def _describe(error: ValidationError, root: str) -> str:
     problems = describe_errors(error, root)
-    # pydantic rejects JSON that `compact` wrote for two reasons: half of a surrogate pair, and 200 levels.
+    # pydantic rejects the JSON of `compact_json` for two reasons: half of a surrogate pair, and 200 levels.
     is_invalid_json = (
         error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
     )

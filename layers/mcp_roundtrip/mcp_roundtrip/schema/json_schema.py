@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
-"""Pattern of a string that stands for a number."""
+"""The pattern of a string that represents a number."""
 
 
 _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {

@@ -45,7 +45,7 @@ def is_integer(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaCheck:
-    """One check of one value against `schema`; neither may change during the check, which goes by `id`."""
+    """One check of one value against `schema`. Neither may change during it: the caches are keyed by `id`."""
 
     schema: Mapping[str, Any]
     # Without this cache, alternatives within alternatives would be checked exponentially often.

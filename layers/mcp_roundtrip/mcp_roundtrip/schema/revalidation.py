@@ -85,7 +85,7 @@ def _list(items: Iterable[Any]) -> list[Any]:  # a list for sets, too: dicts hav
 
 def _dataclass(kind: type[Any]) -> Callable[[Any], Any] | None:
     if any(_is_init_var(each.type) for each in kind.__dataclass_fields__.values()):
-        return None  # the values of its InitVars are gone
+        return None  # an instance does not store the values of its InitVars
     names = [field.name for field in fields(kind) if field.init]
     return lambda value: _dict({name: getattr(value, name) for name in names})
 

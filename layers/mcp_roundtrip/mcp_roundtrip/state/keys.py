@@ -96,7 +96,7 @@ class LocalKey:
     """A private key in memory, as signer and as the only trusted key."""
 
     def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
-        """Raises ValueError for a key that is not on P-256."""
+        """Wrap a private key. Raises ValueError for a key that is not on P-256."""
         self._private_key = private_key
         self.public_key = private_key.public_key()
         self.kid = kid_of(self.public_key)

@@ -122,7 +122,7 @@ def _response_entry(row: Item) -> Entry:
     return Entry(str(row["key"]), Kind.ANSWER, json_value(row["v"]), fingerprint)
 
 
-def result_items(
+def split_result(
     task: Task, owner: str, result: Mapping[str, Any]
 ) -> tuple[dict[str, Value], list[dict[str, Value]]]:
     """Return the attributes of the task's item for a result, and the items of its chunks if it is large.

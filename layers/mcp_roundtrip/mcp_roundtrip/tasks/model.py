@@ -23,8 +23,8 @@ msg, err               status message, error
 res, resn, reso        result; or the number of its chunks, and the lease owner that wrote them
 =====================  ===================================================================================
 
-The partition key contains a digest of the dialect and the principal, so a task of another principal cannot be
-told from a missing one. All times are epoch milliseconds, except `exp`, the TTL attribute in epoch seconds;
+The partition key contains a digest of the dialect and the principal, so a task of another principal looks
+like a missing one. All times are epoch milliseconds, except `exp`, the TTL attribute in epoch seconds;
 DynamoDB deletes expired items late.
 """
 

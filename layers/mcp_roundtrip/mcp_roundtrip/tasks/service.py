@@ -22,7 +22,7 @@ from mcp_roundtrip.tasks.items import (
     entry_to_item,
     join_result_chunks,
     response_to_item,
-    result_items,
+    split_result,
 )
 from mcp_roundtrip.tasks.limit import TaskLimit
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
@@ -116,7 +116,7 @@ class Tasks:
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that is already completed. Raises StoreError."""
         task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
-        attributes, chunks = result_items(task, "", result)
+        attributes, chunks = split_result(task, "", result)
         for chunk in chunks:
             self.store.put_new(chunk)
         self.store.put_new({**task.to_item(), **attributes})

@@ -142,7 +142,7 @@ def cancel(*, now_ms: int) -> Change:
 
 
 def complete(*, owner: str, now_ms: int, attributes: Mapping[str, Value]) -> Change:
-    """End the task with a result; `attributes` are those of `items.result_items`."""
+    """End the task with a result; `attributes` are those of `items.split_result`."""
     return _end(_held_by(owner), Status.COMPLETED, now_ms, **attributes)
 
 
@@ -192,7 +192,7 @@ def _wake_up_attributes(wake_at_ms: int) -> dict[str, str | int]:
 def _wait(
     owner: str, version: int, accepted_keys: Collection[str], now_ms: int, **attributes: str | int
 ) -> Change:
-    """Release the lease until a response arrives or the wake-up time comes."""
+    """Release the lease until a response or the wake-up time."""
     return Change(
         all_of(_held_by(owner), Equals("ver", version)),
         set={"acc": _keys_to_text(accepted_keys), "att": 0, "uAt": now_ms, **attributes},

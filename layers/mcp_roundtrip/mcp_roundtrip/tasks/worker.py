@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, Setting
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
-from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, result_items
+from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, split_result
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, Dispatcher, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.store import TaskStore
@@ -222,7 +222,7 @@ class Worker:
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
             return _fail_change(owner, self.clock_ms(), conclusion)
-        attributes, chunks = result_items(task, owner, conclusion.result)
+        attributes, chunks = split_result(task, owner, conclusion.result)
         for chunk in chunks:
             self.store.put_new(chunk)
         return transitions.complete(owner=owner, now_ms=self.clock_ms(), attributes=attributes)
