@@ -69,7 +69,7 @@ def test_this_revision_is_compared_with_itself(benchmarks):
 def test_a_call_through_the_front_door_is_measured_beside_the_tools_own(benchmarks):
     import forwarding
 
-    found = forwarding.measure_forwarding(1, 1, 1)
+    found = forwarding.measure_forwarding(1, 1, 20)  # a median: one call can be delayed by other processes
     assert found[forwarding.FRONT_DOOR].warm_ms > found[forwarding.TOOL].warm_ms > 0
     [target] = forwarding.forwarding_targets(found)
     assert (target.value, target.limit) == (found[forwarding.FRONT_DOOR].warm_ms, 3)
