@@ -79,8 +79,11 @@ def unresolved() -> list[WorkItem]:
 
 def check(fields: dict[str, str]) -> None:
     """Raise ToolError for fields or values that cannot be set."""
-    if not fields or not fields.keys() <= FIELDS.keys():
-        raise ToolError(f"Name at least one field. The fields are {', '.join(FIELDS)}.")
+    known = f"The fields are {', '.join(FIELDS)}."
+    if not fields:
+        raise ToolError(f"Name at least one field. {known}")
+    if unknown := [name for name in fields if name not in FIELDS]:
+        raise ToolError(f"The field {unknown[0][:80]!r} cannot be set. {known}")
     if fields.get("System.State", "New") not in STATES:
         raise ToolError(f"System.State must be one of {', '.join(STATES)}.")
 

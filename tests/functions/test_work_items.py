@@ -124,6 +124,14 @@ def test_an_update_that_cannot_be_made_is_a_tool_error(play: Player, number: obj
     assert play.call("update_work_item", {"workItemId": number, "fields": fields}).failed
 
 
+def test_a_field_that_cannot_be_set_is_named(play: Player) -> None:
+    fields = {"System.Title": "A title", "System.Reason": "Because"}
+    done = play.call("update_work_item", {"workItemId": 4522, "fields": fields})
+    assert done.text == (
+        "The field 'System.Reason' cannot be set. The fields are System.State, System.Title, System.AssignedTo."
+    )
+
+
 @pytest.mark.parametrize(("original", "named"), [(4522, "itself"), (4410, "Task"), (1, "#1")])
 def test_a_duplicate_of_what_is_no_other_bug_is_a_tool_error(play: Player, original: int, named: str) -> None:
     done = resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of={"duplicateOfId": original})
