@@ -56,7 +56,7 @@ def search(name: str, count: int) -> dict[str, Any]:
 
 
 def forecast(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return weather that depends on the position alone."""
+    """Return weather that depends only on the position."""
     latitude, longitude = float(query["latitude"]), float(query["longitude"])
     high = round(35 - abs(latitude) / 2, 1)
     now = datetime.now(UTC).replace(second=0, microsecond=0, tzinfo=None)

@@ -18,7 +18,7 @@ from mcp_roundtrip_local.template.model import Route, TemplateError
 from mcp_roundtrip_local.template.reader import parameters_without_default
 from mcp_roundtrip_local.template.validation import how_to_set
 
-ASSUMED = {"AuthMode": "none"}
+ASSUMED_PARAMETERS = {"AuthMode": "none"}
 """Values for required parameters that matter only in a deployment."""
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
@@ -29,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     options = _parser().parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _leave)
+        signal.signal(number, _exit_on_signal)
     given = dict(options.parameter)
     try:
-        assumed = _assumed(options.template, given)
+        assumed = _assumed_parameters(options.template, given)
         with serve(
             options.template,
             port=options.port,
@@ -40,16 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parameters={**assumed, **given},
             variables=_variables(options.env),
             debug=options.debug,
-            log=_print,
+            log=_print_line,
         ) as app:
-            _print(banner(app, assumed, fresh=options.fresh, debug=options.debug))
+            _print_line(banner(app, assumed, fresh=options.fresh, debug=options.debug))
             threading.Event().wait()
     except TemplateError as error:
-        _complain(str(error))
+        _print_error(str(error))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        _complain(
+        _print_error(
             f"port {options.port} is in use: stop the process that uses it, or select another port with "
             "--port=… or make run PORT=…"
         )
@@ -66,34 +66,12 @@ def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: boo
         min((_path(route) for route in app.routes() if "{" not in route.path), key=len, default="/")
     )
     config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
-    assumptions = "".join(
-        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}\n"
-        for name, value in assumed.items()
-    )
-    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
-    if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
-        assumptions += (
-            f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
-            'here. Use make run PARAMETERS="AuthMode=none", or bearer.\n'
-        )
-    if debug:
-        processes = (
-            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
-            "terminal."
-        )
-    elif fresh:
-        processes = "A new process for every request (cold starts)."
-    else:
-        processes = (
-            "Processes are reused between requests. make run FRESH=1 (--fresh) starts a new one for each "
-            "request; make run DEBUG=1 (--debug) supports breakpoint()."
-        )
     return f"""
 Serving {app.url("")}. Press Ctrl+C to stop.
 
 {routes}
 
-{assumptions}{processes} Changed sources are reloaded.
+{_describe_parameters(app, assumed)}{_describe_processes(fresh, debug)} Changed sources are reloaded.
 
 Configuration of an MCP client:
 
@@ -115,13 +93,41 @@ The official client (pip install mcp):
 """
 
 
+def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> str:
+    text = "".join(
+        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}\n"
+        for name, value in assumed.items()
+    )
+    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
+    if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
+        text += (
+            f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
+            'here. Use make run PARAMETERS="AuthMode=none", or bearer.\n'
+        )
+    return text
+
+
+def _describe_processes(fresh: bool, debug: bool) -> str:
+    if debug:
+        return (
+            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
+            "terminal."
+        )
+    if fresh:
+        return "A new process for every request (cold starts)."
+    return (
+        "Processes are reused between requests. make run FRESH=1 (--fresh) starts a new one for each "
+        "request; make run DEBUG=1 (--debug) supports breakpoint()."
+    )
+
+
 def _path(route: Route) -> str:
     return "/" if route.path == "$default" else route.path
 
 
-def _assumed(template: Path, given: Mapping[str, str]) -> dict[str, str]:
+def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, str]:
     missing = parameters_without_default(template) - given.keys()
-    return {name: value for name, value in ASSUMED.items() if name in missing}
+    return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -171,17 +177,17 @@ def _parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
     raise SystemExit(0)
 
 
-def _print(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")  # one call, because several threads print
     sys.stdout.flush()
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     print(f"error: {text}", file=sys.stderr)
 
 

@@ -244,6 +244,7 @@ def serve(
         given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
         options = Options(parameters or {}, fresh, python, log, watch_interval_s, given, debug)
         credentials = Credentials.from_variables(given) or Credentials.random()
+        kms, emulator = FakeKms(), Emulator(log)
         gateway = Gateway(
             lambda: app.routes(),
             lambda *call: app.run(*call),
@@ -252,39 +253,53 @@ def serve(
             timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        lambda_api = LambdaApi(
-            lambda: app.functions(), lambda *call: app.run_nested(*call), lambda *call: app.run(*call), log
-        )
-        lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
-        stack.callback(lambda_server.close)
         front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
         stack.callback(front.close)
-        queues = Queues(lambda: app.queues(), lambda *call: app.run(*call), log)
-        stack.callback(queues.close)
-        sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
-        stack.callback(sqs_server.close)
-        kms = FakeKms()
-        emulator = Emulator(log)
-        storage_url = stack.enter_context(serve_storage(emulator, credentials))
+        servers = _listen_for_sdks(stack, lambda: app, credentials, log)
         endpoints = {
             # Other services get an error here, so that no request reaches AWS.
-            "AWS_ENDPOINT_URL": lambda_server.url,
-            "AWS_ENDPOINT_URL_LAMBDA": lambda_server.url,
-            "AWS_ENDPOINT_URL_KMS": stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
-            "AWS_ENDPOINT_URL_S3": storage_url,
-            "AWS_ENDPOINT_URL_SQS": sqs_server.url,
+            "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
+            **{name: server.url for name, server in servers.items()},
+            **_serve_storage_and_keys(stack, kms, emulator, credentials),
         }
         app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, emulator, options)
         stack.callback(app.close)
         atexit.register(app.close)  # if the block is never left
         stack.callback(atexit.unregister, app.close)
-        lambda_server.start()
-        sqs_server.start()
-        front.start()
+        for server in (*servers.values(), front):
+            server.start()
         if watch_interval_s > 0:
             stack.enter_context(call_periodically(app.current, watch_interval_s))
         yield app
+
+
+def _listen_for_sdks(
+    stack: ExitStack, app: Callable[[], LocalApp], credentials: Credentials, log: Log
+) -> dict[str, HttpServer]:
+    """Return the servers of Lambda and SQS by the variables of their URLs. Start them after `app` exists."""
+    lambda_api = LambdaApi(
+        lambda: app().functions(), lambda *call: app().run_nested(*call), lambda *call: app().run(*call), log
+    )
+    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), log)
+    lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
+    stack.callback(lambda_server.close)
+    stack.callback(queues.close)
+    sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
+    stack.callback(sqs_server.close)
+    return {"AWS_ENDPOINT_URL_LAMBDA": lambda_server, "AWS_ENDPOINT_URL_SQS": sqs_server}
+
+
+def _serve_storage_and_keys(
+    stack: ExitStack, kms: FakeKms, emulator: Emulator, credentials: Credentials
+) -> dict[str, str]:
+    """Serve DynamoDB, S3 and KMS; return their URLs by the variables that AWS SDKs read."""
+    storage_url = stack.enter_context(serve_storage(emulator, credentials))
+    kms_url = stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url
+    return {
+        "AWS_ENDPOINT_URL_KMS": kms_url,
+        "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
+        "AWS_ENDPOINT_URL_S3": storage_url,
+    }
 
 
 def _failed_result(message: str) -> InvocationResult:

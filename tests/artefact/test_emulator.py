@@ -21,8 +21,8 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live
-from mcp_roundtrip_local.sample_events.stable import stable
+from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live_events
+from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
@@ -137,19 +137,19 @@ def messages(answer: Any) -> list[Any]:
 
 def test_every_function_answers_its_first_event_at_a_cold_start(cold: Invoke) -> None:
     first = {function_of(file): file for file in reversed(STABLE)}.values()
-    events = {file: event for file, event in stable().items() if file in first}
+    events = {file: event for file, event in stable_events().items() if file in first}
     assert {function_of(file) for file in events} == LOGICAL_IDS.keys()
     assert_as_the_table_says(responses(cold, events), events, {file: STABLE[file] for file in events})
 
 
 def test_a_state_is_resumed_in_another_execution_environment(cold: Invoke) -> None:
-    events = live(cold)
+    events = live_events(cold)
     assert_as_the_table_says(responses(cold, events), events, LIVE)
 
 
 def test_warm_functions_answer_all_events(built: Built, variables: Mapping[str, str]) -> None:
     with warm_environments(built, variables) as warm:
-        events = {**stable(), **live(warm)}
+        events = {**stable_events(), **live_events(warm)}
         answers = {file: warm(function_of(file), event) for file, event in events.items()}
     assert_as_the_table_says(answers, events, {**STABLE, **LIVE})
 
@@ -159,7 +159,7 @@ def test_other_runtimes_finish_what_they_began(name: str, variables: Mapping[str
     if runtime(name) is None:
         skips.skip(skips.RUNTIME, name)
     with warm_environments(sam_build(name), variables) as warm:
-        events = live(warm)
+        events = live_events(warm)
         answers = {file: warm(function_of(file), event) for file, event in events.items()}
     assert_as_the_table_says(answers, events, LIVE)
 

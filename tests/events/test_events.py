@@ -9,8 +9,8 @@ import pytest
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip_local.sample_events.__main__ import main
-from mcp_roundtrip_local.sample_events.live import development_ports, invoker, live
-from mcp_roundtrip_local.sample_events.stable import stable
+from mcp_roundtrip_local.sample_events.live import development_ports, invoker, live_events
+from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_testing import load_module
 from support.sample_events import (
     EVENTS,
@@ -56,19 +56,19 @@ def committed() -> dict[str, Any]:
 
 
 def test_the_committed_events_are_those_the_command_writes() -> None:
-    assert committed() == stable()
+    assert committed() == stable_events()
 
 
 def test_every_event_is_in_the_table() -> None:
-    assert stable().keys() == STABLE.keys()
+    assert stable_events().keys() == STABLE.keys()
 
 
 def test_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
-    assert unlike_the_table(invoke, stable(), STABLE) == {}
+    assert unlike_the_table(invoke, stable_events(), STABLE) == {}
 
 
 def test_live_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
-    events = live(invoke)
+    events = live_events(invoke)
     assert events.keys() == LIVE.keys()
     assert unlike_the_table(invoke, events, LIVE) == {}
 
@@ -76,7 +76,7 @@ def test_live_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
 def test_events_made_with_the_development_key_are_good_wherever_that_key_is_configured(
     invoke: Invoke,
 ) -> None:
-    events = live(invoker(FUNCTIONS, development_ports()))
+    events = live_events(invoker(FUNCTIONS, development_ports()))
     assert unlike_the_table(invoke, events, LIVE) == {}
 
 
@@ -106,7 +106,7 @@ def test_the_command_says_what_a_function_answered_instead_of_asking(
 def test_a_live_event_of_one_deployment_is_refused_by_another(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retry = live(invoke)["live/weather/retry.json"]
+    retry = live_events(invoke)["live/weather/retry.json"]
     wiring.ports.cache_clear()
     monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
     assert outcome(invoke("weather", retry)).what == -32602

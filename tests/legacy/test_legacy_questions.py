@@ -343,7 +343,7 @@ def test_a_question_after_an_effect_is_refused(effect: str) -> None:
     observer = RecordingObserver()
     client.ports = make_ports(observer=observer)
     for answers in ({}, {"name": "Ada"}):
-        assert "begun" in client.told("late", input_responses=answers)
+        assert "has started its work" in client.told("late", input_responses=answers)
     assert "asked_after_steps" in json.dumps(observer.events, default=str)
 
 

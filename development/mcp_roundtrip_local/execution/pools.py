@@ -20,7 +20,7 @@ class ExecutionEnvironment(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether it can serve another invocation."""
+        """Whether the environment can serve another invocation."""
 
     def start(self) -> InvocationResult | None:
         """Wait until the function is imported; return the error if that fails."""
@@ -31,7 +31,7 @@ class ExecutionEnvironment(Protocol):
         """Run the handler once."""
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the environment, and fail its invocation if one is running."""
 
 
 class Pool:

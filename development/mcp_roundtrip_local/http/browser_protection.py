@@ -25,7 +25,7 @@ def refuse_wrong_host(request: Request, port: int) -> Reply | None:
 
 
 def refuse_web_page(request: Request) -> Reply | None:
-    """Return 403 for every request that a web page causes, whatever its origin."""
+    """Return 403 for every request that a web page causes, of any origin."""
     if request.header("origin") is None and request.header("sec-fetch-site") is None:
         return None
     return _refusal(

@@ -27,9 +27,9 @@ from mcp_roundtrip_local.sample_events.live import (
     EVENTS,
     development_ports,
     invoker,
-    live,
+    live_events,
 )
-from mcp_roundtrip_local.sample_events.stable import stable
+from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 
 
@@ -70,11 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         ports = wiring.make_ports(load_settings(settings)) if deployed else development_ports()
         with example_services(given.functions.parent / "template.yaml"):
-            minted = live(invoker(given.functions, ports))
+            minted = live_events(invoker(given.functions, ports))
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write(given.output, {**stable(), **minted, "live/env.json": {"Parameters": settings}})
+    write(given.output, {**stable_events(), **minted, "live/env.json": {"Parameters": settings}})
     return 0
 
 

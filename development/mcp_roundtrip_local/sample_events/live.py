@@ -52,13 +52,16 @@ DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
 Invoke = Callable[[str, Event], Any]
 """Takes the folder name of a function and an event; returns the function's response."""
 
+RequestState = Callable[[str, Event], str]
+"""Takes the folder name of a function and a call that asks; returns the `requestState` of the response."""
+
 
 class EventsError(McpRoundtripError):
     """A function did not ask, so that its live event cannot be made; the message has its response."""
 
 
 def development_key() -> EllipticCurvePrivateKey:
-    """The private key of DEVELOPMENT_ENVIRONMENT. It is public and protects nothing."""
+    """Return the private key of DEVELOPMENT_ENVIRONMENT. It is public and protects nothing."""
     from cryptography.hazmat.primitives.asymmetric import ec  # the stable events need no key
 
     secret = int.from_bytes(sha256(b"mcp-roundtrip development key").digest(), "big")
@@ -66,44 +69,20 @@ def development_key() -> EllipticCurvePrivateKey:
 
 
 def development_secret() -> bytes:
-    """The secret of DEVELOPMENT_ENVIRONMENT's encryption key, also public."""
+    """Return the secret of DEVELOPMENT_ENVIRONMENT's encryption key, also public."""
     return sha256(b"mcp-roundtrip development encryption key").digest()
 
 
-def live(invoke: Invoke) -> dict[str, Event]:
+def live_events(invoke: Invoke) -> dict[str, Event]:
     """Return the events with a live requestState, by file. Raises EventsError."""
 
     def state(function: str, request: Event) -> str:
         return _state(function, invoke(function, request))
 
-    place = _accepted("place", "Hyderabad, Sindh, Pakistan")
-    original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
-    weather = state("weather", call("get_weather", HYDERABAD))
-    resolution = state("work_items", call("update_work_item", RESOLVE))
-    second = call("update_work_item", RESOLVE, number=2, inputResponses=DUPLICATE, requestState=resolution)
-    third = call(
-        "update_work_item",
-        RESOLVE,
-        number=3,
-        inputResponses=original,
-        requestState=state("work_items", second),
-    )
-    retry = call("get_weather", HYDERABAD, number=2, inputResponses=place, requestState=weather)
-    moved = call("get_weather", TOKYO, number=2, requestState=weather)
-    picked = prompt(
-        TRIAGE,
-        {},
-        number=2,
-        inputResponses=_accepted("work_item", "Bug #4301: Sign-in loops when the session cookie has expired"),
-        requestState=state("work_items", prompt(TRIAGE, {})),
-    )
-    summary = call(
-        "summarize",
-        DOCUMENT,
-        number=2,
-        inputResponses=_summary(),
-        requestState=state("summarize", call("summarize", DOCUMENT)),
-    )
+    return {**_provision(state), **_weather(state), **_work_items(state), **_summarize(state)}
+
+
+def _provision(state: RequestState) -> dict[str, Event]:
     sized = call(
         "provision_database",
         ORDERS,
@@ -123,16 +102,56 @@ def live(invoke: Invoke) -> dict[str, Event]:
     return {
         "live/provision/retry.json": post(PROVISION, sized),
         "live/provision/becomes_a_task.json": post(PROVISION, placed),
+    }
+
+
+def _weather(state: RequestState) -> dict[str, Event]:
+    asked = state("weather", call("get_weather", HYDERABAD))
+    place = _accepted("place", "Hyderabad, Sindh, Pakistan")
+    retry = call("get_weather", HYDERABAD, number=2, inputResponses=place, requestState=asked)
+    moved = call("get_weather", TOKYO, number=2, requestState=asked)
+    return {
         "live/weather/retry.json": post(WEATHER, retry),
         "live/weather/direct_retry.json": retry,
         "live/weather/moved_state.json": post(WEATHER, moved),
-        "live/work_items/prompt_retry.json": post(
-            WORK_ITEMS, picked
-        ),  # before `final`, which resolves an item
+    }
+
+
+def _work_items(state: RequestState) -> dict[str, Event]:
+    asked = state("work_items", call("update_work_item", RESOLVE))
+    second = call("update_work_item", RESOLVE, number=2, inputResponses=DUPLICATE, requestState=asked)
+    original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
+    third = call(
+        "update_work_item",
+        RESOLVE,
+        number=3,
+        inputResponses=original,
+        requestState=state("work_items", second),
+    )
+    picked = prompt(
+        TRIAGE,
+        {},
+        number=2,
+        inputResponses=_accepted("work_item", "Bug #4301: Sign-in loops when the session cookie has expired"),
+        requestState=state("work_items", prompt(TRIAGE, {})),
+    )
+    return {
+        # Before `final`, which resolves an item.
+        "live/work_items/prompt_retry.json": post(WORK_ITEMS, picked),
         "live/work_items/retry.json": post(WORK_ITEMS, second),
         "live/work_items/final.json": post(WORK_ITEMS, third),
-        "live/summarize/retry.json": post(SUMMARIZE, summary),
     }
+
+
+def _summarize(state: RequestState) -> dict[str, Event]:
+    summary = call(
+        "summarize",
+        DOCUMENT,
+        number=2,
+        inputResponses=_summary(),
+        requestState=state("summarize", call("summarize", DOCUMENT)),
+    )
+    return {"live/summarize/retry.json": post(SUMMARIZE, summary)}
 
 
 def _accepted(key: str, value: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def event(
     route: str | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Event:
-    """The payload 2.0 event of any request; `variables` are those of the route's path."""
+    """Return the event of a request in payload format 2.0; `variables` are those of the route's path."""
     common = {
         "host": "abcdefghij.execute-api.eu-west-1.amazonaws.com",
         "accept": "application/json, text/event-stream",

@@ -27,7 +27,7 @@ _NO_IDENTITY: Final = dict.fromkeys(
 
 
 def function_url(event: Mapping[str, Any]) -> Event:
-    """Lambda developer guide, "Invoking Lambda function URLs"."""
+    """Convert to a request of a function URL (Lambda developer guide, "Invoking Lambda function URLs")."""
     domain = f"{URL_ID}.lambda-url.{REGION}.on.aws"
     context = {
         **event["requestContext"],
@@ -43,7 +43,10 @@ def function_url(event: Mapping[str, Any]) -> Event:
 
 
 def http_api_1_0(event: Mapping[str, Any]) -> Event:
-    """API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs"."""
+    """Convert to payload format 1.0.
+
+    Source: API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs".
+    """
     context = event["requestContext"]
     staged = f"/{STAGE}{event['rawPath']}"
     proxied = _proxied(event, event["headers"])
@@ -54,8 +57,11 @@ def http_api_1_0(event: Mapping[str, Any]) -> Event:
 
 
 def rest_api(event: Mapping[str, Any]) -> Event:
-    """API Gateway developer guide, "Lambda proxy integrations in API Gateway": the client's own spelling of
-    header names, and the stage only in `requestContext.path`."""
+    """Convert to a request of a REST API, with the client's spelling of header names.
+
+    Only `requestContext.path` has the stage. Source: API Gateway developer guide, "Lambda proxy integrations
+    in API Gateway".
+    """
     proxied = _proxied(event, {name.title(): value for name, value in event["headers"].items()})
     context = {"apiId": API, "path": f"/{STAGE}{event['rawPath']}", "resourceId": "123456"}
     return {**proxied, "requestContext": {**proxied["requestContext"], **context}}
@@ -92,7 +98,7 @@ def _proxied(event: Mapping[str, Any], headers: Mapping[str, str]) -> Event:
 
 
 def alb(event: Mapping[str, Any]) -> Event:
-    """Application Load Balancers user guide, "Receive events from the load balancer"."""
+    """Convert to a load balancer's request (its user guide, "Receive events from the load balancer")."""
     group = f"arn:aws:elasticloadbalancing:{REGION}:{ACCOUNT}:targetgroup/mcp/49e9d65c45c6791a"
     return {
         "requestContext": {"elb": {"targetGroupArn": group}},
@@ -106,7 +112,7 @@ def alb(event: Mapping[str, Any]) -> Event:
 
 
 def alb_multi_value(event: Mapping[str, Any]) -> Event:
-    """The same guide, "Multi-value headers"."""
+    """Convert to a request with multi-value headers (the same guide, "Multi-value headers")."""
     single = alb(event)
     lists = {name: [value] for name, value in single.pop("headers").items()}
     del single["queryStringParameters"]

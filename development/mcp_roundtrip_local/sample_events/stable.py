@@ -35,7 +35,7 @@ from mcp_roundtrip_local.sample_events.sources import FORMATS, alb
 from mcp_roundtrip_local.services.sqs import event_record
 
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
-"""The same capabilities, and tasks."""
+"""Capabilities of a client that also supports tasks."""
 
 MCP = "/mcp"
 WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
@@ -78,7 +78,7 @@ NO_ITEM = {"task": f"{'0' * 32}#{NO_TASK}"}
 FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30." + "A" * 86
 
 
-def stable() -> dict[str, Event]:
+def stable_events() -> dict[str, Event]:
     """Return the events by file. They are the same in every process."""
     return {
         **_front_door(),

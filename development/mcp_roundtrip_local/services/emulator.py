@@ -182,7 +182,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _create_table_request(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The CreateTable request for the CloudFormation properties of a table, without its throughput."""
+    """Return the CreateTable request for the CloudFormation properties of a table, without its throughput."""
     request = {"TableName": name, **properties, "BillingMode": "PAY_PER_REQUEST"}
     names = ("IndexName", "KeySchema", "Projection")
     for member in request.keys() & {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"}:
@@ -193,7 +193,7 @@ def _create_table_request(name: str, properties: Mapping[str, Any]) -> dict[str,
 
 
 def _signed_for(service: str, *headers: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """Headers that name `service` as a signature does. ministack does not verify signatures."""
+    """Return headers that name `service` as a signature does. ministack does not verify signatures."""
     scope = f"Credential=local/20260101/us-east-1/{service}/aws4_request"
     authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"
     return (("host", "localhost"), ("authorization", authorization), *headers)

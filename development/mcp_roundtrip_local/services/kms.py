@@ -43,7 +43,7 @@ MEMBERS: dict[str, type] = {
 
 
 def _operation(method: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Wrap an operation: count the call, inject a failure if one is due, and check the members' types."""
+    """Wrap an operation: count the call, inject a requested failure, and check the types of the members."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)

@@ -1,6 +1,6 @@
 """Strict JSON parsing, compact JSON, and the canonical form of JSON that is digested.
 
-Two values have the same canonical form exactly if they are the same JSON value, whatever runtime wrote them:
+Two values have the same canonical form exactly if they are the same JSON value, in any runtime's spelling:
 
 - Integral floats become exact integers, because JavaScript writes ``2.0`` as ``2`` and ``1e20`` as
   ``100000000000000000000``. Above 2^53 JavaScript also writes other digits than Python

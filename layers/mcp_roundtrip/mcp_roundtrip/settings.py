@@ -68,7 +68,7 @@ class TokenType(StrEnum):
 
 
 class IamPrincipal(StrEnum):
-    """What identifies a caller with the credentials of a role: the role or the session."""
+    """Whether the role or the session identifies a caller with the credentials of a role."""
 
     ROLE = "role"
     SESSION = "session"

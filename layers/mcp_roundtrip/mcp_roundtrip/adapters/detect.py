@@ -12,7 +12,7 @@ from mcp_roundtrip.adapters.event import Adapter, Event
 from mcp_roundtrip.errors import McpRoundtripError
 
 Matcher = str | type | Callable[[Any], bool]
-"""What a member must be: this string, an instance of this type, or a value the function accepts.
+"""The value that a member must have: this string, an instance of this type, or a value the function accepts.
 
 A member that is null counts as absent.
 """

@@ -1,4 +1,4 @@
-"""What all adapters share: their interface, and functions that read members of an event.
+"""The interface of all adapters, and the functions that read members of an event.
 
 AWS services send well-formed events. A caller with `lambda:InvokeFunction` may send anything, so a member of
 another type counts as absent.

@@ -48,7 +48,7 @@ class Unauthorized(Exception):
 
     @property
     def http_status(self) -> int:
-        """400 for a malformed request, which another token would not fix; otherwise 401."""
+        """The HTTP status: 400 for a malformed request, which another token would not fix; otherwise 401."""
         return 400 if self.error == "invalid_request" else 401
 
 

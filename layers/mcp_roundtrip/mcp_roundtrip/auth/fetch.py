@@ -40,7 +40,7 @@ def fetch(url: str, timeout_s: float) -> bytes:
 
 
 def _connection(url: str, timeout_s: float) -> HTTPConnection:
-    """Raises ValueError, or HTTPException for an invalid host."""
+    """Create a connection to the host of a URL. Raises ValueError, or HTTPException for an invalid host."""
     parts = urlsplit(url)
     if parts.hostname is None or parts.username is not None:
         raise ValueError("the URL has no host or has userinfo")

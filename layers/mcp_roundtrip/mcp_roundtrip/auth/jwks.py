@@ -83,8 +83,8 @@ def _verifies(jwk: Mapping[str, Any]) -> bool:
 def _public_key(jwk: dict[str, Any]) -> Any:
     """Return the public key; None if its numbers are not a usable key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
-    from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # as above
-    from jwt.exceptions import InvalidKeyError  # as above
+    from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # only at the first token
+    from jwt.exceptions import InvalidKeyError  # only at the first token
 
     readers = {"RSA": RSAAlgorithm.from_jwk, "EC": ECAlgorithm.from_jwk, "OKP": OKPAlgorithm.from_jwk}
     try:

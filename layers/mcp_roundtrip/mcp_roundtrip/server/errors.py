@@ -34,7 +34,7 @@ InputRequests = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ClientError:
-    """What the client is sent, and the field `outcome` of the log."""
+    """The error that the client receives, and the field `outcome` of the log."""
 
     error: ToolError | ProtocolError
     outcome: str | None = None

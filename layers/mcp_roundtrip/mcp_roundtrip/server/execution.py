@@ -115,7 +115,7 @@ def _log_catalog_drift(call: FeatureCall) -> None:
 def _log_changed_questions(call: FeatureCall, run: Run) -> None:
     """Log `question_changed` for each question that differs from the one that the client was asked.
 
-    A price that has moved is a good reason. A text with the current time, or the items of a set in any order,
+    A changed price is a valid reason. A text with the current time, or the items of a set in any order,
     changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a text may
     quote arguments, so the record has the key and which part changed.
     """

@@ -34,7 +34,7 @@ def owner_timeout_s(remaining_ms: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """What a front door sends with a call, in the `custom` member of the Lambda client context.
+    """Data that a front door sends with a call, in the `custom` member of the Lambda client context.
 
     Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
 

@@ -26,7 +26,7 @@ TaskSupport = Literal["optional", "required"]
 LegacyQuestions = Literal["error", "default", "model"]
 """How to handle a question to a client that cannot be asked in the middle of a call.
 
-The call ends in an error, the question takes its default, or the model is told to ask the user.
+The call ends in an error, the question takes its default, or the result instructs the model to ask the user.
 """
 
 
@@ -195,7 +195,7 @@ class FeatureCall:
 
     @cached_property
     def binding(self) -> Binding:
-        """What a state of this call is bound to."""
+        """The caller, the feature and the arguments to which a state of this call is bound."""
         from mcp_roundtrip.state.claims import Binding  # a call without a state needs none
 
         config = self.context.ports.config

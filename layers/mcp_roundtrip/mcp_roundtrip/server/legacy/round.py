@@ -123,7 +123,7 @@ def _supports_urls(call: FeatureCall) -> bool:
 def _start_run(call: FeatureCall, choice: LegacyQuestions, visits: Visits) -> Run:
     flow_id = visits.flow_id or call.context.ports.random_bytes(16).hex()
     accepted = {key: {"action": "accept"} for key in visits.keys}
-    host = host_services(call).without_reserve()  # a call that cannot resume must not be put off
+    host = host_services(call).without_reserve()  # no later round could run a step that is postponed
     inputs = ClientInputs(
         {**call.params.input_responses, **accepted},
         is_resumed=False,
@@ -254,10 +254,10 @@ def _quote(question: Any) -> str:
 
 def _too_late_text(kind: str) -> str:
     return (
-        f"This {kind} asks something after it has begun its work, and with this client it could not go on "
-        f"from there: do not call it again. {_ASKABLE} be asked."
+        f"This {kind} asks a question after it has started its work, and it cannot resume with this client: "
+        f"do not call it again. {_ASKABLE} be asked."
     )
 
 
 def _out_of_time_text(kind: str) -> str:
-    return f"This {kind} ran out of time, and cannot go on later with this client. {_ASKABLE} wait for it."
+    return f"This {kind} ran out of time, and cannot resume with this client. {_ASKABLE} wait for it."
