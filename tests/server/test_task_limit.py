@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,16 @@ def asks(ctx: Context) -> str:
     return "done"
 
 
+during_step: list[Any] = []
+
+
+@server.tool(task="required")
+def observed(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.step("observed", during_step[0])
+    return ctx.step("after", did, "after")
+
+
 def full(world: World) -> list[str]:
     tasks = [world.start("must") for _ in range(LIMIT)]
     ran.clear()
@@ -95,6 +106,26 @@ def test_a_tool_that_needs_a_task_is_refused_before_its_code_runs(world: World) 
     assert refusal(call(world, "must"))["message"] == REFUSED
     assert ran == []
     assert len(world.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
+
+
+def test_a_cancelled_task_counts_until_the_step_of_its_worker_has_ended(world: World) -> None:
+    tasks = [world.start("observed") for _ in range(LIMIT)]
+    statuses: list[int] = []
+
+    def cancel_and_create() -> None:
+        for task in tasks:
+            world.cancel(task)
+        statuses.extend(call(world, "must").status for _ in range(LIMIT))
+
+    def in_another_thread() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(cancel_and_create).result()
+
+    during_step[:] = [in_another_thread]
+    world.run_worker()
+    assert statuses == [200, 429], "only the task whose worker had not started made room"
+    assert "after" not in ran
+    assert call(world, "must").status == 200
 
 
 def test_a_tool_that_may_need_a_task_is_refused_where_it_would_become_one(world: World) -> None:

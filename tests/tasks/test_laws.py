@@ -55,6 +55,7 @@ class Life(RuleBasedStateMachine):
         self.store = MemoryStore()
         self.store.put_new(NEW.to_item())
         self.workers = [("nobody", 0)]  # owner, and the version it claimed
+        self.ended_under_lease = False
         self.leases = {}  # owner -> when its lease ends, unless it gave it up or the task ended
         self.requests_asked = 0
 
@@ -76,6 +77,7 @@ class Life(RuleBasedStateMachine):
             return False
         became = self.task
         assert not was.is_terminal
+        self.ended_under_lease = transition in ("cancel", "expire") and was.work_state is WorkState.LEASED
         assert (was.work_state, became.work_state) in ARROWS[transition]
         assert became.version == was.version + (transition not in SILENT)
         assert transition in REPEATABLE or change.apply_to(changed) is None
@@ -213,6 +215,15 @@ class Life(RuleBasedStateMachine):
     def fail(self, ago):
         self.worked("fail", ago, now_ms=self.now, **END)
 
+    @rule(ago=AGO)
+    def stop(self, ago):
+        owner, _ = self.worker(ago)
+        is_due = self.task.work_state is WorkState.DONE and self.task.lease_owner == owner
+        stopped = self.store.update(NEW.pk, TASK, transitions.stop(owner=owner))
+        assert (stopped is not None) == is_due
+        if is_due:
+            self.ended_under_lease = False
+
     # what always holds
 
     def is_stuck(self, task):
@@ -233,8 +244,12 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def it_has_a_lease_and_a_wake_time_where_they_belong(self):
         task = self.task
-        is_leased = task.work_state is WorkState.LEASED
-        assert (task.lease_owner is not None) == (task.lease_until_ms is not None) == is_leased
+        has_lease = task.lease_owner is not None
+        assert has_lease == (task.lease_until_ms is not None)
+        if task.work_state is WorkState.DONE:
+            assert has_lease == self.ended_under_lease
+        else:
+            assert has_lease == (task.work_state is WorkState.LEASED)
         assert task.wake_at_ms is not None or task.work_state is not WorkState.SLEEPING
         assert task.wake_at_ms is None or task.work_state in (WorkState.SLEEPING, WorkState.PARKED)
 

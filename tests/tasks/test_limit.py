@@ -64,10 +64,15 @@ class Principal:
     def cancel(self, task):
         assert self.tasks.cancel(self.name, task.task_id) is not None
 
-    def end(self, task, **how):
+    def claim(self, task, owner, lease_ms):
         now_ms = self.now_ms()
-        claim = transitions.claim(owner="w", until_ms=now_ms + 1, now_ms=now_ms, max_attempts=9)
+        claim = transitions.claim(owner=owner, until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9)
         assert self.store.update(task.pk, TASK, claim) is not None
+        return owner
+
+    def end(self, task, **how):
+        self.claim(task, "w", 1)
+        now_ms = self.now_ms()
         end = transitions.complete(owner="w", now_ms=now_ms, attributes={"res": "{}"})
         assert self.store.update(task.pk, TASK, end) is not None
 
@@ -106,6 +111,25 @@ def test_a_task_that_ended_makes_room_for_exactly_one(alice, way):
     alice.tasks.limit.check("alice")
     alice.create()
     assert alice.is_refused()
+
+
+@pytest.mark.parametrize("way", ["cancel", "expire"])
+def test_a_task_that_ended_during_its_worker_counts_until_the_worker_stops(alice, store, clock, way):
+    first, second, _ = alice.create_many(LIMIT, ttl_ms=TTL_MS)
+    workers = [alice.claim(first, "v", 3 * TTL_MS), alice.claim(second, "w", 3 * TTL_MS)]
+    if way == "cancel":
+        alice.cancel(first)
+        alice.cancel(second)
+    else:
+        clock.advance(TTL_MS / 1000)
+        assert alice.tasks.get("alice", first.task_id).is_terminal
+        alice.create()  # the third task had no worker
+    assert alice.is_refused()
+    assert store.update(first.pk, TASK, transitions.stop(owner=workers[0])) is not None
+    alice.create()
+    assert alice.is_refused()
+    clock.advance(3 * TTL_MS / 1000)  # the second worker was lost
+    alice.create()
 
 
 def test_a_task_makes_room_when_its_time_to_live_is_over(alice, clock):

@@ -265,8 +265,14 @@ def test_a_sleeping_task_is_working_without_a_lease():
 def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
     ended = task(after(ITEMS[name], end))
     assert (ended.status, ended.work_state, ended.updated_at_ms) == (status, WorkState.DONE, LATE)
-    assert (ended.lease_owner, ended.lease_until_ms, ended.wake_at_ms) == (None, None, None)
+    assert ended.wake_at_ms is None
     assert ended.version == ITEMS[name]["ver"] + 1
+    was = task(ITEMS[name])
+    assert (ended.lease_owner, ended.lease_until_ms) == (was.lease_owner, was.lease_until_ms)
+    if was.lease_owner is not None:
+        stopped = task(after(after(ITEMS[name], end), transitions.stop(owner=was.lease_owner)))
+        assert (stopped.lease_owner, stopped.lease_until_ms) == (None, None)
+        assert stopped.status is status
 
 
 def test_a_result_is_in_the_task_or_in_pieces():

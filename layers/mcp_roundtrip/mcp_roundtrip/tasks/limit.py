@@ -3,7 +3,8 @@
 One item for each principal lists the principal's open tasks. A task is created and listed in one transaction
 whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an unlisted task
 nor an entry without a task. Nothing is written when a task ends: when the list is full, the tasks on it are
-read, and those that have ended are removed.
+read, and those that have ended are removed. A task that was cancelled or has expired counts until its worker
+stops, so the workers of a principal are limited, too.
 
 ==========  ==============================================================================================
 attribute   holds
@@ -26,7 +27,7 @@ from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, Item, all_of, any_of
-from mcp_roundtrip.tasks.model import TASK, TERMINAL, Task
+from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import TaskStore
 
 OPEN_TASKS: Final = "O"
@@ -105,15 +106,18 @@ class TaskLimit:
         entries = {name: int(value) for name, value in item.items() if "#" in name}
         ended: dict[str, int] = {}
         for pk, deadline_ms in sorted(entries.items(), key=lambda entry: entry[1]):
-            if len(ended) < MAX_REMOVED and self._has_ended(pk, deadline_ms):
+            if len(ended) < MAX_REMOVED and self._has_ended(pk):
                 ended[pk] = deadline_ms
         return ended
 
-    def _has_ended(self, pk: str, deadline_ms: int) -> bool:
-        if deadline_ms <= self.clock_ms():
+    def _has_ended(self, pk: str) -> bool:
+        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
+        if item is None:
             return True
-        item = self.store.get(pk, TASK)
-        return item is None or Task.from_item(item).status in TERMINAL
+        task = Task.from_item(item)
+        # The worker of a cancelled task runs until its current step has ended.
+        is_worked_on = task.lease_until_ms is not None and task.lease_until_ms > now_ms
+        return (task.is_terminal or task.deadline_ms <= now_ms) and not is_worked_on
 
 
 def _remove(entries: dict[str, int]) -> Change:

@@ -14,7 +14,8 @@ A sleeping task can be claimed at its wake-up time. So can a parked task with a 
 branch of its tool sleeps; until then it stays input_required and accepts responses.
 
 No transition leaves a terminal status. Only the owner of the lease may write; the next claim takes an expired
-lease. Times are epoch milliseconds.
+lease. If a client or the time ends a task during a pass, its worker keeps the lease until it stops. Times are
+epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Chang
 
 def release(*, owner: str) -> Change:
     """Release the lease after a failure, so that another worker can claim the task at once."""
-    return Change(_held_by(owner), set={"rn": WorkState.READY.value}, add={"ver": 1}, remove=LEASE_ATTRIBUTES)
+    return Change(held_by(owner), set={"rn": WorkState.READY.value}, add={"ver": 1}, remove=LEASE_ATTRIBUTES)
 
 
 def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
@@ -63,7 +64,7 @@ def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
     """
     ready: dict[str, str | int] = {"rn": WorkState.READY.value, "att": 0, "kicks": 0}
     return Change(
-        _held_by(owner),
+        held_by(owner),
         set={**ready, "acc": _keys_to_text(accepted_keys)},
         add={"ver": 1},
         remove=LEASE_ATTRIBUTES,
@@ -72,7 +73,7 @@ def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
 
 def reset_attempts(*, owner: str, seen_entries: int) -> Change:
     """Reset the attempts after the lost workers' progress; `seen_entries` is the length of the journal."""
-    return Change(_held_by(owner), set={"att": 1, "seen": seen_entries})
+    return Change(held_by(owner), set={"att": 1, "seen": seen_entries})
 
 
 def park(
@@ -137,31 +138,41 @@ def accept_responses(
 
 
 def cancel(*, now_ms: int) -> Change:
-    """End the task on behalf of its client."""
-    return _end(IS_OPEN, Status.CANCELLED, now_ms)
+    """End the task on behalf of its client. A worker that runs it keeps its lease until it stops."""
+    return _end(IS_OPEN, Status.CANCELLED, now_ms, keeps_lease=True)
 
 
 def complete(*, owner: str, now_ms: int, attributes: Mapping[str, Value]) -> Change:
     """End the task with a result; `attributes` are those of `items.split_result`."""
-    return _end(_held_by(owner), Status.COMPLETED, now_ms, **attributes)
+    return _end(held_by(owner), Status.COMPLETED, now_ms, attributes)
 
 
 def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
     """End the task with a JSON-RPC error."""
-    return _end(_held_by(owner), Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
+    return _end(held_by(owner), Status.FAILED, now_ms, _error_attributes(error, message))
 
 
 def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
-    """End a task after its time to live."""
+    """End a task after its time to live. A worker that runs it keeps its lease until it stops."""
     condition = all_of(IS_OPEN, Below("dead", now_ms + 1))
-    return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
+    return _end(condition, Status.FAILED, now_ms, _error_attributes(error, message), keeps_lease=True)
+
+
+def stop(*, owner: str) -> Change:
+    """Release the lease of a task that has ended while its worker ran."""
+    return Change(all_of(Equals("rn", WorkState.DONE.value), Equals("lo", owner)), remove=LEASE_ATTRIBUTES)
 
 
 def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
     """End a task with too many lost workers, after the last one's lease."""
     lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
     condition = all_of(IS_OPEN, Above("att", max_attempts - 1), lost)
-    return _end(condition, Status.FAILED, now_ms, err=canonical.compact_json(error), msg=message)
+    return _end(condition, Status.FAILED, now_ms, _error_attributes(error, message))
+
+
+def held_by(owner: str) -> Condition:
+    """Return the condition that this worker has the lease, and the task is open."""
+    return all_of(IS_OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
 
 
 def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
@@ -172,7 +183,7 @@ def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
 
 def set_status_message(*, owner: str, message: str, now_ms: int) -> Change:
     """Set the status message."""
-    return Change(_held_by(owner), set={"msg": message, "uAt": now_ms})
+    return Change(held_by(owner), set={"msg": message, "uAt": now_ms})
 
 
 def _is_claimable(now_ms: int) -> Condition:
@@ -194,7 +205,7 @@ def _wait(
 ) -> Change:
     """Release the lease until a response or the wake-up time."""
     return Change(
-        all_of(_held_by(owner), Equals("ver", version)),
+        all_of(held_by(owner), Equals("ver", version)),
         set={"acc": _keys_to_text(accepted_keys), "att": 0, "uAt": now_ms, **attributes},
         add={"ver": 1},
         remove=LEASE_ATTRIBUTES,
@@ -205,14 +216,21 @@ def _keys_to_text(keys: Collection[str]) -> str:
     return canonical.compact_json(sorted(keys))
 
 
-def _held_by(owner: str) -> Condition:
-    return all_of(IS_OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
+def _error_attributes(error: Mapping[str, Any], message: str) -> dict[str, Value]:
+    return {"err": canonical.compact_json(error), "msg": message}
 
 
-def _end(condition: Condition, status: Status, now_ms: int, **attributes: Value) -> Change:
+def _end(
+    condition: Condition,
+    status: Status,
+    now_ms: int,
+    attributes: Mapping[str, Value] | None = None,
+    *,
+    keeps_lease: bool = False,
+) -> Change:
     return Change(
         condition,
-        set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **attributes},
+        set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **(attributes or {})},
         add={"ver": 1},
-        remove=(*LEASE_ATTRIBUTES, "wake"),
+        remove=("wake",) if keeps_lease else (*LEASE_ATTRIBUTES, "wake"),
     )

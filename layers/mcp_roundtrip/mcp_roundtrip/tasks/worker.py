@@ -87,7 +87,7 @@ class TaskRecorder:
     def holds_lease(self) -> bool:
         self.flush_status()
         item = self.store.get(self.task.pk, TASK)
-        return item is not None and item.get("lo") == self.owner
+        return item is not None and transitions.held_by(self.owner).holds(item)
 
     def report_status(self, message: str) -> None:
         """Set the status message: at once, or with the next step if the last message was just written."""
@@ -157,10 +157,13 @@ class Worker:
             recorder = TaskRecorder(self.store, task, owner, history.next_order, self.clock_ms, self.on_error)
             result = self.run_pass(task, history, recorder)
             recorder.flush_status()
-            self._store_outcome(task, history, recorder, result)
+            is_stored = self._store_outcome(task, history, recorder, result)
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            self.store.update(task.pk, TASK, _fail_change(owner, self.clock_ms(), too_large_error(error)))
+            change = _fail_change(owner, self.clock_ms(), too_large_error(error))
+            is_stored = self.store.update(task.pk, TASK, change) is not None
+        if not is_stored:
+            self.store.update(task.pk, TASK, transitions.stop(owner=owner))
 
     def _on_unclaimable(self, pk: str) -> None:
         """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended."""
@@ -177,15 +180,16 @@ class Worker:
 
     def _store_outcome(
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
-    ) -> None:
+    ) -> bool:
+        """Write the outcome, which releases the lease; return False if the lease was lost."""
         owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
         if result.conclusion is not None:
-            self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
-            return
+            change = self._end_change(task, owner, result.conclusion)
+            return self.store.update(task.pk, TASK, change) is not None
         item = None
         match result.outcome:
             case OwnershipLost():
-                return
+                return False
             case NeedsInput() if run is not None:
                 item = self.store.update(task.pk, TASK, _park_change(task, history, recorder, run, now_ms))
             case Sleeping(wake_at_ms) if run is not None:
@@ -202,6 +206,7 @@ class Worker:
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._dispatch_next(Task.from_item(item))
+        return item is not None
 
     def _dispatch_next(self, task: Task) -> None:
         """Dispatch the next worker for the time when it can claim the task.
@@ -229,7 +234,8 @@ class Worker:
 
     def _release(self, pk: str, owner: str) -> None:
         try:
-            self.store.update(pk, TASK, transitions.release(owner=owner))
+            if self.store.update(pk, TASK, transitions.release(owner=owner)) is None:
+                self.store.update(pk, TASK, transitions.stop(owner=owner))
         except StoreError:
             return  # the lease expires
 
