@@ -270,6 +270,14 @@ def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(world: Legac
     assert world.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
 
 
+def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(world: LegacyWorld) -> None:
+    malformed = {"arguments": 1, "requestState": 2}
+    assert world.ask("tools/call", name="echo", **malformed)["error"]["code"] == -32601
+    assert world.ask("tools/call", name="greet", task={}, **malformed)["error"]["code"] == -32601
+    assert world.ask("tools/call", name="none", **malformed)["error"]["message"] == "Unknown tool: none"
+    assert world.ask("tools/call", name="greet", **malformed)["error"]["code"] == -32602
+
+
 def test_without_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWorld) -> None:
     assert world.ask("tools/call", name="greet")["result"]["isError"]
     meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}

@@ -25,6 +25,7 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.task_methods import (
@@ -84,15 +85,16 @@ class TaskAugmentedCalls:
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return the result or the CreateTaskResult. Raises ProtocolError or InsufficientScope."""
-        params, call = context.params, self.tool_methods.feature_call(context)
-        task_support = call.feature.task
+        params, methods = context.params, self.tool_methods
+        tool = find_by_name(methods.options, methods.tools, context)
         if "task" in params and has_tasks(context.request.meta.protocol_version):
             ttl_ms = _ttl_ms(params["task"])
-            if task_support is None:
+            if tool.task is None:
                 raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
-            return self._call_as_task(call, ttl_ms)
-        if task_support == "required":
+            return self._call_as_task(methods.feature_call(context), ttl_ms)
+        if tool.task == "required":
             raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
+        call = methods.feature_call(context)
         if _declares_capabilities(context):  # such a client supports rounds as the SEP describes them
             call = replace(call, context=_with_capabilities(context, context.request.meta.capabilities))
             return self.run_round(call)
