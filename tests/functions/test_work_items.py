@@ -127,9 +127,7 @@ def test_an_update_that_cannot_be_made_is_a_tool_error(play: Player, number: obj
 def test_a_field_that_cannot_be_set_is_named(play: Player) -> None:
     fields = {"System.Title": "A title", "System.Reason": "Because"}
     done = play.call("update_work_item", {"workItemId": 4522, "fields": fields})
-    assert done.text == (
-        "The field 'System.Reason' cannot be set. The fields are System.State, System.Title, System.AssignedTo."
-    )
+    assert "'System.Reason' cannot be set" in done.text
 
 
 @pytest.mark.parametrize(("original", "named"), [(4522, "itself"), (4410, "Task"), (1, "#1")])
