@@ -29,7 +29,8 @@ from mcp_roundtrip.server.model import FeatureCall
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
 
-InputRequests = Mapping[str, Mapping[str, Any]]
+WireInputRequests = Mapping[str, Mapping[str, Any]]
+"""The `inputRequests` of a result: InputRequest objects by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +116,14 @@ def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, 
 # -- calls that need another round and cannot have one ------------------------------------------------------
 
 
-def too_many_rounds(call: FeatureCall, requests: InputRequests, rounds: int) -> ClientError:
+def too_many_rounds(call: FeatureCall, requests: WireInputRequests, rounds: int) -> ClientError:
     """Return the error of a call that is not finished after its last round."""
     text = f"The call was ended: it did not finish within {rounds} rounds."
     return _unfinished(call, requests, text, "too_many_rounds")
 
 
 def unsealed_state_error(
-    call: FeatureCall, error: StateRejected | StateTooLarge, requests: InputRequests, journal: Journal
+    call: FeatureCall, error: StateRejected | StateTooLarge, requests: WireInputRequests, journal: Journal
 ) -> ClientError:
     """Return the error of a call whose flow has expired, or whose state is too large."""
     if isinstance(error, StateTooLarge):
@@ -131,7 +132,7 @@ def unsealed_state_error(
     return _unfinished(call, requests, text, "flow_expired")
 
 
-def _unfinished(call: FeatureCall, requests: InputRequests, text: str, outcome: str) -> ClientError:
+def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outcome: str) -> ClientError:
     urls = [params["url"] for each in requests.values() if (params := each["params"]).get("mode") == "url"]
     pages = [url.partition("#")[0].partition("?")[0] for url in urls]  # the rest may hold a link's token
     if pages:
