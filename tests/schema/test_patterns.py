@@ -43,6 +43,8 @@ NESTED = "(a{1,300}){1,20}b"
         (r"\(\[\{{3}", 2),
         (r"(?i)(?P<year>[0-9]{4})-(?<month>[0-9]{2})", 6),
         ("(?:[[:alpha:]]{3})", 3),
+        (r"[a-z0-9\-\.\]]{500}[\x20-\x7e]{9}", 509),
+        (r"[\w\-]{3}[\xe9]{3}[\x{e9}]{3}[a[^b]]{3}[[:^alpha:]]{3}[\u00e9]{3}", 6 * 3 * 3),
     ],
 )
 def test_the_size_of_a_pattern_counts_its_repetitions(pattern: str, size: int) -> None:

@@ -42,6 +42,9 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_BEYOND_ASCII: Final = re.compile(r"\[:?\^|\\[wWdDsSpPuU]|\\x(?![0-7][0-9a-fA-F])")
+"""What gives a class in ASCII characters outside ASCII: a negation, a Perl or Unicode class, a code point."""
+
 _COUNT: Final = re.compile(r"\{\s*(\d*)[\s,]*(\d*)\s*\}")
 
 _VERBOSE_FLAG: Final = re.compile(r"\(\?[a-zA-Z]*x")
@@ -151,7 +154,7 @@ def _repetitions(least: str | None, most: str | None) -> int:
 
 
 def _is_unicode(character_class: str) -> bool:
-    return character_class.startswith("[^") or "\\" in character_class or not character_class.isascii()
+    return not character_class.isascii() or _BEYOND_ASCII.search(character_class) is not None
 
 
 def _compile(pattern: str) -> SchemaValidator:
