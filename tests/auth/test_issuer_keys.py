@@ -1,4 +1,4 @@
-"""How often an issuer is asked, and what is done while it does not answer."""
+"""How often an issuer is requested, and how tokens are verified while it does not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scope hierarchies: what is granted, what it implies, and that both are laws."""
+"""Scope hierarchies: which scopes are granted and implied, and the laws of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions and answers: what is asked, what counts, what is asked again."""
+"""Questions and answers: which questions are sent, which answers count, what is asked again."""
 
 from __future__ import annotations
 

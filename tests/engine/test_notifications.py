@@ -1,4 +1,4 @@
-"""Progress and log notifications: what is sent, and nothing twice."""
+"""Progress and log notifications: each is sent once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official Python client, told to open with `initialize`, against template.yaml over HTTP."""
+"""The official Python client in its `initialize` mode, against template.yaml over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Envelopes: what is one JSON-RPC message, and what each other thing is answered with."""
+"""JSON-RPC envelopes: valid messages, and the error for every other body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace context by the letter of W3C: what is well formed is passed on, the rest was never sent."""
+"""W3C trace context: a well-formed context is passed on, any other is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which URIs match a URI template, and with which values; `uritemplate` expands what is matched here."""
+"""URI templates: which URIs match, and with which values. `uritemplate` is the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three docstring styles, and what is left as prose."""
+"""The three docstring styles, and docstrings that have none of them."""
 
 import pytest
 

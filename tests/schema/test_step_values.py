@@ -1,4 +1,4 @@
-"""Step results: what is journaled, and what a replay gets back."""
+"""Step results: the journaled value, and the value of a replay."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""A tool, prompt or resource that clients cannot be told of is found early, and hides no other."""
+"""A definition that cannot be described is reported early, and does not hide any other."""
 
 from __future__ import annotations
 

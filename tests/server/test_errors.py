@@ -1,4 +1,4 @@
-"""What a client and the log are told of what a feature raised."""
+"""The error reply and the log record of an exception of a feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client is told when several branches fail."""
+"""The error reply when several branches fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts: what is listed, what arrives as text, what a function may return, and what becomes of errors."""
+"""Prompts: lists, string arguments, return values and errors."""
 
 from __future__ import annotations
 

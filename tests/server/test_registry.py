@@ -1,4 +1,4 @@
-"""What authors may register, and what they are told otherwise."""
+"""Registration of tools, prompts and resources, and the errors for invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where clients can get a token is told to everybody, and nothing else is."""
+"""The OAuth metadata of the protected resource is public, and no other page is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources by URI and by template: contents, caching, questions, and what is not there."""
+"""Resources by URI and by template: contents, caching, questions, and missing resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scopes of features: what a caller may call, what it is told otherwise, and what it does not get to see."""
+"""Scopes of features: which features a caller may call, and which are hidden from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks whose workers a queue sends for: nobody polls, messages come late, twice or after a death."""
+"""Tasks with queue delivery: no client polls; messages are late, repeated or lost with a worker."""
 
 from __future__ import annotations
 

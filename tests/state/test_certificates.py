@@ -1,4 +1,4 @@
-"""Certificates and who is trusted by them. What is refused is in test_attacks."""
+"""Certificates and the keys that they certify. test_attacks has the refused ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The encrypted form, with joserfc as oracle in both directions. What is refused is in test_attacks."""
+"""The encrypted form, with joserfc as oracle in both directions. test_attacks has the refused ones."""
 
 import json
 import secrets

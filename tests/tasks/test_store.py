@@ -1,4 +1,4 @@
-"""The contract of a TaskStore: in memory, and in three DynamoDBs that others wrote."""
+"""The contract of a TaskStore: MemoryStore, and DynamoStore on three implementations of DynamoDB."""
 
 from concurrent.futures import ThreadPoolExecutor
 
