@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
-from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
+from mcp_roundtrip.engine.context_base import CallInfo, ContextBase, load_steps
 from mcp_roundtrip.engine.context_call import returns_context_call
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import Run, running_function
@@ -205,14 +205,13 @@ class AsyncContext(ContextBase):
     @returns_context_call("step")
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
-        from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
-
+        step_class, recorded_result = load_steps()
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._use_key(name)
         recorded = recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
-        step = Step(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from mcp_roundtrip.engine import effects
-from mcp_roundtrip.engine.context_base import ContextBase
+from mcp_roundtrip.engine.context_base import ContextBase, load_steps
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import running_function
 from mcp_roundtrip.errors import ElicitationDeclined
@@ -172,14 +172,13 @@ class Context(ContextBase):
         - With `retry`, a function that raises runs again. StepFailed is raised after its last attempt.
         - To pass arguments with these two names to the function, wrap it in a lambda.
         """
-        from mcp_roundtrip.engine.steps import Step, recorded_result  # calls without a step do not load it
-
+        step_class, recorded_result = load_steps()
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._use_key(name)
         recorded = recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
-        step = Step(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
         step.check()
         self.checkpoint()
         step.begin()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine import effects
@@ -13,6 +14,7 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.steps import Step
     from mcp_roundtrip.protocol.trace import TraceContext
 
 
@@ -25,6 +27,17 @@ class CallInfo:
     lambda_context: Any = None
     namespaced_requests: bool = False
     trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+@cache
+def load_steps() -> tuple[type[Step], Callable[[Run, str, Callable[..., Any]], tuple[Any] | None]]:
+    """Import `Step` and `recorded_result`: calls without a step do not load them.
+
+    Cached because an import statement takes longer than the rest of a replayed step.
+    """
+    from mcp_roundtrip.engine.steps import Step, recorded_result
+
+    return Step, recorded_result
 
 
 class ContextBase:
