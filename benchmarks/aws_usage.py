@@ -21,8 +21,8 @@ from mcp_roundtrip.tasks.model import task_partition_key
 from mcp_roundtrip.tasks.store import item_size
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.messages import Reply
 from mcp_roundtrip_local.http.messages import Request as LocalRequest
+from mcp_roundtrip_local.http.messages import Response
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
@@ -108,7 +108,7 @@ class Client:
 
         respond = self.app.emulator.respond
 
-        def metered(request: LocalRequest) -> Reply:
+        def metered(request: LocalRequest) -> Response:
             reply = respond(replace(request, body=_with_capacity(request.body)))
             with self.changed:
                 self.used.update(_units(request, reply))
@@ -206,7 +206,7 @@ def _with_capacity(body: bytes) -> bytes:
     return json.dumps({**json.loads(body), "ReturnConsumedCapacity": "TOTAL"}).encode()
 
 
-def _units(request: LocalRequest, reply: Reply) -> Usage:
+def _units(request: LocalRequest, reply: Response) -> Usage:
     """Return the capacity units of a request. A failed condition consumes one unit: items are below 1 KB."""
     operation = (request.header("x-amz-target") or "").rpartition(".")[2]
     kind = "read" if operation in ("GetItem", "Query") else "write"

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import measure
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import respond
 from stub_server import serve_stub
@@ -182,10 +182,10 @@ def _deployment() -> Iterator[Deployment]:
         yield Deployment(kms, variables, settings, secrets.token_bytes(32))
 
 
-def _respond(kms: FakeKms, request: Request) -> Reply:
+def _respond(kms: FakeKms, request: Request) -> Response:
     """Respond as KMS. A GET request returns the number of KMS requests so far."""
     if request.method == "GET":
-        return Reply(200, body=str(kms.calls.total()).encode())
+        return Response(200, body=str(kms.calls.total()).encode())
     return respond(kms, request)
 
 

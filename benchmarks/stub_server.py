@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 
 @contextmanager
-def serve_stub(respond: Callable[[Request], Reply]) -> Iterator[str]:
+def serve_stub(respond: Callable[[Request], Response]) -> Iterator[str]:
     """Answer GET and POST requests with `respond` until the block ends, and yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local.execution.runtime_api import Invocation, Ready, Responded, RuntimeApi
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
 from support.messages import call
@@ -43,9 +43,9 @@ SLOW = {"boto3", "botocore", "jwt", "cryptography", "ssl", "http", "urllib3"}
 class SnapshotApi(RuntimeApi):
     """Says that the snapshot was taken, and is restored at once."""
 
-    def _respond(self, request: Request) -> Reply:
+    def _respond(self, request: Request) -> Response:
         if request.target.endswith("/restore/next"):
-            return Reply(200, (), b"{}")
+            return Response(200, (), b"{}")
         return super()._respond(request)
 
 

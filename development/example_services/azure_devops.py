@@ -10,7 +10,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 
 
 def work_item(number: int, kind: str, title: str, state: str) -> dict[str, Any]:
@@ -32,24 +32,24 @@ WORK_ITEMS = {
 }
 
 
-def respond(request: Request) -> Reply:
+def respond(request: Request) -> Response:
     """Answer one request of the API."""
     url = urlsplit(request.target)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if (request.method, url.path) == ("POST", "/_apis/wit/wiql"):
-        return json_reply(200, {"workItems": [{"id": number} for number in _unresolved()]})
+        return json_response(200, {"workItems": [{"id": number} for number in _unresolved()]})
     if (request.method, url.path) == ("GET", "/_apis/wit/workitems"):
         rows = [WORK_ITEMS[int(number)] for number in query["ids"].split(",")]
-        return json_reply(200, {"count": len(rows), "value": rows})
+        return json_response(200, {"count": len(rows), "value": rows})
     found = re.fullmatch(r"/_apis/wit/workitems/(\d+)", url.path)
     item = WORK_ITEMS.get(int(found[1])) if found else None
     if item is None:
-        return json_reply(
+        return json_response(
             404, {"message": "TF401232: Work item does not exist, or you do not have permissions."}
         )
     if request.method == "PATCH":
         update(item, json.loads(request.body))
-    return json_reply(200, item)
+    return json_response(200, item)
 
 
 def update(item: dict[str, Any], patch: list[dict[str, Any]]) -> None:

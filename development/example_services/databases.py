@@ -7,7 +7,7 @@ import re
 from hashlib import sha256
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 
 PRICES = {
     "small": {"eu-central-1": 2920, "eu-west-1": 2628, "us-east-1": 2482},
@@ -20,27 +20,29 @@ databases: dict[str, dict[str, Any]] = {}
 """Databases by id. The id follows from the idempotency key, so a repeated request creates no second one."""
 
 
-def respond(request: Request) -> Reply:
+def respond(request: Request) -> Response:
     """Answer one request of the API."""
     path = request.target
     if (request.method, path) == ("GET", "/v1/prices"):
-        return json_reply(200, PRICES)
+        return json_response(200, PRICES)
     if (request.method, path) == ("POST", "/v1/databases"):
         return create(json.loads(request.body), request.header("idempotency-key"))
     found = re.fullmatch(r"/v1/databases/(db-[0-9a-f]+)(/activate)?", path)
     if found and (request.method, found[2]) == ("POST", "/activate") and found[1] in databases:
         region = databases[found[1]]["region"]
-        return json_reply(200, {"host": f"{found[1]}.{region}.databases.example"})
+        return json_response(200, {"host": f"{found[1]}.{region}.databases.example"})
     if found and (request.method, found[2]) == ("DELETE", None):
         databases.pop(found[1], None)
-        return json_reply(200, {})
-    return json_reply(404, {"error": "not found"})
+        return json_response(200, {})
+    return json_response(404, {"error": "not found"})
 
 
-def create(wanted: dict[str, str], idempotency_key: str | None) -> Reply:
+def create(wanted: dict[str, str], idempotency_key: str | None) -> Response:
     """Reserve a database, once for each idempotency key."""
     price = PRICES.get(wanted["size"], {}).get(wanted["region"])
     if price is None or not idempotency_key:
-        return json_reply(400, {"error": "size, region and Idempotency-Key are required"})
+        return json_response(400, {"error": "size, region and Idempotency-Key are required"})
     identity = f"db-{sha256(idempotency_key.encode()).hexdigest()[:16]}"
-    return json_reply(201, databases.setdefault(identity, {"id": identity, **wanted, "price_cents": price}))
+    return json_response(
+        201, databases.setdefault(identity, {"id": identity, **wanted, "price_cents": price})
+    )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 
 PLACES = (
     ("Hyderabad", "Telangana", "India", "IN", 17.38405, 78.45636),
@@ -31,15 +31,15 @@ COLUMNS = ("name", "admin1", "country", "country_code", "latitude", "longitude")
 CODES = (0, 2, 3, 61, 80, 1, 0)
 
 
-def respond(request: Request) -> Reply:
+def respond(request: Request) -> Response:
     """Answer a request for places or for a forecast."""
     url = urlsplit(request.target)
     query = dict(parse_qsl(url.query))
     if (request.method, url.path) == ("GET", "/v1/search"):
-        return json_reply(200, search(query["name"], int(query.get("count", 10))))
+        return json_response(200, search(query["name"], int(query.get("count", 10))))
     if (request.method, url.path) == ("GET", "/v1/forecast"):
-        return json_reply(200, forecast(query))
-    return json_reply(404, {"error": True, "reason": "Not Found"})
+        return json_response(200, forecast(query))
+    return json_response(404, {"error": True, "reason": "Not Found"})
 
 
 def search(name: str, count: int) -> dict[str, Any]:

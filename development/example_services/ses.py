@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 
-def respond(request: Request) -> Reply:
+def respond(request: Request) -> Response:
     """Answer SendEmail with simple content."""
     if (request.method, request.target) != ("POST", "/v2/email/outbound-emails"):
-        return Reply(404, (("x-amzn-errortype", "NotFoundException"),), b"{}")
+        return Response(404, (("x-amzn-errortype", "NotFoundException"),), b"{}")
     email = json.loads(request.body)
     content = email["Content"]["Simple"]
     recipients = ", ".join(email["Destination"]["ToAddresses"])
     subject, text = content["Subject"]["Data"], content["Body"]["Text"]["Data"].rstrip()
     print(f"[e-mail] To: {recipients}\n[e-mail] Subject: {subject}\n[e-mail] {text}", flush=True)
-    return Reply(200, (("content-type", "application/json"),), b'{"MessageId": "local"}')
+    return Response(200, (("content-type", "application/json"),), b'{"MessageId": "local"}')

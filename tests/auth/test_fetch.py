@@ -12,12 +12,12 @@ import pytest
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 
 
 @contextmanager
-def serving(respond: Callable[[Request], Reply]) -> Iterator[str]:
+def serving(respond: Callable[[Request], Response]) -> Iterator[str]:
     with closing(HttpServer(respond, max_body=0).start()) as server:
         yield server.url
 
@@ -31,9 +31,9 @@ def failure(url: str, timeout_s: float = 3.0) -> IssuerUnavailable:
 def test_a_document_is_fetched_with_its_query() -> None:
     seen: list[Request] = []
 
-    def respond(request: Request) -> Reply:
+    def respond(request: Request) -> Response:
         seen.append(request)
-        return Reply(200, body=b"{}")
+        return Response(200, body=b"{}")
 
     with serving(respond) as url:
         assert fetch(f"{url}/keys?p=policy", 3.0) == b"{}"
@@ -44,9 +44,9 @@ def test_a_document_is_fetched_with_its_query() -> None:
 def test_a_redirect_is_not_followed() -> None:
     seen: list[str] = []
 
-    def respond(request: Request) -> Reply:
+    def respond(request: Request) -> Response:
         seen.append(request.target)
-        return Reply(302, (("location", "/elsewhere"),))
+        return Response(302, (("location", "/elsewhere"),))
 
     with serving(respond) as url:
         refused = failure(f"{url}/keys")
@@ -55,14 +55,14 @@ def test_a_redirect_is_not_followed() -> None:
 
 @pytest.mark.parametrize(("status", "is_answer"), [(404, True), (403, True), (500, False), (503, False)])
 def test_another_status_is_an_answer_unless_the_server_is_in_trouble(status: int, is_answer: bool) -> None:
-    with serving(lambda request: Reply(status, body=b'{"keys":[]}')) as url:
+    with serving(lambda request: Response(status, body=b'{"keys":[]}')) as url:
         refused = failure(url)
     assert (refused.reason, refused.is_answer) == (f"issuer_status_{status}", is_answer)
 
 
 def test_a_document_of_the_largest_size_is_read_and_no_larger_one() -> None:
     bodies = {"/fits": b"x" * MAX_DOCUMENT, "/does-not": b"x" * (MAX_DOCUMENT + 1)}
-    with serving(lambda request: Reply(200, body=bodies[request.target])) as url:
+    with serving(lambda request: Response(200, body=bodies[request.target])) as url:
         assert len(fetch(f"{url}/fits", 3.0)) == MAX_DOCUMENT
         assert failure(f"{url}/does-not").reason == "issuer_document_too_large"
 
@@ -96,7 +96,7 @@ def test_a_server_that_is_not_there_is_said_so() -> None:
 
 
 def test_a_server_without_a_certificate_is_not_believed() -> None:
-    with serving(lambda request: Reply(200, body=b"{}")) as url:
+    with serving(lambda request: Response(200, body=b"{}")) as url:
         assert failure(url.replace("http://", "https://")).reason == "issuer_SSLError"
 
 

@@ -16,8 +16,8 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip_local.api_gateway.payload import to_event, to_reply
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.api_gateway.payload import to_event, to_response
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.observers import RecordingObserver
@@ -68,7 +68,7 @@ class Deployed:
         ]
 
 
-def remapped(reply: Reply) -> Reply:
+def remapped(reply: Response) -> Response:
     """As a REST API passes it on: under a name of its own ("Amazon API Gateway important notes")."""
     renamed = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
     return replace(reply, headers=tuple((renamed.get(name, name), value) for name, value in reply.headers))
@@ -81,9 +81,9 @@ def deployed(
     observer = RecordingObserver()
     at: dict[str, str] = {}
 
-    def respond(request: Request) -> Reply:
+    def respond(request: Request) -> Response:
         event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
-        reply = to_reply(json.dumps(server.lambda_handler(event, None)).encode())
+        reply = to_response(json.dumps(server.lambda_handler(event, None)).encode())
         return remapped(reply) if is_rest_api else reply
 
     with closing(HttpServer(respond, max_body=1_000_000)) as listening:
@@ -214,17 +214,17 @@ def test_a_token_in_the_query_is_no_token(issuer: AuthorizationServer) -> None:
         assert httpx2.post(url, content=json.dumps(body), headers=headers(body)).status_code == 401
 
 
-HTML = Reply(200, (("content-type", "text/html"),), b"<!doctype html><title>Sign in</title>")
+HTML = Response(200, (("content-type", "text/html"),), b"<!doctype html><title>Sign in</title>")
 
 BROKEN = {
-    "down": (Reply(503), "issuer_status_503"),
-    "gone": (Reply(404), "issuer_status_404"),
-    "a redirect": (Reply(302, (("location", "/elsewhere"),)), "issuer_status_302"),
+    "down": (Response(503), "issuer_status_503"),
+    "gone": (Response(404), "issuer_status_404"),
+    "a redirect": (Response(302, (("location", "/elsewhere"),)), "issuer_status_302"),
     "a page": (HTML, "issuer_jwks"),
-    "huge": (Reply(200, body=b'{"keys":[' + b"{}," * 1_000_000 + b"{}]}"), "issuer_document_too_large"),
-    "its private key": (Reply(200, body=jwks(ONE.jwk(private=True))), "issuer_no_keys"),
-    "two keys of one name": (Reply(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
-    "no keys": (Reply(200, body=b'{"keys":[]}'), "issuer_no_keys"),
+    "huge": (Response(200, body=b'{"keys":[' + b"{}," * 1_000_000 + b"{}]}"), "issuer_document_too_large"),
+    "its private key": (Response(200, body=jwks(ONE.jwk(private=True))), "issuer_no_keys"),
+    "two keys of one name": (Response(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
+    "no keys": (Response(200, body=b'{"keys":[]}'), "issuer_no_keys"),
 }
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from mcp_roundtrip.aws.forwarder import MAX_IDLE_S, LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 
-OK = Reply(200, (("Content-Type", "application/json"),), b'{"statusCode": 200, "body": "x"}')
+OK = Response(200, (("Content-Type", "application/json"),), b'{"statusCode": 200, "body": "x"}')
 
 
 class Lambda:
@@ -26,7 +26,7 @@ class Lambda:
         self.requests: list[Request] = []
         self.reply = OK
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         self.requests.append(request)
         return self.reply
 
@@ -74,12 +74,12 @@ def test_a_lone_surrogate_does_not_stop_a_call(aws: Lambda, forward: LambdaForwa
     assert json.loads(aws.requests[0].body) == {"body": "\ud800"}
 
 
-def _error(status: int, code: str) -> Reply:
-    return Reply(status, (("X-Amzn-ErrorType", code),), b"{}")
+def _error(status: int, code: str) -> Response:
+    return Response(status, (("X-Amzn-ErrorType", code),), b"{}")
 
 
-def _failed(payload: Any) -> Reply:
-    return Reply(200, (("X-Amz-Function-Error", "Unhandled"),), json.dumps(payload).encode())
+def _failed(payload: Any) -> Response:
+    return Response(200, (("X-Amz-Function-Error", "Unhandled"),), json.dumps(payload).encode())
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def _failed(payload: Any) -> Reply:
         (_error(500, "ServiceException"), "ServiceException"),
         (_failed({"errorType": "Sandbox.Timedout", "errorMessage": "secret"}), "Sandbox.Timedout"),
         (_failed("odd"), "unhandled"),
-        (Reply(200, (), b"null"), "malformed_answer"),
-        (Reply(200, (), b"not json"), "malformed_answer"),
+        (Response(200, (), b"null"), "malformed_answer"),
+        (Response(200, (), b"not json"), "malformed_answer"),
     ],
 )
 def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
-    aws: Lambda, forward: LambdaForwarder, reply: Reply, reason: str
+    aws: Lambda, forward: LambdaForwarder, reply: Response, reason: str
 ) -> None:
     aws.reply = reply
     with pytest.raises(ForwardingFailed) as failed:
@@ -117,7 +117,7 @@ def test_an_owner_that_cannot_be_reached_has_failed_too(monkeypatch: pytest.Monk
 def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
 
-    def hang(request: Request) -> Reply:
+    def hang(request: Request) -> Response:
         over.wait()
         return OK
 

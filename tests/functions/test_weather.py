@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
@@ -22,11 +22,11 @@ class OpenMeteo:
     """The stand-in; it gives the replies in `broken` first, and keeps the paths of the requests."""
 
     def __init__(self) -> None:
-        self.broken: list[Reply] = []
+        self.broken: list[Response] = []
         self.paths: list[str] = []
         self._respond = load_respond(STAND_IN)
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Response:
         self.paths.append(request.target.partition("?")[0])
         return self.broken.pop(0) if self.broken else self._respond(request)
 
@@ -119,18 +119,18 @@ def test_a_short_outage_is_bridged(open_meteo: OpenMeteo, status: int) -> None:
     play = Player(APP)
     asked = play.call("get_weather", HYDERABAD)
     search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
-    open_meteo.broken = [search, Reply(status), Reply(status)]
+    open_meteo.broken = [search, Response(status), Response(status)]
     assert asked.answer(place=INDIA).structured["place"] == INDIA
     assert open_meteo.paths[-3:] == ["/v1/forecast"] * 3
 
 
 def test_an_outage_that_lasts_is_a_tool_error(open_meteo: OpenMeteo) -> None:
     play = Player(APP)
-    open_meteo.broken = [Reply(503)]
+    open_meteo.broken = [Response(503)]
     assert "unavailable" in play.call("get_weather", TOKYO).text
     asked = play.call("get_weather", HYDERABAD)
     search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
-    open_meteo.broken = [search, *[Reply(503)] * 3]
+    open_meteo.broken = [search, *[Response(503)] * 3]
     failed = asked.answer(place=INDIA)
     assert failed.failed
     assert "weather" in failed.text

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
@@ -29,7 +29,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Request]]:
     received: list[Request] = []
     respond = load_respond(STAND_IN)
 
-    def record(request: Request) -> Reply:
+    def record(request: Request) -> Response:
         received.append(request)
         return respond(request)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 APP = "https://app.example"
 CONFIGURATION = {
@@ -44,7 +44,7 @@ def test_a_preflight_is_answered_from_the_configuration() -> None:
 
 def test_a_preflight_of_another_origin_allows_nothing() -> None:
     reply = cors().preflight(request("OPTIONS", "https://evil.example", access_control_request_method="POST"))
-    assert reply == Reply(204)
+    assert reply == Response(204)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_other_requests_are_no_preflights(other: Request) -> None:
 
 
 def test_the_headers_of_a_function_are_replaced() -> None:
-    own = Reply(200, (("Access-Control-Allow-Origin", "*"), ("content-type", "text/plain")), b"x")
+    own = Response(200, (("Access-Control-Allow-Origin", "*"), ("content-type", "text/plain")), b"x")
     for origin, expected in ((APP, APP), ("https://evil.example", None), (None, None)):
         reply = cors().add_to(own, request("POST", origin))
         names = [name for name, _ in reply.headers]
@@ -74,7 +74,7 @@ def test_the_headers_of_a_function_are_replaced() -> None:
 )
 def test_origins_may_be_wildcards(allowed: str, credentials: bool, expected: str | None) -> None:
     configured = cors(AllowOrigins=[allowed], AllowCredentials=credentials)
-    headers = dict(configured.add_to(Reply(200), request("POST", APP)).headers)
+    headers = dict(configured.add_to(Response(200), request("POST", APP)).headers)
     assert headers.get("access-control-allow-origin") == expected
     assert headers.get("access-control-allow-credentials") == ("true" if credentials else None)
 

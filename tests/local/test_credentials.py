@@ -4,7 +4,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
@@ -14,7 +14,7 @@ SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/km
 
 
 def status(*headers: tuple[str, str]) -> int:
-    return KEY.guard(lambda request: Reply(200))(Request("POST", "/", headers)).status
+    return KEY.guard(lambda request: Response(200))(Request("POST", "/", headers)).status
 
 
 def test_a_request_signed_with_the_key_of_the_run_is_answered() -> None:

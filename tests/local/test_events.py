@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, to_event, to_reply
+from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, to_event, to_response
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.template.model import Route
 
@@ -20,7 +20,7 @@ def event_of(request: Request, parameters: dict[str, str] | None = None) -> dict
 
 
 def reply_of(value: Any) -> Any:
-    return to_reply(json.dumps(value).encode())
+    return to_response(json.dumps(value).encode())
 
 
 def test_an_event_has_the_shape_of_payload_format_2() -> None:

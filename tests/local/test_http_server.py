@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 
 
-def answer(request: Request) -> Reply:
+def answer(request: Request) -> Response:
     seen = (
         ("x-method", request.method),
         ("x-target", request.target),
         ("x-host", str(request.header("host"))),
     )
-    return Reply(200, seen, b"too large" if request.too_large else request.body)
+    return Response(200, seen, b"too large" if request.too_large else request.body)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_the_answer_to_head_has_no_body(server: HttpServer) -> None:
 
 
 def test_a_header_that_http_does_not_allow_is_a_server_error() -> None:
-    server = HttpServer(lambda request: Reply(200, (("bad name", "x"),), b"x"), max_body=10).start()
+    server = HttpServer(lambda request: Response(200, (("bad name", "x"),), b"x"), max_body=10).start()
     assert exchange(server, "GET / HTTP/1.1").startswith("HTTP/1.1 500 ")
     server.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import Function
 from support.sam_applications import Running
@@ -23,7 +23,7 @@ def call(
     query: str = "",
     headers: tuple[tuple[str, str], ...] = (),
     too_large: bool = False,
-) -> tuple[Reply, list[tuple[object, ...]]]:
+) -> tuple[Response, list[tuple[object, ...]]]:
     calls: list[tuple[object, ...]] = []
 
     def invoke(*arguments: object) -> InvocationResult:
@@ -34,7 +34,7 @@ def call(
     return api.respond(Request("POST", PATH.format(name) + query, headers, body, too_large)), calls
 
 
-def code_of(reply: Reply) -> str | None:
+def code_of(reply: Response) -> str | None:
     return dict(reply.headers).get("x-amzn-ErrorType")
 
 

@@ -28,10 +28,10 @@ TEMPLATE = """
 
 SOURCES = {
     "services/prices.py": """
-        from mcp_roundtrip_local.http.messages import Reply
+        from mcp_roundtrip_local.http.messages import Response
 
         def respond(request):
-            return Reply(200, body=request.target.encode())
+            return Response(200, body=request.target.encode())
         """,
     "f/app.py": """
         import os

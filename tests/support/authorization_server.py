@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from support.token_issuer import ONE, Key, jwks
 
@@ -31,7 +31,7 @@ class AuthorizationServer:
 
     url: str = ""
     keys: list[Key] = field(default_factory=lambda: [ONE])
-    documents: dict[str, Reply] = field(default_factory=dict)
+    documents: dict[str, Response] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     scopes: list[str] = field(default_factory=list)
     """The scopes of each authorization request."""
@@ -56,21 +56,21 @@ class AuthorizationServer:
         kept = {name: value for name, value in given.items() if value is not None}
         return self.keys[0].sign(kept, typ="at+jwt")
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         path = urlsplit(request.target).path
         self.asked[path] += 1
         if path in self.documents:
             return self.documents[path]
-        routes: dict[str, Callable[[Request], Reply]] = {
+        routes: dict[str, Callable[[Request], Response]] = {
             f"/.well-known/oauth-authorization-server{PATH}": self._metadata,
-            f"{PATH}/keys": lambda _: Reply(200, body=jwks(*self.keys)),
+            f"{PATH}/keys": lambda _: Response(200, body=jwks(*self.keys)),
             f"{PATH}/register": self._register,
             f"{PATH}/authorize": self._authorize,
             f"{PATH}/token": self._token,
         }
-        return routes.get(path, lambda _: Reply(404))(request)
+        return routes.get(path, lambda _: Response(404))(request)
 
-    def _metadata(self, request: Request) -> Reply:
+    def _metadata(self, request: Request) -> Response:
         return _json(
             {
                 "issuer": self.issuer,
@@ -84,20 +84,20 @@ class AuthorizationServer:
             }
         )
 
-    def _register(self, request: Request) -> Reply:
+    def _register(self, request: Request) -> Response:
         return _json(
             {**json.loads(request.body), "client_id": "app", "token_endpoint_auth_method": "none"}, 201
         )
 
-    def _authorize(self, request: Request) -> Reply:
+    def _authorize(self, request: Request) -> Response:
         asked = dict(parse_qsl(urlsplit(request.target).query))
         code = secrets.token_urlsafe()
         self.codes[code] = asked
         self.scopes.append(asked.get("scope", ""))
         back = urlencode({"code": code, "state": asked["state"], "iss": self.issuer})
-        return Reply(302, (("location", f"{asked['redirect_uri']}?{back}"),))
+        return Response(302, (("location", f"{asked['redirect_uri']}?{back}"),))
 
-    def _token(self, request: Request) -> Reply:
+    def _token(self, request: Request) -> Response:
         form = dict(parse_qsl(request.body.decode()))
         asked = self.codes.pop(form["code"])
         digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
@@ -108,8 +108,8 @@ class AuthorizationServer:
         return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope})
 
 
-def _json(value: Mapping[str, Any], status: int = 200) -> Reply:
-    return Reply(status, (("content-type", "application/json"),), json.dumps(value).encode())
+def _json(value: Mapping[str, Any], status: int = 200) -> Response:
+    return Response(status, (("content-type", "application/json"),), json.dumps(value).encode())
 
 
 @contextmanager

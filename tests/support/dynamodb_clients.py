@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 
 REGION = "us-east-1"
@@ -67,7 +67,7 @@ class Wire:
     """HTTP status, error code and, optionally, further members of the next answers."""
     operations: list[str] = field(default_factory=list)
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Response:
         target = request.header("x-amz-target") or ""
         self.operations.append(target.partition(".")[2])
         if self.refuse:
@@ -80,7 +80,7 @@ class Wire:
             raise ConnectionAbortedError  # the server hangs up
         return reply
 
-    def _forwarded(self, target: str, request: Request) -> Reply:
+    def _forwarded(self, target: str, request: Request) -> Response:
         headers = {"X-Amz-Target": target, "Content-Type": JSON} | {
             "Authorization": request.header("authorization") or ""
         }
@@ -93,8 +93,8 @@ class Wire:
                 return _reply(refusal.code, refusal.read())
 
 
-def _reply(status: int, body: bytes) -> Reply:
-    return Reply(status, (("Content-Type", JSON),), body)
+def _reply(status: int, body: bytes) -> Response:
+    return Response(status, (("Content-Type", JSON),), body)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 APPROVERS = "grace=grace@example.com,alice=alice@example.com"
 
@@ -21,15 +21,15 @@ class Mailbox:
         self.broken = False
         self.received: Callable[[str], None] = lambda link: None
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Response:
         if self.broken:
-            return Reply(400, (("x-amzn-errortype", "MessageRejected"),), b"{}")
+            return Response(400, (("x-amzn-errortype", "MessageRejected"),), b"{}")
         email = json.loads(request.body)
         content = email["Content"]["Simple"]
         [recipient] = email["Destination"]["ToAddresses"]
         self.emails.append((recipient, content["Subject"]["Data"], content["Body"]["Text"]["Data"]))
         self.received(self.link())
-        return Reply(200, (("content-type", "application/json"),), b'{"MessageId": "1"}')
+        return Response(200, (("content-type", "application/json"),), b'{"MessageId": "1"}')
 
     def link(self, number: int = -1) -> str:
         """Return the link in an e-mail, the last one if no number is given."""

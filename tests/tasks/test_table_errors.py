@@ -18,7 +18,7 @@ from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import LogObserver
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from support.dynamodb_clients import Wire, behind, new_table
 from support.task_deployment import World, accepted
 
@@ -70,7 +70,7 @@ class TroubledWire(Wire):
     trouble: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Response:
         operation = (request.header("x-amz-target") or "").partition(".")[2]
         self.requests.append(json.loads(request.body))
         if operation in self.trouble:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 _PREFIX = "access-control-"
 
@@ -49,7 +49,7 @@ class Cors:
         scheme = origin.partition("://")[0]
         return any(allowed in (origin, "*", f"{scheme}://*") for allowed in self.allow_origins)
 
-    def preflight(self, request: Request) -> Reply | None:
+    def preflight(self, request: Request) -> Response | None:
         """Return the response to a preflight request, None for other requests.
 
         The response to an origin that is not allowed has no CORS headers.
@@ -64,12 +64,12 @@ class Cors:
         }
         allowed = self._allowed(request)
         headers = [(_PREFIX + name, ",".join(texts)) for name, texts in members.items() if texts and allowed]
-        return Reply(204, (*allowed, *headers))
+        return Response(204, (*allowed, *headers))
 
-    def add_to(self, reply: Reply, request: Request) -> Reply:
+    def add_to(self, response: Response, request: Request) -> Response:
         """Return the response with the headers of this configuration in place of the function's."""
-        kept = (header for header in reply.headers if not header[0].lower().startswith(_PREFIX))
-        return Reply(reply.status, (*kept, *self._allowed(request)), reply.body)
+        kept = (header for header in response.headers if not header[0].lower().startswith(_PREFIX))
+        return Response(response.status, (*kept, *self._allowed(request)), response.body)
 
     def _allowed(self, request: Request) -> tuple[tuple[str, str], ...]:
         origin = request.header("origin")

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decode_path, to_event, to_reply
+from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_local.api_gateway.routing import match_route
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.template.model import Route
 
 MAX_BODY = 10 * 1024 * 1024
@@ -50,49 +50,49 @@ class Gateway:
         self._timeout_s = timeout_s
         self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         """Answer one request and log it."""
         started = time.perf_counter()
         request_id = str(uuid.uuid4())
-        reply = self._with_cors(request, request_id)
+        response = self._with_cors(request, request_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         rpc_method = request.header("mcp-method") or "-"
         path = request.target.partition("?")[0]  # a query may contain secrets
-        line = f"{request.method} {path} {rpc_method} {reply.status} {elapsed_ms:.1f} ms"
+        line = f"{request.method} {path} {rpc_method} {response.status} {elapsed_ms:.1f} ms"
         # A client must not be able to write control sequences to the terminal.
         self._log("".join(character if character.isprintable() else "?" for character in line))
-        return Reply(reply.status, (*reply.headers, ("apigw-requestid", request_id)), reply.body)
+        return Response(response.status, (*response.headers, ("apigw-requestid", request_id)), response.body)
 
-    def _with_cors(self, request: Request, request_id: str) -> Reply:
+    def _with_cors(self, request: Request, request_id: str) -> Response:
         cors = self._cors()
         if cors is not None and (preflight := cors.preflight(request)):
             return preflight
         allows = cors.allows if cors else lambda origin: False
-        reply = refuse_cross_origin(request, allows) or self._reply(request, request_id)
-        return cors.add_to(reply, request) if cors else reply
+        response = refuse_cross_origin(request, allows) or self._respond_to(request, request_id)
+        return cors.add_to(response, request) if cors else response
 
-    def _reply(self, request: Request, request_id: str) -> Reply:
+    def _respond_to(self, request: Request, request_id: str) -> Response:
         found = match_route(self._routes(), request.method, decode_path(request.target))
         if found is None:
-            return _error_reply(404, "Not Found")
+            return _error_response(404, "Not Found")
         route, parameters = found
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if request.too_large or len(payload) > MAX_EVENT:
-            return _error_reply(413, "Request Entity Too Large")
+            return _error_response(413, "Request Entity Too Large")
         future: Future[InvocationResult] = self._workers.submit(self._invoke, route.function, payload)
         try:
             result = future.result(self._timeout_s)
         except TimeoutError:
             self._log(f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API")
-            return _error_reply(503, "Service Unavailable")
+            return _error_response(503, "Service Unavailable")
         return self._from_result(route.function, result)
 
-    def _from_result(self, function: str, result: InvocationResult) -> Reply:
+    def _from_result(self, function: str, result: InvocationResult) -> Response:
         if result.failed:
             return _FAILED
         try:
-            return to_reply(result.payload)
+            return to_response(result.payload)
         except MalformedResponse as error:
             self._log(f"[{function}] malformed response: {error}")
             return _FAILED
@@ -102,8 +102,8 @@ class Gateway:
         self._workers.shutdown(cancel_futures=True)
 
 
-def _error_reply(status: int, message: str) -> Reply:
-    return json_reply(status, {"message": message})
+def _error_response(status: int, message: str) -> Response:
+    return json_response(status, {"message": message})
 
 
-_FAILED = _error_reply(500, "Internal Server Error")
+_FAILED = _error_response(500, "Internal Server Error")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.template.model import ACCOUNT, Route
 
 API_ID = "local"
@@ -87,7 +87,7 @@ def to_event(
     }
 
 
-def to_reply(payload: bytes) -> Reply:
+def to_response(payload: bytes) -> Response:
     """Return the HTTP response for the JSON that a function returned. Raises MalformedResponse.
 
     A value without `statusCode` becomes the body of a 200. `multiValueHeaders` belongs to format 1.0; API
@@ -99,7 +99,7 @@ def to_reply(payload: bytes) -> Reply:
         raise MalformedResponse("not JSON") from None
     if not isinstance(value, dict) or "statusCode" not in value:
         body = value if isinstance(value, str) else json.dumps(value)
-        return Reply(200, (("content-type", "application/json"),), body.encode("utf-8", "surrogatepass"))
+        return Response(200, (("content-type", "application/json"),), body.encode("utf-8", "surrogatepass"))
     headers = _headers(value.get("headers"))
     if not any(name == "content-type" for name, _ in headers):
         headers.append(("content-type", "text/plain; charset=utf-8"))
@@ -107,7 +107,7 @@ def to_reply(payload: bytes) -> Reply:
     if not isinstance(cookies, list):
         raise MalformedResponse("cookies is not an array")
     headers += [("set-cookie", _header_value(cookie)) for cookie in cookies]
-    return Reply(_status(value["statusCode"]), tuple(headers), _bytes(value))
+    return Response(_status(value["statusCode"]), tuple(headers), _bytes(value))
 
 
 def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

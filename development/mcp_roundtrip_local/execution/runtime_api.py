@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 
 from mcp_roundtrip_local.http.browser_protection import refuse_web_page
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 
 MAX_RESPONSE = 6 * 1024 * 1024 + 100
@@ -85,7 +85,7 @@ class RuntimeApi:
         self.pending.put(None)
         self._server.close()
 
-    def _respond(self, request: Request) -> Reply:
+    def _respond(self, request: Request) -> Response:
         if refusal := refuse_web_page(request):  # runtime clients do not sign requests
             return refusal
         match request.method, request.target.removeprefix(_ROOT).split("/"):
@@ -98,7 +98,7 @@ class RuntimeApi:
                 return _status(202)
         return _status(404)
 
-    def _next(self) -> Reply:
+    def _next(self) -> Response:
         if not self._ready:
             self._ready = True
             self.reports.put(Ready())
@@ -106,9 +106,9 @@ class RuntimeApi:
         if invocation is None:
             return _status(410)
         self._current = invocation.request_id
-        return Reply(200, _next_headers(invocation), invocation.payload)
+        return Response(200, _next_headers(invocation), invocation.payload)
 
-    def _finish(self, request_id: str, kind: str, request: Request) -> Reply:
+    def _finish(self, request_id: str, kind: str, request: Request) -> Response:
         if request_id != self._current:
             return _status(400)
         self._current = None
@@ -140,5 +140,5 @@ def _trace_id(request_id: str) -> str:
     return f"Root=1-{digits[:8]}-{digits[8:]};Sampled=0"
 
 
-def _status(status: int) -> Reply:
-    return Reply(status, _JSON, json.dumps({"status": status}).encode())
+def _status(status: int) -> Response:
+    return Response(status, _JSON, json.dumps({"status": status}).encode())

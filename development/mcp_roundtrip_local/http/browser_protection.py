@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-def refuse_wrong_host(request: Request, port: int) -> Reply | None:
+def refuse_wrong_host(request: Request, port: int) -> Response | None:
     """Return 421 for a request whose Host is not this computer and `port` (RFC 9110 §15.5.20)."""
     host = request.header("host")
     if host is None and request.protocol == "HTTP/1.0":  # no browser sends it
@@ -24,7 +24,7 @@ def refuse_wrong_host(request: Request, port: int) -> Reply | None:
     return _refusal(421, f"Host must be 127.0.0.1:{port} or localhost:{port}: use one of them")
 
 
-def refuse_web_page(request: Request) -> Reply | None:
+def refuse_web_page(request: Request) -> Response | None:
     """Return 403 for every request that a web page causes, of any origin."""
     if request.header("origin") is None and request.header("sec-fetch-site") is None:
         return None
@@ -33,7 +33,7 @@ def refuse_web_page(request: Request) -> Reply | None:
     )
 
 
-def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Reply | None:
+def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Response | None:
     """Return 403 for a request from a page of another origin, unless `allows` accepts the origin.
 
     Navigation (a link that a person follows) is not refused.
@@ -53,5 +53,5 @@ def _authorities(port: int) -> set[str]:
     return {f"{name}:{port}" for name in _NAMES} | (set(_NAMES) if port == 80 else set())
 
 
-def _refusal(status: int, message: str) -> Reply:
-    return json_reply(status, {"message": message})
+def _refusal(status: int, message: str) -> Response:
+    return json_response(status, {"message": message})

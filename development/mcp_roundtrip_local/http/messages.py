@@ -25,7 +25,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Response:
     """An HTTP response. The server adds Content-Length and Date."""
 
     status: int
@@ -33,6 +33,6 @@ class Reply:
     body: bytes = b""
 
 
-def json_reply(status: int, document: Any) -> Reply:
+def json_response(status: int, document: Any) -> Response:
     """Return a response with a JSON body."""
-    return Reply(status, (("content-type", "application/json"),), json.dumps(document).encode())
+    return Response(status, (("content-type", "application/json"),), json.dumps(document).encode())

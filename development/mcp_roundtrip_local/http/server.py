@@ -19,7 +19,7 @@ from typing import Any, Self
 import h11
 
 from mcp_roundtrip_local.http.browser_protection import refuse_wrong_host
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 _MAX_HEAD = 64 * 1024
 """The largest request line and headers, in bytes."""
@@ -47,7 +47,7 @@ class HttpServer:
     OSError if the port is in use.
     """
 
-    def __init__(self, respond: Callable[[Request], Reply], *, port: int = 0, max_body: int) -> None:
+    def __init__(self, respond: Callable[[Request], Response], *, port: int = 0, max_body: int) -> None:
         self._server = _Server(respond, port, max_body)
         self._closing = False
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, respond: Callable[[Request], Reply], port: int, max_body: int) -> None:
+    def __init__(self, respond: Callable[[Request], Response], port: int, max_body: int) -> None:
         self.respond = respond
         self.max_body = max_body
         self._connections: set[socket.socket] = set()
@@ -133,11 +133,11 @@ class _Handler(socketserver.BaseRequestHandler):
         except (h11.RemoteProtocolError, BadRequest) as error:
             self._refuse(str(error))
             return False
-        reply = refuse_wrong_host(request, self.server.server_address[1]) or self.server.respond(request)
+        response = refuse_wrong_host(request, self.server.server_address[1]) or self.server.respond(request)
         try:
-            self._send(reply, request.method, close=request.too_large)
+            self._send(response, request.method, close=request.too_large)
         except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet
-            self._send(Reply(500), request.method, close=request.too_large)
+            self._send(Response(500), request.method, close=request.too_large)
         if request.too_large:
             self._drain()
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
@@ -184,25 +184,25 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def _refuse(self, reason: str) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(Reply(400, _TEXT, f"{reason}\n".encode()), "", close=True)
+            self._send(Response(400, _TEXT, f"{reason}\n".encode()), "", close=True)
             self._drain()
 
-    def _send(self, reply: Reply, method: str, *, close: bool) -> None:
-        headers: list[tuple[str, str]] = [*reply.headers, ("date", formatdate(usegmt=True))]
-        # The reply to HEAD may state the length that the reply to GET would have.
-        has_length = method == "HEAD" and any(name == "content-length" for name, _ in reply.headers)
-        if reply.status not in (204, 304) and not has_length:
-            headers.append(("content-length", str(len(reply.body))))
+    def _send(self, response: Response, method: str, *, close: bool) -> None:
+        headers: list[tuple[str, str]] = [*response.headers, ("date", formatdate(usegmt=True))]
+        # The response to HEAD may state the length that the response to GET would have.
+        has_length = method == "HEAD" and any(name == "content-length" for name, _ in response.headers)
+        if response.status not in (204, 304) and not has_length:
+            headers.append(("content-length", str(len(response.body))))
         if close:
             headers.append(("connection", "close"))
-        has_body = reply.body and method != "HEAD" and reply.status not in (204, 304)
+        has_body = response.body and method != "HEAD" and response.status not in (204, 304)
         self._write(
             h11.Response(
-                status_code=reply.status,
+                status_code=response.status,
                 headers=[(name.encode(), value.strip(" \t").encode("latin-1")) for name, value in headers],
-                reason=responses.get(reply.status, ""),
+                reason=responses.get(response.status, ""),
             ),
-            *([h11.Data(data=reply.body)] if has_body else []),
+            *([h11.Data(data=response.body)] if has_body else []),
             h11.EndOfMessage(),
         )
 

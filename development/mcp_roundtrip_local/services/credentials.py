@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from mcp_roundtrip_local.http.browser_protection import refuse_web_page
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 
 _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/")
 
@@ -48,13 +48,13 @@ class Credentials:
         }
         return {name: value for name, value in found.items() if value}
 
-    def guard(self, respond: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
+    def guard(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
         """Return `respond` restricted to requests signed with this access key; others get 403.
 
         The signature is not verified, because the access key itself is secret.
         """
 
-        def guarded(request: Request) -> Reply:
+        def guarded(request: Request) -> Response:
             if self._is_presigned(request):
                 return respond(request)
             return refuse_web_page(request) or self._refusal(request) or respond(request)
@@ -67,7 +67,7 @@ class Credentials:
         given = query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]
         return hmac.compare_digest(given.encode(), self.access_key_id.encode())
 
-    def _refusal(self, request: Request) -> Reply | None:
+    def _refusal(self, request: Request) -> Response | None:
         found = _CREDENTIAL.match(request.header("authorization") or "")
         if found and hmac.compare_digest(found[1].encode(), self.access_key_id.encode()):
             return None
@@ -77,4 +77,6 @@ class Credentials:
             "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
         )
         body = json.dumps({"__type": code, "message": message, "Message": message})
-        return Reply(403, (("content-type", "application/json"), ("x-amzn-errortype", code)), body.encode())
+        return Response(
+            403, (("content-type", "application/json"), ("x-amzn-errortype", code)), body.encode()
+        )

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcp_roundtrip_local.http.messages import Reply, Request, json_reply
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import Storage
@@ -63,14 +63,14 @@ class Emulator:
         with self._lock:
             self._storage = storage
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         """Answer one request; with 501 if ministack cannot run."""
         try:
             return self._running().send(request)
         except (EmulatorError, OSError, http.client.HTTPException) as error:
             self._log(f"[ministack] {error}")
             document = {"__type": "NotImplemented", "message": str(error)}
-            return json_reply(501, document)
+            return json_response(501, document)
 
     def close(self) -> None:
         """Kill the process. Its data is lost."""
@@ -94,7 +94,7 @@ def serve(emulator: Emulator, credentials: Credentials | None = None) -> Iterato
     With `credentials`, other requests than those signed with them get 403.
     """
 
-    def respond(request: Request) -> Reply:
+    def respond(request: Request) -> Response:
         return emulator.respond(request)
 
     server = HttpServer(credentials.guard(respond) if credentials else respond, max_body=MAX_BODY).start()
@@ -134,7 +134,7 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request) -> Response:
         """Forward one request."""
         connection = _UnixConnection(self._path)
         headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
@@ -146,7 +146,7 @@ class _Process:
             connection.close()
         forwarded = [(name.lower(), value) for name, value in response.getheaders()]
         dropped = _PER_CONNECTION - ({"content-length"} if request.method == "HEAD" else set())
-        return Reply(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
+        return Response(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
 
     def create_missing(self, storage: Storage) -> None:
         """Create the tables and buckets that do not exist yet. Raises EmulatorError."""

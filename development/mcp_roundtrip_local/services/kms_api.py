@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.kms import MEMBERS, OPERATIONS, FakeKms
@@ -45,7 +45,7 @@ def serve(kms: FakeKms, port: int = 0, credentials: Credentials | None = None) -
         server.close()
 
 
-def respond(kms: FakeKms, request: Request) -> Reply:
+def respond(kms: FakeKms, request: Request) -> Response:
     """Answer one HTTP request, also with an error response."""
     try:
         if request.too_large:
@@ -57,9 +57,9 @@ def respond(kms: FakeKms, request: Request) -> Reply:
         return _reply(400, {"__type": fault.code, "message": fault.message})
 
 
-def _reply(status: int, document: dict[str, Any]) -> Reply:
+def _reply(status: int, document: dict[str, Any]) -> Response:
     headers = (("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-RequestId", str(uuid.uuid4())))
-    return Reply(status, headers, json.dumps(document).encode())
+    return Response(status, headers, json.dumps(document).encode())
 
 
 def call_operation(kms: FakeKms, target: str, body: bytes) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024
@@ -67,15 +67,15 @@ class LambdaApi:
         self._invoke_later = invoke_later or invoke
         self._log = log
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         try:
             return self._reply(request)
         except ApiError as error:
             body = json.dumps({"Type": "User", "Message": str(error), "message": str(error)})
             headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", error.code))
-            return Reply(error.status, headers, body.encode())
+            return Response(error.status, headers, body.encode())
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: Request) -> Response:
         path, _, query = request.target.partition("?")
         match request.method, path.split("/"):
             case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
@@ -83,30 +83,30 @@ class LambdaApi:
         # AWS_ENDPOINT_URL sends every other service here, so that no request leaves this computer.
         return self._not_emulated(request)
 
-    def _not_emulated(self, request: Request) -> Reply:
+    def _not_emulated(self, request: Request) -> Response:
         scope = _SCOPE.search(request.header("authorization") or "")
         service = scope[1] if scope else "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
         raise ApiError(501, "NotImplemented", text)
 
-    def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Reply:
+    def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
         client_context = _client_context(request.header("x-amz-client-context"))
         kind = request.header("x-amz-invocation-type") or "RequestResponse"
         payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
         if kind == "DryRun":
-            return Reply(204)
+            return Response(204)
         if kind == "Event":
             call = (name, payload, qualifier, client_context)
             threading.Thread(target=self._invoke_later, args=call, daemon=True).start()
-            return Reply(202)
+            return Response(202)
         if kind != "RequestResponse":
             raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")
         result = self._invoke(name, payload, qualifier, client_context)
         failed = (("X-Amz-Function-Error", "Unhandled"),) if result.failed else ()
         headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
-        return Reply(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), result.payload)
+        return Response(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), result.payload)
 
     def _find(self, reference: str, qualifier: str | None) -> tuple[str, str | None]:
         # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.

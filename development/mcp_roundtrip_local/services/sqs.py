@@ -16,7 +16,7 @@ from hashlib import md5
 from typing import Any, Final
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.template.model import ACCOUNT, REGION, Queue
 
 MAX_BODY: Final = 1024 * 1024
@@ -73,7 +73,7 @@ class Queues:
         self._timers: set[threading.Timer] = set()
         self._closed = False
 
-    def respond(self, request: Request) -> Reply:
+    def respond(self, request: Request) -> Response:
         operation = (request.header("x-amz-target") or "").rpartition(".")[2]
         if operation != "SendMessage":
             return _refusal("UnsupportedOperation", f"{operation!r} is not emulated: use SendMessage")
@@ -87,7 +87,7 @@ class Queues:
         message = _Message(queue, str(uuid.uuid4()), sent["MessageBody"])
         self._schedule(delay_s, message, receives=1)
         answer = {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
-        return Reply(200, _HEADERS, json.dumps(answer).encode())
+        return Response(200, _HEADERS, json.dumps(answer).encode())
 
     def close(self) -> None:
         """Stop delivering messages."""
@@ -135,6 +135,6 @@ def _digest(text: str) -> str:
     return md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _refusal(code: str, message: str) -> Reply:
+def _refusal(code: str, message: str) -> Response:
     body = json.dumps({"__type": f"com.amazonaws.sqs#{code}", "message": message})
-    return Reply(400, _HEADERS, body.encode())
+    return Response(400, _HEADERS, body.encode())

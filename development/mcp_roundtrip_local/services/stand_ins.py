@@ -9,7 +9,7 @@ The template names them::
         Variables:
           APPROVERS: grace=grace@example.com
 
-Each file defines ``respond(request: Request) -> Reply``. Every function gets the stand-in's URL in that
+Each file defines ``respond(request: Request) -> Response``. Every function gets the stand-in's URL in that
 variable, and the values of `Variables`; both override the template's own environment variables.
 """
 
@@ -21,14 +21,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_local.http.messages import Reply, Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import load
 
 MAX_BODY: Final = 1024 * 1024
 
-Respond = Callable[[Request], Reply]
+Respond = Callable[[Request], Response]
 
 
 @contextmanager
