@@ -94,7 +94,7 @@ lint: $(VENV)/.dev  ## run ruff and mypy
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	@# One run for each function: all of them name their module `app`.
-	@for folder in functions/*/; do MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
+	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 
 .PHONY: e2e
 e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambda emulator, and deployed to ministack

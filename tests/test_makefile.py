@@ -62,6 +62,22 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
     assert f"{sys.executable} -m venv other" in done.stdout
 
 
+def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
+    """Git leaves the folder of a removed function behind if it contains caches."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "functions/removed/__pycache__").mkdir(parents=True)
+    (tmp_path / "functions/present").mkdir()
+    (tmp_path / "functions/present/app.py").touch()
+    interpreter(tmp_path / "other/bin/python", "3.13")
+    for program in ("ruff", "mypy"):
+        interpreter(tmp_path / "other/bin" / program, f'{program} "$@"')
+    command = ["make", "lint", "VENV=other", "--old-file=other/.dev", "--silent"]
+    (tmp_path / "other/.dev").touch()
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["ruff check", "ruff format --check", "mypy", "mypy functions/present"]
+
+
 def supporting(module: Path) -> set[Path]:
     """Return the modules of tests/support that a test module uses, directly or through others."""
     found = set[Path]()
