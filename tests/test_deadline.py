@@ -1,4 +1,4 @@
-"""Deadlines: the least limit counts, and what is kept back depends on who has to end."""
+"""Deadlines: the least limit counts, and the margin depends on the caller."""
 
 from __future__ import annotations
 

@@ -119,9 +119,9 @@ def _holds(term: str, line: Line) -> bool:
 def test_a_query_uses_fields_that_lines_have_and_finds_some(query: str, lines: list[Line]) -> None:
     optional = {"exception"}  # only an ERROR has it
     assert fields_of(query) <= {name for line in lines for name in line} | optional
-    told = next(line for line in lines if "task" in line and "flow" in line)
+    logged = next(line for line in lines if "task" in line and "flow" in line)
     for name, placeholder in (("correlation_id", "CORRELATION-ID"), ("flow", "FLOW"), ("task", "TASK")):
-        query = query.replace(f'"{placeholder}"', f'"{told[name]}"')
+        query = query.replace(f'"{placeholder}"', f'"{logged[name]}"')
     assert found(query, lines)
 
 
@@ -168,9 +168,9 @@ def _failures() -> set[str]:
 
 def test_the_limits_are_those_that_are_kept() -> None:
     section = PAGE[PAGE.index("## Limits") : PAGE.index("## Safe actions")]
-    told = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
+    documented = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
-    kept = {
+    enforced = {
         http.MAX_BODY_BYTES,
         http.MAX_JSON_VALUES,
         MAX_ID,
@@ -179,20 +179,20 @@ def test_the_limits_are_those_that_are_kept() -> None:
         MAX_ITEM,
         MAX_BYTES,
     }
-    assert told == kept | {states.max_minted, states.max_presented, LARGE_STATE}
+    assert documented == enforced | {states.max_minted, states.max_presented, LARGE_STATE}
 
 
 def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Line]) -> None:
     section = LOGS_AND_METRICS[LOGS_AND_METRICS.index("## Metrics") :]
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE)
-    told = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
+    documented = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
     counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}
     shed, done = {"outcome": "checkpoint"}, {"outcome": "complete", "round": 2}
     names = {name for fields in (counted, shed, done) for name in metric_counts("request_completed", fields)}
-    assert told.keys() == names | metric_counts("request_refused", {}).keys()
+    assert documented.keys() == names | metric_counts("request_refused", {}).keys()
     for line in lines:
         for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in each["Metrics"]:
-                if metric["Name"] in told:
+                if metric["Name"] in documented:
                     assert each["Namespace"] == NAMESPACE
-                    assert set(each["Dimensions"][0]) == told[metric["Name"]]
+                    assert set(each["Dimensions"][0]) == documented[metric["Name"]]

@@ -131,8 +131,8 @@ def test_the_index_names_what_async_code_does_not_await() -> None:
         and not _is_awaited(member)
     }
     assert plain == {"branch", "supports", "idempotency_key", "reference"}
-    told = " ".join(INDEX.read_text("utf-8").split())
-    assert "all but `branch`, `supports`, `idempotency_key`, `reference` and the properties" in told
+    index = " ".join(INDEX.read_text("utf-8").split())
+    assert "all but `branch`, `supports`, `idempotency_key`, `reference` and the properties" in index
 
 
 def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:

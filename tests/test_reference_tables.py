@@ -54,8 +54,8 @@ def test_every_environment_variable_has_its_row_and_no_other() -> None:
     functions = [
         each for each in TEMPLATE["Resources"].values() if each["Type"] == "AWS::Serverless::Function"
     ]
-    told = [TEMPLATE["Globals"]["Function"], *(each["Properties"] for each in functions)]
-    variables = {name for each in told for name in each["Environment"]["Variables"]}
+    sections = [TEMPLATE["Globals"]["Function"], *(each["Properties"] for each in functions)]
+    variables = {name for each in sections for name in each["Environment"]["Variables"]}
     settings = {f"{PREFIX}{setting.name.upper()}" for setting in fields(Settings)}
     of_an_example = {
         "APPROVALS_URL",
@@ -111,11 +111,13 @@ def test_every_metric_has_its_row_with_its_dimensions(
     observer.record("state_refused", reason="expired")
     observer.record("task_abandoned", task="one")
     observer.record_failure("state_unavailable", KeyServiceError("timeout"))
-    told = {name: others[0] for found, others in rows(section(LOGS_AND_METRICS, "Metrics")) for name in found}
+    documented = {
+        name: others[0] for found, others in rows(section(LOGS_AND_METRICS, "Metrics")) for name in found
+    }
     for name, dimensions in counted(capsys.readouterr().out):
-        row = told.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
+        row = documented.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
         assert set(re.findall(r"`(\w+)`", row)) == dimensions, name
-        assert (name in told) or (name in WARNING_EVENTS | logged("ERROR"))
+        assert (name in documented) or (name in WARNING_EVENTS | logged("ERROR"))
 
 
 def counted(text: str) -> Iterator[tuple[str, set[str]]]:

@@ -27,7 +27,7 @@ TRUSTED = {"StateKeyArn": "TrustedStateKeyArns", "StateEncryptionKeyArn": "Trust
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    """deployment -> (the key in use, the keys that are trusted besides), as OLD and NEW."""
+    """deployment -> (the key in use, the other trusted keys), as OLD and NEW."""
     table = DOCUMENT.read_text().partition("## Rotating a key")[2].partition("\n\nFor the encryption key")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines() if "|" in line]
     assert rows[0] == ["deployment", "`StateKeyArn`", "`TrustedStateKeyArns`"]
@@ -63,7 +63,7 @@ class Rotation:
 
     def environment(self, used: str, trusted: str) -> Server:
         """A new execution environment of a deployment."""
-        told = variables(
+        environment = variables(
             "WeatherFunction",
             StateSigning=self.signing,
             **{
@@ -72,7 +72,9 @@ class Rotation:
                 TRUSTED[self.parameter]: self.arns[trusted],
             },
         )
-        return greeting({name: self.own.get(value, value) for name, value in told.items() if "MCP_" in name})
+        return greeting(
+            {name: self.own.get(value, value) for name, value in environment.items() if "MCP_" in name}
+        )
 
 
 def kind(parameter: str) -> Mapping[str, str]:

@@ -28,7 +28,7 @@ FRONT_DOOR = "/mcp"
 STATE_POLICY = "StatePolicy"
 
 WORKERS = 2
-"""The first worker parks with its question, and another goes on once that is answered."""
+"""The first worker stops at the question, and a second one resumes after the answer."""
 
 WORKER_S = 60
 

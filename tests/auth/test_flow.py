@@ -23,7 +23,7 @@ from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.messages import call, headers
-from support.oauth_client import Kept, signed_in_client
+from support.oauth_client import MemoryTokenStorage, signed_in_client
 from support.token_issuer import ONE, RSA, TWO, jwks
 
 ROUTE = Route("ANY", "$default", "function")
@@ -118,8 +118,8 @@ def anyio_backend() -> str:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationServer, mode: str) -> None:
     with deployed(issuer) as server:
-        kept = Kept()
-        async with signed_in_client(server.url, kept, mode) as client:
+        storage = MemoryTokenStorage()
+        async with signed_in_client(server.url, storage, mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "write"]
             assert issuer.scopes == ["billing db:read"]
             read = await client.call_tool("read", {})
@@ -137,20 +137,20 @@ async def test_behind_a_rest_api_the_client_finds_the_metadata_and_cannot_step_u
 ) -> None:
     """So such an endpoint has to have all scopes asked for at first."""
     with deployed(issuer, is_rest_api=True) as server:
-        async with signed_in_client(server.url, Kept()) as client:
+        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert (await client.call_tool("read", {})).content[0].text == "alice"
             with pytest.raises(MCPError):
                 await client.call_tool("write", {})
     assert issuer.scopes == ["billing db:read"]
     with deployed(issuer, is_rest_api=True, initial_scopes=["billing", "db:write"]) as server:
-        async with signed_in_client(server.url, Kept()) as client:
+        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert (await client.call_tool("write", {})).content[0].text == "written"
 
 
 @pytest.mark.anyio
 async def test_a_hidden_tool_never_makes_the_client_ask_for_more(issuer: AuthorizationServer) -> None:
     with deployed(issuer, hide_unauthorized=True, initial_scopes=["db:read"]) as server:
-        async with signed_in_client(server.url, Kept()) as client:
+        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
             with pytest.raises(MCPError) as unknown:
                 await client.call_tool("write", {})

@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip_local import serve
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.messages import call, headers
-from support.oauth_client import Kept, signed_in_client
+from support.oauth_client import MemoryTokenStorage, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE
 
 WEATHER = {"location": "Tokyo"}
@@ -49,13 +49,13 @@ def anyio_backend() -> str:
 
 @pytest.mark.anyio
 async def test_the_official_client_signs_in_at_the_front_door(running: Running) -> None:
-    kept = Kept()
-    async with signed_in_client(running.url, kept) as client:
+    storage = MemoryTokenStorage()
+    async with signed_in_client(running.url, storage) as client:
         result = await client.call_tool("get_weather", WEATHER)
     assert result.structured_content is not None
     assert "Tokyo" in result.structured_content["place"]
-    assert kept.tokens is not None
-    assert kept.tokens.access_token not in "".join(running.lines)
+    assert storage.tokens is not None
+    assert storage.tokens.access_token not in "".join(running.lines)
     # The front door's process and the owner's each fetched the keys once.
     assert running.issuer.asked[f"{PATH}/keys"] == 2
 

@@ -283,7 +283,7 @@ def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, fake, kms
 
 
 class Hanging(FakeKms):
-    """Answers nothing while it hangs, whoever waits."""
+    """Answers no request while it hangs."""
 
     def __init__(self):
         super().__init__()

@@ -169,8 +169,8 @@ def test_lists_come_in_pages() -> None:
 def test_tools_are_called(client: LegacyClient) -> None:
     result = client.call("add", a=1, b=2)
     assert (result["isError"], result["structuredContent"]) == (False, {"sum": 3})
-    assert client.told("add", a="one", b=2)
-    assert client.told("fails") == "no luck"
+    assert client.error_text("add", a="one", b=2)
+    assert client.error_text("fails") == "no luck"
     assert client.error("tools/call", name="nothing")["code"] == -32602
     result = client.call("numbers", region="us")
     assert "structuredContent" not in result
@@ -178,11 +178,11 @@ def test_tools_are_called(client: LegacyClient) -> None:
 
 
 def test_a_result_that_does_not_fit_is_an_error_of_its_time(client: LegacyClient) -> None:
-    assert client.told("large")
+    assert client.error_text("large")
 
 
 def test_a_tool_that_needs_tasks_is_listed_and_says_so(client: LegacyClient) -> None:
-    assert "tasks" in client.told("takes_long")
+    assert "tasks" in client.error_text("takes_long")
 
 
 def test_progress_comes_before_the_response(client: LegacyClient) -> None:

@@ -52,9 +52,9 @@ async def test_a_question_goes_through_its_model(app: LocalApp, path: str) -> No
         given = {**arguments, "input_responses": {"place": {"value": "Hyderabad, Sindh, Pakistan"}}}
         answered = await client.call_tool("get_weather", given)
     assert "input_responses" in tool.input_schema["properties"]
-    [told] = asked.content
-    assert isinstance(told, types.TextContent)
-    assert "Hyderabad" in told.text
+    [block] = asked.content
+    assert isinstance(block, types.TextContent)
+    assert "Hyderabad" in block.text
     assert answered.content[-1].text.count("Hyderabad, Sindh, Pakistan")
 
 

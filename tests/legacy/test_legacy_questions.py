@@ -69,20 +69,22 @@ def serving(*tools: Callable[..., Any], version: str = "2025-11-25", **options: 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
 def test_by_default_a_question_is_an_error_that_says_what_it_was_and_who_could_be_asked(version: str) -> None:
-    told = serving(size, guess, version=version).told("size", name="db")
-    assert "How large is db?" in told
-    assert "2026-07-28" in told
+    message = serving(size, guess, version=version).error_text("size", name="db")
+    assert "How large is db?" in message
+    assert "2026-07-28" in message
 
 
 def test_an_error_it_is_even_where_there_is_a_default() -> None:
-    assert "Which number?" in serving(guess).told("guess")
+    assert "Which number?" in serving(guess).error_text("guess")
 
 
 def test_the_author_may_choose_the_defaults() -> None:
     client = serving(guess, size, summarize, legacy_questions="default")
     assert text(client.call("guess")) == "x" * 7
     assert text(client.call("summarize")) == "local"
-    assert "How large is db?" in client.told("size", name="db"), "a question without a default is an error"
+    assert "How large is db?" in client.error_text("size", name="db"), (
+        "a question without a default is an error"
+    )
 
 
 def test_a_tool_may_choose_for_itself() -> None:
@@ -91,13 +93,13 @@ def test_a_tool_may_choose_for_itself() -> None:
     server.tool(name="strict", legacy_questions="error")(guess)
     client = LegacyClient(server)
     assert not client.call("guess")["isError"]
-    assert client.told("strict")
+    assert client.error_text("strict")
 
 
 @pytest.mark.parametrize("choice", ["error", "model"])
 def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
     client = serving(summarize, legacy_questions=choice)
-    assert "sampling/createMessage" in client.told("summarize")
+    assert "sampling/createMessage" in client.error_text("summarize")
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "roots": {}, "elicitation": {}}}
     assert client.result("tools/call", name="summarize", _meta=declared)["isError"]
 
@@ -105,9 +107,9 @@ def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
 def test_what_a_tool_requires_of_every_client_is_named() -> None:
     server = Server("asks")
     server.tool(requires=["sampling.tools", "elicitation.form"])(guess)
-    told = LegacyClient(server).told("guess")
-    assert "sampling.tools" in told
-    assert "elicitation.form" in told
+    message = LegacyClient(server).error_text("guess")
+    assert "sampling.tools" in message
+    assert "elicitation.form" in message
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_other_requests_are_not_asked_either() -> None:
         return str(ctx.request("approval", "com.example/approval"))
 
     client = serving(approve, namespaced_requests=True)
-    assert client.told("approve")
+    assert client.error_text("approve")
     declared: dict[str, Any] = {
         CAPABILITIES: {"extensions": {"com.example/approval": {}, "io.modelcontextprotocol/tasks": {}}}
     }
@@ -149,8 +151,8 @@ def test_the_questions_of_several_branches_are_all_named() -> None:
 
         return str(await ctx.gather({"a": ask, "b": roots}))
 
-    told = serving(both).told("both")
-    assert "Who?" in told or "roots/list" in told
+    message = serving(both).error_text("both")
+    assert "Who?" in message or "roots/list" in message
 
 
 def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
@@ -199,7 +201,7 @@ def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
         ctx.checkpoint(needs_ms=float("inf"))
         return "done"
 
-    assert serving(slow).told("slow")
+    assert serving(slow).error_text("slow")
 
 
 # -- asked through the model ----------------------------------------------------------------------------
@@ -223,9 +225,9 @@ def test_the_schema_gains_an_optional_argument_only_for_legacy_clients() -> None
 def test_the_model_gets_the_question_and_how_to_call_again() -> None:
     asked = through_model(size).call("size", name="db")
     assert asked["isError"] is False
-    told = text(asked)
+    message = text(asked)
     for part in ("How large is db?", '"size"', "input_responses", '"vcpus"', '"decline"', "do not answer"):
-        assert part in told
+        assert part in message
 
 
 def test_answers_accumulate_in_the_arguments() -> None:
@@ -256,10 +258,10 @@ def pay(ctx: Context, to: str, amount: int) -> str:
 
 @pytest.mark.parametrize("answers", [{}, {"sure": True}, {"sure": {"value": True}, "why": "rent"}])
 def test_a_model_never_answers_what_only_the_user_may_answer(answers: dict[str, Any]) -> None:
-    told = through_model(pay).told("pay", to="eve", amount=5000, input_responses=answers)
-    assert "Pay 5000 to eve?" in told
-    assert "Only the user may answer it" in told
-    assert "2026-07-28" in told
+    message = through_model(pay).error_text("pay", to="eve", amount=5000, input_responses=answers)
+    assert "Pay 5000 to eve?" in message
+    assert "Only the user may answer it" in message
+    assert "2026-07-28" in message
 
 
 def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken() -> (
@@ -276,13 +278,13 @@ def test_a_model_answers_no_question_that_follows_a_user_only_one() -> None:
         return ctx.elicit("to", "To whom?", str)
 
     answers = {"sure": True, "to": "eve"}
-    assert "To whom?" in through_model(reckless).told("reckless", input_responses=answers)
+    assert "To whom?" in through_model(reckless).error_text("reckless", input_responses=answers)
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_a_user_may_decline(action: str) -> None:
-    told = through_model(size).told("size", name="db", input_responses={"size": {"action": action}})
-    assert "size" in told
+    message = through_model(size).error_text("size", name="db", input_responses={"size": {"action": action}})
+    assert "size" in message
 
 
 def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refusal() -> None:
@@ -306,7 +308,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason() -> Non
 
 @pytest.mark.parametrize("answers", [None, [], "x", 7])
 def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
-    assert "input_responses" in through_model(size).told("size", name="db", input_responses=answers)
+    assert "input_responses" in through_model(size).error_text("size", name="db", input_responses=answers)
 
 
 def test_answers_to_questions_that_were_not_asked_are_ignored() -> None:
@@ -320,9 +322,9 @@ def test_several_questions_are_asked_at_once() -> None:
         return f"{name}, {age}"
 
     client = through_model(several)
-    told = text(client.call("several"))
-    assert "Who?" in told
-    assert "How old?" in told
+    message = text(client.call("several"))
+    assert "Who?" in message
+    assert "How old?" in message
     assert "How old?" in text(client.call("several", input_responses={"name": "Ada"}))
     assert text(client.call("several", input_responses={"name": "Ada", "age": 36})) == "Ada, 36"
 
@@ -343,7 +345,7 @@ def test_a_question_after_an_effect_is_refused(effect: str) -> None:
     observer = RecordingObserver()
     client.ports = make_ports(observer=observer)
     for answers in ({}, {"name": "Ada"}):
-        assert "has started its work" in client.told("late", input_responses=answers)
+        assert "has started its work" in client.error_text("late", input_responses=answers)
     assert "asked_after_steps" in json.dumps(observer.events, default=str)
 
 
@@ -624,16 +626,16 @@ def test_a_url_after_a_step_is_refused() -> None:
         ctx.elicit_url("open", "Open", "https://x.test", done=lambda: True)
         return "done"
 
-    assert serving(late).told("late")
+    assert serving(late).error_text("late")
 
 
 def test_before_2025_11_25_the_url_is_in_the_text() -> None:
     page = Page()
     client = connecting(page)
     client.version = "2025-06-18"
-    told = client.told("connect", account="bank")
-    assert "Connect bank" in told
-    assert "https://x.test/" in told
+    message = client.error_text("connect", account="bank")
+    assert "Connect bank" in message
+    assert "https://x.test/" in message
 
 
 def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:

@@ -180,9 +180,11 @@ def test_what_functions_would_refuse_in_a_mode_is_refused_before(name: str, valu
 
 @every_auth_mode
 def test_the_function_knows_who_issues_the_tokens(auth_mode: str) -> None:
-    told = variables(FRONT_DOOR, AuthMode=auth_mode, **AUTH_MODES[auth_mode])
-    assert told["MCP_AUTH_MODE"] == auth_mode
-    assert told["MCP_TOKEN_ISSUER"] == ("https://issuer.example" if auth_mode in ("bearer", "jwt") else "")
+    environment = variables(FRONT_DOOR, AuthMode=auth_mode, **AUTH_MODES[auth_mode])
+    assert environment["MCP_AUTH_MODE"] == auth_mode
+    assert environment["MCP_TOKEN_ISSUER"] == (
+        "https://issuer.example" if auth_mode in ("bearer", "jwt") else ""
+    )
 
 
 @every_auth_mode
@@ -283,7 +285,7 @@ def test_only_workers_have_policies_beside_their_roles() -> None:
     assert of_type("AWS::SQS::QueuePolicy") == {}
 
 
-# What a function is told
+# the environment of a function
 
 SHARED = {
     "MCP_ALLOWED_ORIGINS",
@@ -358,9 +360,9 @@ def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) 
 def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
     given: dict[str, str], audience: str
 ) -> None:
-    told = [variables(function, **given) for function in FOLDERS]
-    assert {v["MCP_AUDIENCE"] for v in told} == {audience}
-    assert {v["MCP_ISSUER"] for v in told} == {"${AWS::StackName}"}
+    environments = [variables(function, **given) for function in FOLDERS]
+    assert {v["MCP_AUDIENCE"] for v in environments} == {audience}
+    assert {v["MCP_ISSUER"] for v in environments} == {"${AWS::StackName}"}
     assert outputs(**given)["McpUrl"] == audience
 
 

@@ -49,8 +49,8 @@ def send(
     lines = response.body.split("\n\n") if response.headers["content-type"] != "application/json" else []
     messages = [json.loads(line.removeprefix("data: ")) for line in lines if line]
     messages = messages or [json.loads(response.body)]
-    for told in messages:
-        mcp_schema.assert_valid(SUBSCRIPTIONS_LISTEN, told)
+    for notification in messages:
+        mcp_schema.assert_valid(SUBSCRIPTIONS_LISTEN, notification)
     return response, messages
 
 

@@ -337,8 +337,8 @@ def test_what_was_notified_before_an_error_precedes_it_on_the_stream() -> None:
     failed = play.prompt("fails")
     assert failed.error == {"code": -32602, "message": "No prompt today."}
     assert [each["method"] for each in failed.notifications] == ["notifications/progress"]
-    [told] = [fields for event, fields in play.observer.events if event == "request_refused"]
-    assert (told["prompt"], told["code"]) == ("fails", -32602)
+    [refusal] = [fields for event, fields in play.observer.events if event == "request_refused"]
+    assert (refusal["prompt"], refusal["code"]) == ("fails", -32602)
 
 
 def test_a_prompt_that_is_never_finished_is_given_up_with_an_error() -> None:

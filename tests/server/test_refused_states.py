@@ -72,7 +72,7 @@ def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log
         observer = RecordingObserver()
         response = presented(attack, configuration, observer)
         answers.add((response.status, response.body))
-        ((_, fields),) = [told for told in observer.events if told[0] == "state_refused"]
+        ((_, fields),) = [event for event in observer.events if event[0] == "state_refused"]
         assert fields == {"tool": "provision", "reason": attack.reason_on(configuration)}
     assert len(refused) > 1000
     ((status, text),) = answers
@@ -101,5 +101,5 @@ def test_a_journal_of_another_form_under_a_good_signature_is_refused_alike(paylo
     state = codec.seal(binding, payload, round=1, first_issued_at=None)
     refused = play.send("provision", ARGUMENTS, {}, state)
     assert (refused.status, refused.error) == (400, {"code": -32602, "message": INVALID_STATE})
-    [(_, fields)] = [told for told in play.observer.events if told[0] == "state_refused"]
+    [(_, fields)] = [event for event in play.observer.events if event[0] == "state_refused"]
     assert fields["reason"] in ("journal", "journal_version")

@@ -139,10 +139,10 @@ def test_an_older_clients_error_that_is_too_large_is_another_error() -> None:
         return ""
 
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "sign_in", "arguments": {}}}
-    told = {"mcp-protocol-version": "2025-11-25"}
+    headers = {"mcp-protocol-version": "2025-11-25"}
     codes = []
     for limit in (20_000, 5_000):
-        request = HttpRequest("POST", told, json.dumps(body), max_response_bytes=limit)
+        request = HttpRequest("POST", headers, json.dumps(body), max_response_bytes=limit)
         answer = server.endpoint.respond(request, ports, Invocation("id", 1e18))
         assert len(answer.body) <= limit
         codes.append(json.loads(answer.body)["error"]["code"])

@@ -125,8 +125,8 @@ def test_scopes_are_asked_for_after_the_name_is_known_and_before_capabilities_ar
     endpoint, bare = databases().endpoint, {**META, META_CLIENT_CAPABILITIES: {}}
     assert json.loads(send(endpoint, call("nothing"), signed_in(NOBODY)).body)["error"]["code"] == -32602
     assert send(endpoint, call("write", meta=bare), signed_in(NOBODY)).status == 403
-    told = json.loads(send(endpoint, call("write", meta=bare), signed_in(WRITER)).body)
-    assert told["error"]["code"] == -32021
+    body = json.loads(send(endpoint, call("write", meta=bare), signed_in(WRITER)).body)
+    assert body["error"]["code"] == -32021
 
 
 def test_what_needs_no_scope_is_there_for_everybody() -> None:

@@ -88,7 +88,7 @@ def deployment(body: Callable[[Context], Any], ttl_ms: int = 24 * HOUR_MS) -> De
     return Deployment(server)
 
 
-# -- nobody polls ---------------------------------------------------------------------------------------
+# -- without polls ---------------------------------------------------------------------------------------
 
 
 def test_a_task_that_sleeps_longer_than_a_message_can_wakes_without_a_poll() -> None:

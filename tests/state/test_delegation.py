@@ -19,7 +19,7 @@ WINDOW_S = LIFETIME_S - LIMITS.round_ttl_s
 
 
 class Root(LocalKey):
-    """A root key that counts, and fails while it is told to."""
+    """A root key that counts its calls and can be made to fail."""
 
     signed = 0
     failure = None

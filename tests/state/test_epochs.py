@@ -21,7 +21,7 @@ SECRET = b"s" * 32
 
 
 class Counting(LocalMacKey):
-    """A MAC key that remembers what it was asked, and fails while it is told to."""
+    """A MAC key that records its calls and can be made to fail."""
 
     failure = None
     takes = staticmethod(lambda: None)

@@ -94,7 +94,7 @@ class LegacyClient:
         """The result of a tool that is not named `tool` in its arguments."""
         return self.result("tools/call", name=tool, arguments=arguments)
 
-    def told(self, tool: str, **arguments: Any) -> str:
+    def error_text(self, tool: str, **arguments: Any) -> str:
         """The text of a tool error."""
         result = self.call(tool, **arguments)
         assert result["isError"] is True

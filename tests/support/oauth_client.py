@@ -22,7 +22,7 @@ REDIRECT = "http://127.0.0.1:1/callback"
 
 
 @dataclass
-class Kept:
+class MemoryTokenStorage:
     """What the client remembers."""
 
     tokens: OAuthToken | None = None
@@ -55,11 +55,13 @@ class Browser:
 
 
 @asynccontextmanager
-async def signed_in_client(url: str, kept: Kept, mode: str = "auto") -> AsyncIterator[Client]:
+async def signed_in_client(
+    url: str, storage: MemoryTokenStorage, mode: str = "auto"
+) -> AsyncIterator[Client]:
     """Return a client that obtains a token when the server demands one."""
     browser = Browser()
     metadata = OAuthClientMetadata(client_name="test", redirect_uris=[REDIRECT])
-    auth = OAuthClientProvider(url, metadata, kept, browser.open, browser.code)
+    auth = OAuthClientProvider(url, metadata, storage, browser.open, browser.code)
     async with (
         httpx2.AsyncClient(auth=auth) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,

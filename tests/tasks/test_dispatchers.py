@@ -81,7 +81,7 @@ class Deployment:
             ctx.step("compute", self.ran.append, label)
 
     def create(self, label="a", nap_ms=0):
-        """A new task, for which nobody has been sent; its partition key."""
+        """Create a task without a dispatch, and return its partition key."""
         call = TaskCall("tools/call", "compute", {"label": label, "nap_ms": nap_ms}, None, None)
         tasks, journal = Tasks(self.store, Nobody(), self._now_ms), Journal(secrets.token_hex(8))
         return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk

@@ -39,7 +39,7 @@ ROUNDS = 2
 """Each round has a task for either side of every call."""
 AT_ONCE = 32
 POLL_S = 0.25
-PATIENCE_S = 300
+END_TIMEOUT_S = 300
 
 
 def numbered(tasks, number, record):
@@ -75,21 +75,21 @@ class Pool:
 
 
 def follow(tasks, task_id):
-    """What a client does: poll and answer until the task has ended. The task, at its end."""
-    patience, nobody = time.monotonic() + PATIENCE_S, threading.Event()
-    while time.monotonic() < patience:
+    """Poll and answer as a client does until the task has ended, and return it."""
+    deadline, never = time.monotonic() + END_TIMEOUT_S, threading.Event()
+    while time.monotonic() < deadline:
         task = tasks.get(None, task_id)
         if task.is_terminal:
             return task
         if task.requests:
             answer(tasks, task)
-        nobody.wait(POLL_S)
+        never.wait(POLL_S)
     raise AssertionError(f"task {task_id} has not ended: {task}")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left of a task: how each of its two clients saw it end, its record, and its journal."""
+    """The end of a task: as its two clients saw it, its record, and its journal."""
 
     number: int
     seen: list
@@ -176,12 +176,12 @@ def test_every_task_is_completed_and_both_clients_see_the_same(experiment):
 
 def test_results_and_journals_hold_what_really_ran(experiment):
     for outcome in experiment.outcomes:
-        told = outcome.seen[0].result["structuredContent"]
-        assert told["first"] == outcome.journal["first"]
-        assert told["last"] == outcome.journal["last"]
-        assert told["once"] == outcome.journal.get("once", "interrupted")
+        returned = outcome.seen[0].result["structuredContent"]
+        assert returned["first"] == outcome.journal["first"]
+        assert returned["last"] == outcome.journal["last"]
+        assert returned["once"] == outcome.journal.get("once", "interrupted")
         for step in ("first", "once", "last"):
-            assert told[step] in [*outcome.ran(step), "interrupted"]
+            assert returned[step] in [*outcome.ran(step), "interrupted"]
 
 
 def test_no_step_runs_again_once_it_is_journaled(experiment):

@@ -227,7 +227,7 @@ class Life(RuleBasedStateMachine):
     # what always holds
 
     def is_stuck(self, task):
-        """Somebody should work on it, and nobody does."""
+        """No worker has the task although one should."""
         match task.work_state:
             case WorkState.READY:
                 return True
@@ -264,7 +264,7 @@ class Life(RuleBasedStateMachine):
         assert 0 <= self.task.attempts <= MAX_ATTEMPTS
 
     def teardown(self):
-        """Once lease and sleep are over, any task goes on or ends; and at last it expires."""
+        """Once lease and sleep are over, any task continues or ends, and finally expires."""
         task = self.task
         if task.is_terminal:
             return

@@ -103,7 +103,7 @@ def parked(world: World) -> str:
 
 
 def assert_unavailable(response: Any, world: World, trouble: Mapping[str, tuple[int, str]]) -> None:
-    """The client is told where to ask, and nothing else; the operator is told what AWS said."""
+    """The client gets the correlation id only; the log has the error of AWS."""
     error = response["error"]
     assert (error.keys(), error["code"]) == ({"code", "message"}, -32603)
     assert error["message"] == "Internal error. Quote id to the server's operator."
@@ -314,7 +314,7 @@ def test_the_log_names_the_aws_error_and_holds_no_secret(
     assert not any(secret in capsys.readouterr().out for secret in SECRETS)
 
 
-# -- what cannot be kept
+# -- values that are too large
 
 
 def items_of(world: World, pk: str) -> tuple[Task, TaskHistory]:

@@ -9,7 +9,7 @@ from mcp_roundtrip.tasks.model import Status, Task, WorkState
 from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
-"""When leases are over and whoever sleeps is due."""
+"""A time when all leases and sleeps are over."""
 LATE = NOW + TTL_MS
 
 

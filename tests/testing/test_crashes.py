@@ -128,7 +128,7 @@ def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
     for play in disturbed():
         _ = play.call("pay").task
         players.append(play)
-    told = [record.getMessage() for record in caplog.records]
+    messages = [record.getMessage() for record in caplog.records]
     calls = ["update M", "query", "get M", "put_new J#charge", "update M"]
     assert players[0].workers.calls == len(calls)
     killed = [
@@ -136,8 +136,8 @@ def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
         for number, name in enumerate(calls)
         for side in ("before", "after")
     ]
-    assert told == [*killed, "dispatch 0 of a worker was lost"]
-    assert len(players) == 1 + len(told)
+    assert messages == [*killed, "dispatch 0 of a worker was lost"]
+    assert len(players) == 1 + len(messages)
 
 
 def test_a_single_crash_can_be_played() -> None:

@@ -162,8 +162,8 @@ def test_a_cancelled_task_is_worked_on_no_more() -> None:
 
 
 def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it() -> None:
-    told = start("ends", how="tool error")
-    assert (told.failed, told.text) == (True, "no luck")
+    ended = start("ends", how="tool error")
+    assert (ended.failed, ended.text) == (True, "no luck")
     broken = start("ends", how="protocol error")
     assert (broken.status, broken.error["code"]) == ("failed", -32602)
     with pytest.raises(AssertionError, match="broken"):
