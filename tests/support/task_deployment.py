@@ -133,6 +133,6 @@ class World:
             self.run_worker()
 
     def run_worker(self, store: TaskStore | None = None) -> None:
-        """Return the next dispatched invocation."""
+        """Run a worker for the task that was dispatched first."""
         _, pk = self.table.dispatcher.sent.popleft()
         work(self.server._tool_methods, {"task": pk}, OfALambda(), partial(self.ports, store))
