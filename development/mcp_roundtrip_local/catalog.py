@@ -77,10 +77,15 @@ def _traceback(error: BaseException, path: Path) -> str:
 
 
 def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
-    """Return the lists of the catalog. Raises CatalogError if two owners register the same name."""
+    """Return the lists of the catalog. Raises CatalogError if two owners register the same name.
+
+    Tools and prompts are sorted by name, so that their order does not depend on which function has them.
+    """
+    tools = _rows({owner: server.tools for owner, server in servers.items()})
+    prompts = _rows({owner: server.prompts for owner, server in servers.items()})
     return {
-        "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
-        "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
+        "tools": sorted(tools, key=lambda row: str(row["definition"]["name"])),
+        "prompts": sorted(prompts, key=lambda row: str(row["definition"]["name"])),
         "resources": list(_rows(_resources(servers, is_static=True))),
         "templates": list(_rows(_resources(servers, is_static=False))),
     }

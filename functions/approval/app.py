@@ -25,7 +25,7 @@ class Decision(BaseModel):
 
 
 @server.tool(requires=["elicitation.url"])
-def approve_expense(ctx: Context, purpose: Purpose, amount_eur: Amount) -> Decision:
+def request_approval(ctx: Context, purpose: Purpose, amount_eur: Amount) -> Decision:
     """Request approval of an expense from another person, and wait for the decision.
 
     Args:

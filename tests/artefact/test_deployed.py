@@ -113,7 +113,7 @@ def test_the_template_as_it_is_becomes_a_stack(stack: Stack) -> None:
 async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> None:
     async with official(stack.endpoint(FRONT_DOOR), Person([])) as client:
         tools = (await client.lists())["tools"]
-    assert {tool.name for tool in tools} == CALLS.keys() | {"approve_expense"}
+    assert {tool.name for tool in tools} == CALLS.keys() | {"request_approval"}
 
 
 @pytest.mark.parametrize("tool", CALLS)

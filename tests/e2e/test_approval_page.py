@@ -27,7 +27,7 @@ PURPOSE = "<b>A week</b> in the library"
 def test_the_approver_decides_with_one_click(run_in_browser: RunProgram, button: str, status: str) -> None:
     mailbox = Mailbox()
     with for_alice(mailbox) as served:
-        event = post(APPROVAL, call("approve_expense", {"purpose": PURPOSE, "amount_eur": 1250}))
+        event = post(APPROVAL, call("request_approval", {"purpose": PURPOSE, "amount_eur": 1250}))
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
         asked = http(
             served.url.replace("/mcp", APPROVAL), method="POST", body=event["body"].encode(), headers=headers

@@ -93,7 +93,7 @@ def test_a_tool_is_called(run: Inspect, tool: str) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [("get_weather", HYDERABAD), ("provision_database", ORDERS), ("approve_expense", EXPENSE)],
+    [("get_weather", HYDERABAD), ("provision_database", ORDERS), ("request_approval", EXPENSE)],
     ids=str,
 )
 def test_a_tool_that_has_to_ask_is_refused(run: Inspect, tool: str, arguments: Any) -> None:

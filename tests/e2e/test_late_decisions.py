@@ -64,7 +64,7 @@ def with_python(url: str, expenses: list[dict[str, Any]]) -> list[dict[str, Any]
         return types.ElicitResult(action="accept")
 
     async def call(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-        result = await client.call_tool("approve_expense", arguments)
+        result = await client.call_tool("request_approval", arguments)
         assert not result.is_error, result
         return dict(result.structured_content or {})
 
@@ -85,7 +85,7 @@ const client = new Client(
 client.setRequestHandler("elicitation/create", async () => ({ action: "accept" }));
 await client.connect(new StreamableHTTPClientTransport(new URL(URL_OF_SERVER)));
 const results = await Promise.all(
-  EXPENSES.map((expense) => client.callTool({ name: "approve_expense", arguments: expense })),
+  EXPENSES.map((expense) => client.callTool({ name: "request_approval", arguments: expense })),
 );
 console.log(JSON.stringify(results.map(({ structuredContent }) => structuredContent)));
 await client.close();

@@ -100,7 +100,7 @@ async def test_everything_the_functions_offer_is_listed(served: Served, connect:
         listed = [each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in lists[member]]
         assert listed == [row["definition"] for row in rows]
         assert listed
-    assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"approve_expense"}
+    assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
 
 @pytest.mark.parametrize("tool", CALLS)
@@ -134,7 +134,7 @@ async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bo
 
     with for_alice(mailbox) as served:
         async with connect(served.url, Person([open_page])) as client:
-            decision = await client.call("approve_expense", EXPENSE)
+            decision = await client.call("request_approval", EXPENSE)
     assert decision["approved"] is approved
 
 

@@ -39,7 +39,7 @@ def page(asked: Any) -> str:
 def test_the_call_waits_until_the_approver_decides(
     approval: Approval, alice: Player, decision: str, approved: bool
 ) -> None:
-    asked = alice.call("approve_expense", EXPENSE)
+    asked = alice.call("request_approval", EXPENSE)
     assert asked.asked["page"]["params"]["mode"] == "url"
     assert "€1,250 for A week in the library" in asked.asked["page"]["params"]["message"]
     again = asked.answer(page={})
@@ -53,7 +53,7 @@ def test_the_call_waits_until_the_approver_decides(
 def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval: Approval, alice: Player) -> None:
     sent = {}
     for name, user in {"alice": ALICE, "bob": BOB, "grace": GRACE}.items():
-        replace(alice, authorizer=user).call("approve_expense", EXPENSE)
+        replace(alice, authorizer=user).call("request_approval", EXPENSE)
         [sent[name], subject, _] = approval.mailbox.emails[-1]
         assert subject == "Approve €1,250 for A week in the library?"
     assert sent == {
@@ -68,12 +68,12 @@ def test_nobody_approves_their_own_expense(
     approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch, approvers: str
 ) -> None:
     monkeypatch.setenv("APPROVERS", approvers)
-    assert "Approvers" in alice.call("approve_expense", EXPENSE).text
+    assert "Approvers" in alice.call("request_approval", EXPENSE).text
     assert approval.mailbox.emails == []
 
 
 def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alice: Player) -> None:
-    asked = alice.call("approve_expense", EXPENSE)
+    asked = alice.call("request_approval", EXPENSE)
     token = token_in(approval.mailbox.link())
     assert token not in json.dumps(asked.message)
     assert token not in json.dumps(asked.journal, default=str)
@@ -88,11 +88,11 @@ def test_no_client_decides_by_what_it_declares_or_answers(
     client = replace(alice, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
     answers = {"approval": {"approved": True}, "page": {"action": "accept", "content": {"approved": True}}}
     for asked in (
-        client.call("approve_expense", EXPENSE),
-        client.send("approve_expense", EXPENSE, answers, None),
+        client.call("request_approval", EXPENSE),
+        client.send("request_approval", EXPENSE, answers, None),
     ):
         assert asked.asked.keys() == {"page"}
-    refused = replace(alice, capabilities=capabilities).call("approve_expense", EXPENSE)
+    refused = replace(alice, capabilities=capabilities).call("request_approval", EXPENSE)
     assert refused.error["code"] == -32021
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
     assert len(approval.mailbox.emails) == 1, "a call that is refused sends no e-mail"
@@ -100,27 +100,27 @@ def test_no_client_decides_by_what_it_declares_or_answers(
 
 def test_an_anonymous_caller_can_ask(approval: Approval, alice: Player) -> None:
     play = Player(APP)
-    asked = play.call("approve_expense", EXPENSE)
+    asked = play.call("request_approval", EXPENSE)
     approval.decide(approval.mailbox.link())
     assert asked.answer(page={}).structured["approved"]
 
 
 def test_equal_calls_of_one_caller_share_a_request(approval: Approval, alice: Player) -> None:
-    equal = {page(alice.call("approve_expense", EXPENSE)) for _ in range(2)}
+    equal = {page(alice.call("request_approval", EXPENSE)) for _ in range(2)}
     assert len(equal) == len(approval.mailbox.emails) == 1
     others = [
         (alice, {**EXPENSE, "amount_eur": 1251}),
         (alice, {**EXPENSE, "purpose": "A week in the pub"}),
         (replace(alice, authorizer=BOB), EXPENSE),
     ]
-    assert len(equal | {page(play.call("approve_expense", expense)) for play, expense in others}) == 4
+    assert len(equal | {page(play.call("request_approval", expense)) for play, expense in others}) == 4
 
 
 def test_a_decision_after_the_call_has_ended_is_found_by_the_next_one(
     approval: Approval, alice: Player
 ) -> None:
     client = replace(alice, always_replay=False)
-    asked = client.call("approve_expense", EXPENSE)
+    asked = client.call("request_approval", EXPENSE)
     url, began = page(asked), client.clock()
     while not asked.failed:
         asked = asked.answer(page={})
@@ -128,11 +128,11 @@ def test_a_decision_after_the_call_has_ended_is_found_by_the_next_one(
     assert urlsplit(url).path in asked.text
     assert "call the tool again with the same arguments" in asked.text
     approval.decide(approval.mailbox.link())
-    assert client.call("approve_expense", EXPENSE, page={}).structured["approved"]
+    assert client.call("request_approval", EXPENSE, page={}).structured["approved"]
 
 
 def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> None:
-    first, second = (alice.call("approve_expense", EXPENSE) for _ in range(2))
+    first, second = (alice.call("request_approval", EXPENSE) for _ in range(2))
     approval.decide(approval.mailbox.link())
     for _ in range(2):  # the response was lost, and the client repeats the round
         assert first.answer(page={}).structured["approved"]
@@ -146,15 +146,15 @@ def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> No
 def test_a_user_who_does_not_open_the_page_ends_the_call_in_a_tool_error(
     approval: Approval, alice: Player, refusal: Any
 ) -> None:
-    assert alice.call("approve_expense", EXPENSE).answer(page=refusal).failed
+    assert alice.call("request_approval", EXPENSE).answer(page=refusal).failed
 
 
 def test_an_email_that_could_not_be_sent_is_sent_by_the_next_call(approval: Approval, alice: Player) -> None:
     play = replace(alice, always_replay=False)
     approval.mailbox.broken = True
-    assert play.call("approve_expense", EXPENSE).failed
+    assert play.call("request_approval", EXPENSE).failed
     approval.mailbox.broken = False
-    asked = play.call("approve_expense", EXPENSE)
+    asked = play.call("request_approval", EXPENSE)
     assert len(approval.mailbox.emails) == 1
     approval.decide(approval.mailbox.link())
     assert asked.answer(page={}).structured["approved"]
@@ -173,7 +173,7 @@ def test_an_email_that_could_not_be_sent_is_sent_by_the_next_call(approval: Appr
 def test_an_expense_without_purpose_or_amount_is_a_tool_error(
     approval: Approval, alice: Player, arguments: Any
 ) -> None:
-    assert alice.call("approve_expense", arguments).failed
+    assert alice.call("request_approval", arguments).failed
     assert approval.mailbox.emails == []
 
 
@@ -182,7 +182,7 @@ def test_an_expense_without_purpose_or_amount_is_a_tool_error(
 
 def test_the_page_shows_what_is_approved_and_escapes_it(approval: Approval, alice: Player) -> None:
     purpose = '<script>alert(1)</script> & "quotes"'
-    alice.call("approve_expense", {"purpose": purpose, "amount_eur": 1250})
+    alice.call("request_approval", {"purpose": purpose, "amount_eur": 1250})
     body = approval.visit(approval.mailbox.link())["body"]
     assert "<script" not in body
     for text in ("&lt;script&gt;", "&amp; &quot;quotes&quot;", "€1,250", "alice", "Waiting for the approver"):
@@ -190,7 +190,7 @@ def test_the_page_shows_what_is_approved_and_escapes_it(approval: Approval, alic
 
 
 def test_only_the_link_in_the_email_has_the_form(approval: Approval, alice: Player) -> None:
-    url = page(alice.call("approve_expense", EXPENSE))
+    url = page(alice.call("request_approval", EXPENSE))
     assert "<form" in approval.visit(approval.mailbox.link())["body"]
     for link in (url, f"{url}?token=guessed", f"{url}?token="):
         assert "<form" not in approval.visit(link)["body"]
@@ -200,14 +200,14 @@ def test_only_the_link_in_the_email_has_the_form(approval: Approval, alice: Play
 
 
 def test_opening_the_link_decides_nothing(approval: Approval, alice: Player) -> None:
-    asked = alice.call("approve_expense", EXPENSE)
+    asked = alice.call("request_approval", EXPENSE)
     for _ in range(2):
         approval.visit(approval.mailbox.link())
     assert asked.answer(page={}).asked.keys() == {"page"}
 
 
 def test_a_decision_is_final_and_redirects_to_the_status(approval: Approval, alice: Player) -> None:
-    url = page(alice.call("approve_expense", EXPENSE))
+    url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
     decided = approval.decide(link, "reject")
     assert (decided["statusCode"], decided["headers"]["location"]) == (303, url)
@@ -218,8 +218,8 @@ def test_a_decision_is_final_and_redirects_to_the_status(approval: Approval, ali
 
 
 def test_the_token_of_one_request_does_not_decide_another(approval: Approval, alice: Player) -> None:
-    alice.call("approve_expense", EXPENSE)
-    other = page(alice.call("approve_expense", {**EXPENSE, "amount_eur": 9}))
+    alice.call("request_approval", EXPENSE)
+    other = page(alice.call("request_approval", {**EXPENSE, "amount_eur": 9}))
     token = token_in(approval.mailbox.link(0))
     assert approval.decide(f"{other}?token={token}")["statusCode"] == 403
 
@@ -227,7 +227,7 @@ def test_the_token_of_one_request_does_not_decide_another(approval: Approval, al
 def test_a_link_is_valid_for_a_day(
     approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alice.call("approve_expense", EXPENSE)
+    alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
     assert approval.visit(link)["statusCode"] == 404
@@ -240,7 +240,7 @@ def test_an_unknown_request_is_not_found(approval: Approval, alice: Player, refe
 
 
 def test_a_form_that_is_not_the_pages_is_refused(approval: Approval, alice: Player) -> None:
-    alice.call("approve_expense", EXPENSE)
+    alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     assert approval.decide(link, "perhaps")["statusCode"] == 400
     assert approval.decide(link, more="fields", than="two")["statusCode"] == 400
@@ -249,7 +249,7 @@ def test_a_form_that_is_not_the_pages_is_refused(approval: Approval, alice: Play
 
 
 def test_no_response_of_the_page_is_cached_framed_or_runs_scripts(approval: Approval, alice: Player) -> None:
-    url = page(alice.call("approve_expense", EXPENSE))
+    url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
     responses = [
         approval.visit(link),

@@ -11,7 +11,7 @@ from support.legacy_client import LegacyClient
 pytest_plugins = ["support.approval"]
 
 ARGUMENTS = {"purpose": "A week in the library", "amount_eur": 1250}
-EXPENSE = {"name": "approve_expense", "arguments": ARGUMENTS}
+EXPENSE = {"name": "request_approval", "arguments": ARGUMENTS}
 
 
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])

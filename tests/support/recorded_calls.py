@@ -87,7 +87,7 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
     def open_page(url: str) -> None:
         decide(mailbox.link(), approved=True)
 
-    await call(official, served, "/mcp", "approve_expense", EXPENSE, open_page)
+    await call(official, served, "/mcp", "request_approval", EXPENSE, open_page)
     for params in first_calls():
         async with official(served.url, Agreeable([])) as client:
             await client.call(params["name"], params["arguments"])

@@ -188,7 +188,7 @@ def _provision() -> dict[str, Event]:
 
 
 def _approval() -> dict[str, Event]:
-    anonymous = call("approve_expense", EXPENSE)
+    anonymous = call("request_approval", EXPENSE)
     reference = "0" * 32
     page = event(
         "GET",
