@@ -79,13 +79,12 @@ def _traceback(error: BaseException, path: Path) -> str:
 def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
     """Return the lists of the catalog. Raises CatalogError if two owners register the same name.
 
-    Tools and prompts are sorted by name, so that their order does not depend on which function has them.
+    The order is that of the owners and of registration, but tools that every client can call come first:
+    the official conformance suite, and people who try a server, call the first tool.
     """
-    tools = _rows({owner: server.tools for owner, server in servers.items()})
-    prompts = _rows({owner: server.prompts for owner, server in servers.items()})
     return {
-        "tools": sorted(tools, key=lambda row: str(row["definition"]["name"])),
-        "prompts": sorted(prompts, key=lambda row: str(row["definition"]["name"])),
+        "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
+        "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
         "resources": list(_rows(_resources(servers, is_static=True))),
         "templates": list(_rows(_resources(servers, is_static=False))),
     }
@@ -99,18 +98,18 @@ def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, d
 
 def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:
     owners: dict[str, str] = {}
-    for owner, owned in features.items():
-        for name, feature in owned.items():
-            key = spelling_key(name) if feature.kind == "resource" else name
-            if key in owners:
-                raise CatalogError(
-                    f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "
-                    "behind one front door a name belongs to one function"
-                )
-            owners[key] = owner
-            task = {"task": feature.task} if feature.task else {}
-            scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
-            yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}
+    items = [(owner, name, each) for owner, owned in features.items() for name, each in owned.items()]
+    for owner, name, feature in sorted(items, key=lambda item: bool(item[2].requires)):
+        key = spelling_key(name) if feature.kind == "resource" else name
+        if key in owners:
+            raise CatalogError(
+                f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "
+                "behind one front door a name belongs to one function"
+            )
+        owners[key] = owner
+        task = {"task": feature.task} if feature.task else {}
+        scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
+        yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}
 
 
 def _legacy(feature: Feature) -> dict[str, str]:

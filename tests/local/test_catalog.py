@@ -49,15 +49,22 @@ def test_every_process_renders_the_same_text() -> None:
     assert rendered == {render_catalog(FUNCTIONS)}
 
 
-def test_tools_are_listed_by_name_whichever_function_has_them(tmp_path: Path) -> None:
+def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path: Path) -> None:
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
     functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
     rows = json.loads(render_catalog(functions))["tools"]
     assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
+        ("one", "z"),
         ("one", "a"),
         ("two", "b"),
-        ("one", "z"),
     ]
+
+
+def test_tools_that_every_client_can_call_come_first(tmp_path: Path) -> None:
+    asks = TOOL.format(name="asks").replace("@server.tool", '@server.tool(requires=["sampling"])')
+    functions = write(tmp_path, one=asks, two=TOOL.format(name="plain"))
+    rows = json.loads(render_catalog(functions))["tools"]
+    assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
 
 
 def test_modules_without_a_server_and_the_front_door_itself_are_left_out(tmp_path: Path) -> None:
@@ -137,7 +144,7 @@ def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) 
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
-    assert [row.get("scopes") for row in catalog["tools"]] == [["read"], ["write"], None]
+    assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 

@@ -76,13 +76,13 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
     with serve(template, watch_interval_s=0, log=log.append) as app:
         assert names(app) == ["greet", "part"]
         source.write_text(source.read_text().replace("def greet(", "def salute("))
-        assert names(app) == ["part", "salute"]
+        assert names(app) == ["salute", "part"]
         called = rpc(app, "tools/call", name="salute", arguments={})
         assert called["result"]["content"][0]["text"] == "greet"
         source.write_text(source.read_text().replace("server.tool", "server.tol"))
-        assert names(app) == ["part", "salute"]
+        assert names(app) == ["salute", "part"]
         (template.parent / "functions/part/app.py").write_text("server = undefined\n")
-        assert names(app) == ["part", "salute"]
+        assert names(app) == ["salute", "part"]
     assert any("catalog.json is stale" in line and "make catalog" in line for line in log)
     refused = [line for line in log if "The previous catalog is used until this is corrected" in line]
     assert ["tol" in line for line in refused] == [True, True]
