@@ -7,19 +7,19 @@ from support.tokens import NOW
 
 
 @pytest.fixture
-def fake():
-    """A strict KMS, to look at and to break."""
+def strict_kms():
+    """Return a strict KMS, to inspect and to make fail."""
     return FakeKms()
 
 
 @pytest.fixture
-def kms(fake):
-    """A real client of it, over HTTP."""
-    with running(fake) as connected:
+def kms(strict_kms):
+    """Return a boto3 client of the strict KMS, over HTTP."""
+    with running(strict_kms) as connected:
         yield connected
 
 
 @pytest.fixture
 def clock():
-    """Stands at the first second of an epoch."""
+    """Return a clock at the first second of an epoch."""
     return FakeClock(NOW)

@@ -1,4 +1,4 @@
-"""What DynamoStore adds to the contract of a store: trouble on the way to DynamoDB, and in it."""
+"""DynamoStore: lost responses, conflicts and failures of DynamoDB."""
 
 import socket
 
@@ -40,7 +40,7 @@ def store(dynamodb, table):
     return DynamoStore(dynamodb, table)
 
 
-# answers that are lost on the way, so that the SDK sends again what was done
+# lost responses, after which the SDK repeats a request that was executed
 
 
 @pytest.fixture
@@ -49,32 +49,32 @@ def wire(ministack):
 
 
 @pytest.fixture
-def unlucky(wire, table):
-    """The same table over `wire`."""
+def store_losing_responses(wire, table):
+    """Return a store of the same table that sends its requests over `wire`."""
     with behind(wire, attempts=2) as dynamodb:
         yield DynamoStore(dynamodb, table)
 
 
 def nothing():
-    """Happens between the first attempt and the second."""
+    """Do nothing between the first attempt and the second."""
 
 
-def test_an_item_whose_writing_was_not_confirmed_is_written(wire, unlucky, store):
+def test_a_put_whose_response_was_lost_succeeds(wire, store_losing_responses, store):
     wire.lose = [nothing]
-    assert unlucky.put_new(ITEM) is None
+    assert store_losing_responses.put_new(ITEM) is None
     assert wire.operations == ["PutItem", "PutItem"]
     assert store.get("p", "M") == ITEM
 
 
-def test_an_equal_item_of_another_writer_is_not_taken_for_ones_own(wire, unlucky, store):
+def test_an_equal_item_of_another_writer_is_a_failed_put(wire, store_losing_responses, store):
     store.put_new(ITEM)
     wire.lose = [nothing]
-    assert unlucky.put_new(ITEM) == ITEM
+    assert store_losing_responses.put_new(ITEM) == ITEM
 
 
-def test_two_writes_that_were_not_confirmed_are_done_once(wire, unlucky, store):
+def test_a_transaction_whose_response_was_lost_is_executed_once(wire, store_losing_responses, store):
     wire.lose = [nothing]
-    assert unlucky.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert store_losing_responses.put_new_and_update(ITEM, "p", "O", COUNT) is True
     assert wire.operations == ["TransactWriteItems", "TransactWriteItems"]
     assert (store.get("p", "M"), store.get("p", "O")) == (ITEM, {"pk": "p", "sk": "O", "n": 1})
 
@@ -88,89 +88,95 @@ def pauses():
 
 
 @pytest.fixture
-def patient(wire, table, pauses):
-    """The same table over `wire`, by a store that notes its pauses."""
+def recording_store(wire, table, pauses):
+    """Return a store of the same table over `wire` that records its pauses."""
     with behind(wire) as dynamodb:
         yield DynamoStore(dynamodb, table, pause_s=pauses.append)
 
 
-def test_two_writes_that_meet_another_transaction_are_sent_again(wire, patient, pauses, store):
+def test_a_transaction_that_conflicts_with_another_is_retried(wire, recording_store, pauses, store):
     wire.refuse = 3 * [(400, "TransactionCanceledException", CONFLICT)]
-    assert patient.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert recording_store.put_new_and_update(ITEM, "p", "O", COUNT) is True
     assert store.get("p", "O")["n"] == 1
     assert len(pauses) == 3
     assert all(0 <= pause <= FIRST_CONFLICT_PAUSE_S * 2**n for n, pause in enumerate(pauses))
 
 
-def test_a_change_that_meets_a_transaction_is_sent_again(wire, patient, pauses, store):
+def test_an_update_that_conflicts_with_a_transaction_is_retried(wire, recording_store, pauses, store):
     store.put_new(ITEM)
     wire.refuse = [(400, "TransactionConflictException")]
-    assert patient.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"}))["st"] == "failed"
+    assert recording_store.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"}))["st"] == "failed"
     assert len(pauses) == 1
 
 
-def test_a_conflict_that_does_not_end_is_a_store_error(wire, patient, pauses):
+def test_a_persistent_conflict_is_a_store_error(wire, recording_store, pauses):
     wire.refuse = CONFLICT_ATTEMPTS * [(400, "TransactionCanceledException", CONFLICT)]
     with pytest.raises(StoreError) as failure:
-        patient.put_new_and_update(ITEM, "p", "O", COUNT)
+        recording_store.put_new_and_update(ITEM, "p", "O", COUNT)
     assert failure.value.reason == "TransactionConflict"
     assert len(wire.operations) == CONFLICT_ATTEMPTS == len(pauses) + 1
 
 
-def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, patient, pauses, store):
+def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, recording_store, pauses, store):
     reasons = [{"Code": "None"}, {"Code": "ThrottlingError"}]
     wire.refuse = [(400, "TransactionCanceledException", {"CancellationReasons": reasons})]
     with pytest.raises(StoreError) as failure:
-        patient.put_new_and_update(ITEM, "p", "O", COUNT)
+        recording_store.put_new_and_update(ITEM, "p", "O", COUNT)
     assert (failure.value.reason, pauses, store.get("p", "M")) == ("ThrottlingError", [], None)
 
 
-def test_a_claim_that_was_not_confirmed_is_the_claimants(wire, unlucky, store):
+def test_a_claim_whose_response_was_lost_succeeds(wire, store_losing_responses, store):
     store.put_new(READY)
     wire.lose = [nothing]
-    claimed = unlucky.update("p", "M", CLAIM)
+    claimed = store_losing_responses.update("p", "M", CLAIM)
     assert wire.operations == ["UpdateItem", "UpdateItem"]
     assert claimed == store.get("p", "M")
     assert (claimed["lo"], claimed["att"], claimed["ver"]) == ("me", 1, 2)
 
 
-def test_a_claim_that_was_not_confirmed_is_void_if_the_task_was_cancelled_since(wire, unlucky, store):
+def test_a_claim_whose_response_was_lost_fails_if_the_task_was_cancelled_meanwhile(
+    wire, store_losing_responses, store
+):
     store.put_new(READY)
     wire.lose = [lambda: store.update("p", "M", Change(Equals("lo", "me"), set={"st": "cancelled"}))]
-    assert unlucky.update("p", "M", CLAIM) is None
+    assert store_losing_responses.update("p", "M", CLAIM) is None
 
 
-def test_an_equal_change_of_another_writer_is_not_taken_for_ones_own(wire, unlucky, store):
+def test_an_equal_update_of_another_writer_is_a_failed_update(wire, store_losing_responses, store):
     store.put_new(READY)
     store.update("p", "M", CLAIM)
     wire.lose = [nothing]
-    assert unlucky.update("p", "M", CLAIM) is None
+    assert store_losing_responses.update("p", "M", CLAIM) is None
     assert store.get("p", "M")["att"] == 1
 
 
-def test_what_was_not_confirmed_is_counted_once(wire, unlucky, store):
+def test_an_increment_whose_response_was_lost_counts_once(wire, store_losing_responses, store):
     store.put_new(ITEM)
     wire.lose = [nothing]
-    assert unlucky.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
+    assert store_losing_responses.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
     assert store.get("p", "M")["ver"] == 4
 
 
-def test_a_change_of_a_deleted_item_is_not_made_however_often_it_is_sent(wire, unlucky):
+def test_a_repeated_update_of_a_deleted_item_fails(wire, store_losing_responses):
     wire.lose = [nothing]
-    assert unlucky.update("p", "M", CLAIM) is None
+    assert store_losing_responses.update("p", "M", CLAIM) is None
 
 
-def test_an_emulator_that_does_not_return_the_item_in_the_way_is_asked_for_it(wire, unlucky, store):
+def test_the_item_of_a_failed_condition_is_read_if_an_emulator_does_not_return_it(
+    wire, store_losing_responses, store
+):
     store.put_new(ITEM)
     wire.refuse = [(400, "ConditionalCheckFailedException")]
-    assert unlucky.put_new(ITEM | {"st": "failed"}) == ITEM
+    assert store_losing_responses.put_new(ITEM | {"st": "failed"}) == ITEM
     assert wire.operations == ["PutItem", "GetItem"]
 
 
-def test_an_item_is_not_said_to_be_written_when_the_one_in_its_way_has_gone(wire, unlucky):
+def test_a_put_is_not_reported_as_written_if_the_conflicting_item_was_deleted_meanwhile(
+    wire, store_losing_responses
+):
     wire.refuse = [(400, "ConditionalCheckFailedException")]
     with fails_with("ConditionalCheckFailedException"):
-        unlucky.put_new(ITEM)
+        store_losing_responses.put_new(ITEM)
 
 
 # failures
@@ -192,7 +198,7 @@ def operation(request):
     return request.param
 
 
-def test_a_table_that_is_missing_is_a_failure_of_the_store(dynamodb, operation):
+def test_a_missing_table_is_a_store_error(dynamodb, operation):
     with fails_with("ResourceNotFoundException"):
         operation(DynamoStore(dynamodb, "missing"))
 
@@ -207,12 +213,12 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_a_refusal_is_named_by_the_aws_error_code(operation, refusal):
+def test_a_store_error_has_the_aws_error_code(operation, refusal):
     with behind(Wire(refuse=[refusal])) as dynamodb, fails_with(refusal[1]):
         operation(DynamoStore(dynamodb, "tasks"))
 
 
-def test_a_dynamodb_that_is_not_there_is_a_failure_of_the_store(operation):
+def test_a_refused_connection_is_a_store_error(operation):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         dynamodb = client(f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -220,7 +226,7 @@ def test_a_dynamodb_that_is_not_there_is_a_failure_of_the_store(operation):
             operation(DynamoStore(dynamodb, "tasks"))
 
 
-def test_a_dynamodb_that_does_not_answer_times_out(operation):
+def test_a_dynamodb_that_does_not_respond_times_out(operation):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         dynamodb = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
         with fails_with("timeout"):
@@ -228,18 +234,18 @@ def test_a_dynamodb_that_does_not_answer_times_out(operation):
         dynamodb.close()
 
 
-def test_an_answer_that_is_cut_off_is_a_failure_of_the_store(ministack, operation):
+def test_a_truncated_response_is_a_store_error(ministack, operation):
     with behind(Wire(ministack, lose=[nothing])) as dynamodb, fails_with("ConnectionClosedError"):
         operation(DynamoStore(dynamodb, "tasks"))
 
 
 @pytest.mark.parametrize("sk", ["", "J#" + 1023 * "x"])
-def test_a_key_that_dynamodb_does_not_take_is_a_failure_of_the_store(store, sk):
+def test_a_key_that_dynamodb_refuses_is_a_store_error(store, sk):
     with fails_with("ValidationException"):
         store.put_new({"pk": "p", "sk": sk})
 
 
-def test_a_failure_shows_nothing_of_an_item(store, dynamodb):
+def test_a_store_error_contains_nothing_of_an_item(store, dynamodb):
     secret = {"pk": "secret", "sk": "secret", "secret": "very secret"}
     store.put_new(secret)
     for failing in (
@@ -257,7 +263,7 @@ def test_a_failure_shows_nothing_of_an_item(store, dynamodb):
 
 
 @pytest.mark.parametrize(("failures", "succeeds"), [(1, True), (2, True), (3, False)])
-def test_the_client_reads_if_one_of_three_attempts_is_answered(
+def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
     wire, store, table, monkeypatch, failures, succeeds
 ):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -265,18 +271,18 @@ def test_the_client_reads_if_one_of_three_attempts_is_answered(
     store.put_new(ITEM)
     wire.refuse = failures * [(500, "InternalServerError")]
     with behind(wire) as dynamodb:
-        patient = dynamodb_client(REGION, dynamodb.meta.endpoint_url)
-        store = DynamoStore(patient, table)
+        recording_store = dynamodb_client(REGION, dynamodb.meta.endpoint_url)
+        store = DynamoStore(recording_store, table)
         if succeeds:
             assert store.get("p", "M") == ITEM
         else:
             with fails_with("InternalServerError"):
                 store.get("p", "M")
-        patient.close()
+        recording_store.close()
     assert len(wire.operations) == min(failures + 1, 3)
 
 
-def test_the_clients_patience_fits_into_a_request():
+def test_the_timeouts_of_the_client_fit_into_a_request():
     config = dynamodb_client("eu-west-1", "http://127.0.0.1:9").meta.config
     assert (config.connect_timeout, config.read_timeout) == (1, 2)
     assert config.retries == {"mode": "standard", "total_max_attempts": 3}

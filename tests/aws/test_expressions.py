@@ -1,4 +1,4 @@
-"""What no emulator checks of the expressions; that they mean what they should is checked in tests/tasks."""
+"""Rules for expressions that no emulator enforces. tests/tasks checks what the expressions do."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_every_placeholder_is_defined_and_used(condition, values, removed):
 
 
 @pytest.mark.parametrize("name", ["status", "é", "a b", "a.b", "#0", ":0"])
-def test_no_name_and_no_value_is_part_of_an_expression(name):
+def test_expressions_contain_only_placeholders_for_names_and_values(name):
     rendered = build_expressions(Change(Equals(name, name), set={name: name}))
     assert re.fullmatch(r"[#:\d =]+", rendered["ConditionExpression"])
     assert re.fullmatch(r"SET [#:\d =]+", rendered["UpdateExpression"])

@@ -1,4 +1,4 @@
-"""Calls handed on to their owners, over a real boto3 client and HTTP."""
+"""Forwarding calls to the functions that own them, with a real boto3 client over HTTP."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ OK = Response(200, (("Content-Type", "application/json"),), b'{"statusCode": 200
 
 
 class Lambda:
-    """The Invoke API as far as a forwarder sees it: it keeps the requests and gives one reply."""
+    """A minimal Invoke API that records requests and returns one reply."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -33,8 +33,8 @@ class Lambda:
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
-    fake = Lambda()
-    server = HttpServer(fake.respond, max_body=10_000_000).start()
+    lambda_api = Lambda()
+    server = HttpServer(lambda_api.respond, max_body=10_000_000).start()
     for name, value in {
         "AWS_ENDPOINT_URL_LAMBDA": server.url,
         "AWS_ACCESS_KEY_ID": "test",
@@ -42,7 +42,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    yield fake
+    yield lambda_api
     server.close()
 
 
@@ -53,7 +53,9 @@ def forward(aws: Lambda) -> Iterator[LambdaForwarder]:
     forwarder.client(9).close()
 
 
-def test_the_event_arrives_as_it_was_with_what_goes_along(aws: Lambda, forward: LambdaForwarder) -> None:
+def test_the_event_is_forwarded_unchanged_with_the_added_fields(
+    aws: Lambda, forward: LambdaForwarder
+) -> None:
     event = {"version": "2.0", "body": "Größe 世界"}
     assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == {"statusCode": 200, "body": "x"}
     (request,) = aws.requests
@@ -64,12 +66,12 @@ def test_the_event_arrives_as_it_was_with_what_goes_along(aws: Lambda, forward: 
     }
 
 
-def test_text_is_forwarded_in_the_bytes_it_came_in(aws: Lambda, forward: LambdaForwarder) -> None:
+def test_text_is_forwarded_without_escaping(aws: Lambda, forward: LambdaForwarder) -> None:
     forward("weather", {"body": "Я" * 1_000}, {}, 9)
     assert len(aws.requests[0].body) < 2_100
 
 
-def test_a_lone_surrogate_does_not_stop_a_call(aws: Lambda, forward: LambdaForwarder) -> None:
+def test_a_lone_surrogate_is_forwarded(aws: Lambda, forward: LambdaForwarder) -> None:
     forward("weather", {"body": "\ud800"}, {}, 9)
     assert json.loads(aws.requests[0].body) == {"body": "\ud800"}
 
@@ -93,7 +95,7 @@ def _failed(payload: Any) -> Response:
         (Response(200, (), b"not json"), "malformed_answer"),
     ],
 )
-def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
+def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(
     aws: Lambda, forward: LambdaForwarder, reply: Response, reason: str
 ) -> None:
     aws.reply = reply
@@ -103,7 +105,7 @@ def test_an_owner_that_fails_is_asked_once_and_the_reason_is_kept(
     assert len(aws.requests) == 1
 
 
-def test_an_owner_that_cannot_be_reached_has_failed_too(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> None:
+def test_an_unreachable_owner_is_a_failed_owner(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> None:
     server = HttpServer(aws.respond, max_body=1)
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     server.close()
@@ -114,7 +116,7 @@ def test_an_owner_that_cannot_be_reached_has_failed_too(monkeypatch: pytest.Monk
     forwarder.client(9).close()
 
 
-def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_that_does_not_respond_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
 
     def hang(request: Request) -> Response:
@@ -136,13 +138,13 @@ def test_an_owner_that_does_not_answer_is_given_up_after_its_time(monkeypatch: p
         server.close()
 
 
-# connections that were closed while nobody used them
+# idle connections that were closed
 
 
 class Endpoint:
-    """A keep-alive HTTP endpoint on raw sockets. `closes` says when it closes a connection, and how.
+    """A keep-alive HTTP endpoint on raw sockets. `closes` says when and how it closes connections.
 
-    `requests` has the number of the connection of each request; `connections` counts them.
+    `requests` has the connection number of each request. `connections` counts the connections.
     """
 
     def __init__(self, closes: str = "never") -> None:
@@ -169,7 +171,7 @@ class Endpoint:
             while self._reads_request(stream):
                 self.requests.append(number)
                 if self.closes == "on the second request" and len(self.requests) == 2:
-                    # SO_LINGER with 0 s: the client gets an RST, as from a host that forgot the connection.
+                    # SO_LINGER with 0 s: the client gets an RST, as from a host that restarted.
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     return
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
@@ -193,7 +195,9 @@ class Endpoint:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # ends accept() in its thread, which close() does not
+            self._socket.shutdown(
+                socket.SHUT_RDWR
+            )  # shutdown() interrupts accept() in its thread; close() does not
         self._socket.close()
 
 
@@ -212,20 +216,20 @@ def now() -> list[float]:
 
 @pytest.fixture
 def forward_at(endpoint: Endpoint, now: list[float]) -> Iterator[LambdaForwarder]:
-    """A forwarder at the time `now`."""
+    """Return a function that forwards a call at the time `now`."""
     forwarder = LambdaForwarder(LambdaForwarder.from_environment().client, lambda: now[0])
     yield forwarder
     forwarder.client(9).close()
 
 
-def test_a_connection_is_used_again_within_seconds(endpoint: Endpoint, forward_at: LambdaForwarder) -> None:
+def test_a_connection_is_reused_within_seconds(endpoint: Endpoint, forward_at: LambdaForwarder) -> None:
     for _ in range(3):
         assert forward_at("weather", {}, {}, 9) == {}
     assert endpoint.requests == [1, 1, 1]
 
 
 @pytest.mark.parametrize("passed_s", [MAX_IDLE_S + 1, -1])
-def test_a_connection_that_may_be_stale_is_replaced_before_anything_is_sent(
+def test_a_connection_that_may_be_stale_is_replaced_before_sending(
     endpoint: Endpoint, forward_at: LambdaForwarder, now: list[float], passed_s: float
 ) -> None:
     forward_at("weather", {}, {}, 9)
@@ -234,7 +238,7 @@ def test_a_connection_that_may_be_stale_is_replaced_before_anything_is_sent(
     assert endpoint.requests == [1, 2]
 
 
-def test_a_connection_that_the_endpoint_closed_is_replaced(
+def test_a_connection_closed_by_the_endpoint_is_replaced(
     endpoint: Endpoint, forward_at: LambdaForwarder
 ) -> None:
     endpoint.closes = "after a response"
@@ -244,7 +248,7 @@ def test_a_connection_that_the_endpoint_closed_is_replaced(
     assert endpoint.requests == [1, 2]
 
 
-def test_a_request_that_may_have_arrived_is_not_sent_again(
+def test_a_request_that_may_have_arrived_is_not_retried(
     endpoint: Endpoint, forward_at: LambdaForwarder
 ) -> None:
     endpoint.closes = "on the second request"
@@ -255,11 +259,11 @@ def test_a_request_that_may_have_arrived_is_not_sent_again(
     assert len(endpoint.requests) == 2
 
 
-def test_a_connection_that_was_refused_is_tried_once_more(
+def test_a_refused_connection_is_retried_once(
     endpoint: Endpoint, forward_at: LambdaForwarder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))  # and refuses connections until it listens
+    bound.bind(("127.0.0.1", 0))  # refuses connections until it listens
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{bound.getsockname()[1]}")
     attempts = []
 

@@ -1,4 +1,4 @@
-"""States of every configuration under a KMS that somebody else wrote."""
+"""States in every configuration with the KMS of ministack."""
 
 import hashlib
 from dataclasses import replace
@@ -40,7 +40,7 @@ def deployed(configuration, kms):
 
 @pytest.fixture
 def states(deployed, clock):
-    """Called with a client, the codec of a new execution environment. Whatever one seals another opens."""
+    """Return a function that makes the codec of a new execution environment for a client."""
     return lambda kms: deployed.environment(kms, clock)
 
 
@@ -58,7 +58,7 @@ def test_a_state_of_any_size_is_sealed_and_opened(states, kms, size):
 
 
 @pytest.mark.parametrize("size", [1, MAX_RAW_BYTES, MAX_RAW_BYTES + 1])
-def test_a_signature_is_one_over_the_message_however_it_got_to_kms(kms, size):
+def test_a_signature_covers_the_message_whether_kms_gets_the_message_or_its_digest(kms, size):
     arn = signing_key(kms)
     raw = KmsSigner(kms, KmsKey(kms, arn, FakeClock())).sign(b"x" * size)
     answer = kms.verify(
@@ -71,7 +71,7 @@ def test_a_signature_is_one_over_the_message_however_it_got_to_kms(kms, size):
     assert answer["SignatureValid"]
 
 
-def test_two_that_share_nothing_but_kms_resume_each_others_states(states, ministack):
+def test_environments_that_share_only_kms_open_each_others_states(states, ministack):
     clients = client(ministack), client(ministack)
     one, other = map(states, clients)
     opened = other.open(BINDING, seal(one, {"asked": ["size"]}))
@@ -107,7 +107,7 @@ WITHDRAWN = pytest.mark.parametrize(
 
 
 @WITHDRAWN
-def test_under_a_withdrawn_signing_key_states_that_are_out_are_opened(
+def test_states_minted_before_the_signing_key_was_withdrawn_are_opened(
     deployed, states, kms, withdraw, reason
 ):
     codec = states(kms)
@@ -119,7 +119,7 @@ def test_under_a_withdrawn_signing_key_states_that_are_out_are_opened(
 
 
 @WITHDRAWN
-def test_an_environment_seals_under_a_withdrawn_key_as_long_as_its_certificate_lasts(
+def test_an_environment_seals_with_a_withdrawn_key_until_its_certificate_expires(
     deployed, clock, states, kms, withdraw, reason
 ):
     codec = states(kms)
@@ -135,9 +135,7 @@ def test_an_environment_seals_under_a_withdrawn_key_as_long_as_its_certificate_l
 
 @where_encrypted
 @WITHDRAWN
-def test_a_withdrawn_encryption_key_is_used_for_what_is_left_of_the_epoch(
-    deployed, states, kms, withdraw, reason
-):
+def test_a_withdrawn_encryption_key_is_used_until_the_epoch_ends(deployed, states, kms, withdraw, reason):
     codec = states(kms)
     token = seal(codec, "out")
     getattr(kms, withdraw)(KeyId=deployed.mac_keys[0])
@@ -150,7 +148,7 @@ def test_a_withdrawn_encryption_key_is_used_for_what_is_left_of_the_epoch(
 # two Regions
 
 
-def test_replicas_of_the_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):
+def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     elsewhere = kms_client(ANOTHER_REGION, ministack)
@@ -167,7 +165,7 @@ def test_replicas_of_the_keys_open_the_states_of_another_region(deployed, clock,
 
 
 def replicated(kms, **kind):
-    """The ARNs of a multi-Region key and of its replica."""
+    """Return the ARNs of a multi-Region key and of its replica."""
     arn = kms.create_key(MultiRegion=True, **kind)["KeyMetadata"]["Arn"]
     replica = kms.replicate_key(KeyId=arn, ReplicaRegion=ANOTHER_REGION)["ReplicaKeyMetadata"]["Arn"]
     assert replica == arn.replace(REGION, ANOTHER_REGION)

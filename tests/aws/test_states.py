@@ -1,4 +1,4 @@
-"""States in every configuration on a strict KMS: how often it is called, and what its failures mean."""
+"""States in every configuration with a strict KMS: number of calls, and effects of failures."""
 
 import json
 import subprocess
@@ -58,11 +58,11 @@ def fails_with(reason):
 
 
 @contextmanager
-def calls(fake, **expected):
-    """What the block calls; creating keys aside."""
-    before = fake.calls.copy()
+def calls(strict_kms, **expected):
+    """Collect the calls of the block, without those that create keys."""
+    before = strict_kms.calls.copy()
     yield
-    assert fake.calls - before == Counter(expected)
+    assert strict_kms.calls - before == Counter(expected)
 
 
 @pytest.mark.parametrize("size", [0, 200, 2_000, 20_000])
@@ -74,47 +74,47 @@ def test_a_state_of_any_size_is_sealed_and_opened(deployed, kms, clock, size):
 # calls
 
 
-def test_an_environment_calls_kms_when_it_first_needs_a_key_and_then_only_to_sign(deployed, fake, kms, clock):
+def test_an_environment_loads_each_key_once_and_then_calls_kms_only_to_sign(deployed, strict_kms, kms, clock):
     codec = deployed.environment(kms, clock)
     macs = {"GenerateMac": 1} if deployed.mac_keys else {}
-    with calls(fake):
+    with calls(strict_kms):
         deployed.environment(kms, clock)
-    with calls(fake, GetPublicKey=1, Sign=1, **macs):
+    with calls(strict_kms, GetPublicKey=1, Sign=1, **macs):
         seal(codec)
-    with calls(fake) if deployed.delegated else calls(fake, Sign=100):
+    with calls(strict_kms) if deployed.delegated else calls(strict_kms, Sign=100):
         tokens = [seal(codec) for _ in range(100)]
-    with calls(fake):
+    with calls(strict_kms):
         assert all(opens(codec, token) for token in tokens)
-    with calls(fake, GetPublicKey=1, **macs):
+    with calls(strict_kms, GetPublicKey=1, **macs):
         elsewhere = deployed.environment(kms, clock)
         assert all(opens(elsewhere, token) for token in tokens)
 
 
 @only(DELEGATED)
-def test_an_hour_of_delegated_rounds_costs_a_handful_of_signatures(deployed, fake, kms, clock):
-    codec, before = deployed.environment(kms, clock), fake.calls["Sign"]
+def test_an_hour_of_delegated_rounds_costs_few_signatures(deployed, strict_kms, kms, clock):
+    codec, before = deployed.environment(kms, clock), strict_kms.calls["Sign"]
     for _ in range(360):
         assert opens(codec, seal(codec))
         clock.now += 10
-    assert fake.calls["Sign"] - before <= 5
+    assert strict_kms.calls["Sign"] - before <= 5
 
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-def test_a_thousand_forgeries_cause_no_call(configuration, deployed, fake, kms, clock):
+def test_1000_forgeries_cause_no_kms_call(configuration, deployed, strict_kms, kms, clock):
     codec = deployed.environment(kms, clock)
     good = seal(codec, "x" * 500)
-    stranger = seal(deployment(kms, configuration).environment(kms, clock))
+    foreign_state = seal(deployment(kms, configuration).environment(kms, clock))
     outdated = seal(deployed.environment(kms, FakeClock(NOW - 2 * EPOCH_S)))
     early = seal(deployed.environment(kms, FakeClock(NOW + 2 * EPOCH_S)))
-    with calls(fake):
+    with calls(strict_kms):
         for number in range(1000):
             position = number * len(good) // 1000
             changed = ALPHABET[(ALPHABET.find(good[position]) + 1 + number % 63) % 64]
             forgeries = (
                 good[:position] + changed + good[position + 1 :],
-                stranger[:-1] + ALPHABET[number % 64],
+                foreign_state[:-1] + ALPHABET[number % 64],
                 (outdated, early)[number % 2],
             )
             with pytest.raises(StateRejected):
@@ -124,15 +124,15 @@ def test_a_thousand_forgeries_cause_no_call(configuration, deployed, fake, kms, 
 # failures
 
 
-def fail(fake, reason, *arns, operation=None):
-    """From now on KMS refuses these keys, or fails (only that operation)."""
+def fail(strict_kms, reason, *arns, operation=None):
+    """Make KMS refuse its keys, or fail one operation or all."""
     for arn in arns:
         if reason == "DisabledException":
-            fake.DisableKey(KeyId=arn)
+            strict_kms.DisableKey(KeyId=arn)
         elif reason == "KMSInvalidStateException":
-            fake.ScheduleKeyDeletion(KeyId=arn)
+            strict_kms.ScheduleKeyDeletion(KeyId=arn)
     if reason == "ThrottlingException":
-        fake.fail_next(10_000, reason, operation=operation)
+        strict_kms.fail_next(10_000, reason, operation=operation)
 
 
 REASONS = pytest.mark.parametrize(
@@ -141,9 +141,9 @@ REASONS = pytest.mark.parametrize(
 
 
 @REASONS
-def test_in_a_new_environment_nothing_works_without_kms(deployed, fake, kms, clock, reason):
+def test_a_new_environment_neither_seals_nor_opens_without_kms(deployed, strict_kms, kms, clock, reason):
     token = seal(deployed.environment(kms, clock))
-    fail(fake, reason, *deployed.keys)
+    fail(strict_kms, reason, *deployed.keys)
     codec = deployed.environment(kms, clock)
     for attempt in (lambda: seal(codec), lambda: codec.open(BINDING, token)):
         with fails_with(reason):
@@ -152,12 +152,12 @@ def test_in_a_new_environment_nothing_works_without_kms(deployed, fake, kms, clo
 
 @only(DIRECT)
 @REASONS
-def test_with_direct_signing_sealing_fails_at_once_and_opening_still_works(
-    deployed, fake, kms, clock, reason
+def test_with_direct_signing_an_outage_stops_sealing_but_not_opening(
+    deployed, strict_kms, kms, clock, reason
 ):
     codec = deployed.environment(kms, clock)
     token = seal(codec)
-    fail(fake, reason, *deployed.keys)
+    fail(strict_kms, reason, *deployed.keys)
     with fails_with(reason):
         seal(codec)
     clock.now += TTL_S - 1
@@ -165,12 +165,12 @@ def test_with_direct_signing_sealing_fails_at_once_and_opening_still_works(
 
 
 @only(DELEGATED)
-def test_with_delegated_signing_sealing_works_while_the_certificate_outlasts_a_round(
-    deployed, fake, kms, clock
+def test_with_delegated_signing_sealing_works_during_an_outage_while_the_certificate_covers_a_round(
+    deployed, strict_kms, kms, clock
 ):
     codec = deployed.environment(kms, clock)
     seal(codec)
-    fail(fake, "ThrottlingException")
+    fail(strict_kms, "ThrottlingException")
     for second in range(0, WINDOW_S + 1, 10):
         clock.now = NOW + second
         assert opens(codec, seal(codec)), second
@@ -180,14 +180,14 @@ def test_with_delegated_signing_sealing_works_while_the_certificate_outlasts_a_r
 
 
 @only(DELEGATED)
-def test_when_kms_recovers_before_the_certificate_is_needed_no_request_fails(deployed, fake, kms, clock):
+def test_no_request_fails_if_kms_recovers_before_the_certificate_expires(deployed, strict_kms, kms, clock):
     issued = []
     codec = deployed.environment(
         kms, clock, random=lambda: 0.0, on_issued=lambda jti, expires_at: issued.append(expires_at)
     )
     seal(codec)
     clock.now = NOW + WINDOW_S * 2 / 3
-    fake.fail_next(1, operation="Sign")
+    strict_kms.fail_next(1, operation="Sign")
     seal(codec)
     assert len(issued) == 1
     clock.now += RENEWAL_RETRY_S
@@ -201,12 +201,12 @@ def test_when_kms_recovers_before_the_certificate_is_needed_no_request_fails(dep
 )
 @only([Configuration(delegated=False, encrypted=False)])
 def test_opening_works_for_an_hour_without_kms_and_15_minutes_after_the_key_was_disabled(
-    deployed, fake, kms, clock, reason, seconds
+    deployed, strict_kms, kms, clock, reason, seconds
 ):
     limits = Limits(round_ttl_s=7200, flow_ttl_s=7200)
     codec = replace(deployed, limits=limits).environment(kms, clock)
     token = seal(codec)
-    fail(fake, reason, *deployed.keys)
+    fail(strict_kms, reason, *deployed.keys)
     clock.now += seconds - 1
     assert opens(codec, token)
     clock.now += 1
@@ -215,10 +215,10 @@ def test_opening_works_for_an_hour_without_kms_and_15_minutes_after_the_key_was_
 
 
 @only(DELEGATED)
-def test_disabling_the_key_ends_its_certificates_too(deployed, fake, kms, clock):
+def test_disabling_the_root_key_invalidates_its_certificates(deployed, strict_kms, kms, clock):
     codec = deployed.environment(kms, clock)
     seal(codec)
-    fail(fake, "DisabledException", *deployed.keys)
+    fail(strict_kms, "DisabledException", *deployed.keys)
     clock.now += CONFIRM_INTERVAL_S
     token = seal(codec)
     with fails_with("DisabledException"):
@@ -240,25 +240,27 @@ def test_a_certificate_is_revoked_by_its_id(deployed, kms, clock):
 
 @only(ENCRYPTED)
 @REASONS
-def test_without_the_encryption_key_the_epochs_key_serves_to_its_end(deployed, fake, kms, clock, reason):
+def test_an_epoch_key_is_used_until_its_epoch_ends_after_the_encryption_key_fails(
+    deployed, strict_kms, kms, clock, reason
+):
     codec = deployed.environment(kms, clock)
     seal(codec)
     signs = replace(deployed, mac_keys=()).environment(kms, clock)
-    fail(fake, reason, *deployed.mac_keys, operation="GenerateMac")
+    fail(strict_kms, reason, *deployed.mac_keys, operation="GenerateMac")
     clock.now = NOW + EPOCH_S - 1
     assert opens(codec, seal(codec))
     clock.now = NOW + EPOCH_S
     with fails_with(reason):
         seal(codec)
-    assert opens(signs, seal(signs)), "signing has nothing to do with it"
+    assert opens(signs, seal(signs)), "signing is not affected"
 
 
 @only(ENCRYPTED)
-def test_once_the_next_epochs_key_is_there_an_outage_may_last_through_it(deployed, fake, kms, clock):
+def test_a_prefetched_epoch_key_bridges_an_outage_through_its_epoch(deployed, strict_kms, kms, clock):
     codec = deployed.environment(kms, clock, random=lambda: 0.0)
     clock.now = NOW + EPOCH_S * 2 / 3
     seal(codec)
-    fake.fail_next(10_000, operation="GenerateMac")
+    strict_kms.fail_next(10_000, operation="GenerateMac")
     clock.now = NOW + EPOCH_S - 1
     token = seal(codec)
     clock.now = NOW + EPOCH_S
@@ -268,22 +270,22 @@ def test_once_the_next_epochs_key_is_there_an_outage_may_last_through_it(deploye
 
 
 @only(ENCRYPTED)
-def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, fake, kms, clock):
+def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, strict_kms, kms, clock):
     token = seal(deployed.environment(kms, clock))
-    codec, before = deployed.environment(kms, clock), fake.calls["GenerateMac"]
-    fake.fail_next(10_000, operation="GenerateMac")
+    codec, before = deployed.environment(kms, clock), strict_kms.calls["GenerateMac"]
+    strict_kms.fail_next(10_000, operation="GenerateMac")
     for _ in range(100):
         with fails_with("ThrottlingException"):
             codec.open(BINDING, token)
-    assert fake.calls["GenerateMac"] == before + 1
+    assert strict_kms.calls["GenerateMac"] == before + 1
     clock.now += 1
     with fails_with("ThrottlingException"):
         codec.open(BINDING, token)
-    assert fake.calls["GenerateMac"] == before + 2
+    assert strict_kms.calls["GenerateMac"] == before + 2
 
 
-class Hanging(FakeKms):
-    """Answers no request while it hangs."""
+class HangingKms(FakeKms):
+    """A KMS that answers no request while it hangs."""
 
     def __init__(self):
         super().__init__()
@@ -306,23 +308,21 @@ class Hanging(FakeKms):
 
 @pytest.fixture
 def hanging():
-    """A KMS that can be made to hang, and a client that waits a tenth of a second for it."""
-    fake = Hanging()
-    with serve(fake) as endpoint:
+    """Return a KMS that can be made to hang, and a client with a timeout of 0.1 s."""
+    strict_kms = HangingKms()
+    with serve(strict_kms) as endpoint:
         kms = client(endpoint.endpoint_url, timeout_s=0.1)
-        yield fake, kms
-        fake.answers.set()
+        yield strict_kms, kms
+        strict_kms.answers.set()
         kms.close()
 
 
-def test_while_kms_hangs_warm_environments_work_as_long_as_their_keys_are_valid(
-    configuration, hanging, clock
-):
-    fake, kms = hanging
+def test_warm_environments_work_while_kms_hangs_until_their_keys_expire(configuration, hanging, clock):
+    strict_kms, kms = hanging
     deployed = deployment(kms, configuration)
     codec = deployed.environment(kms, clock)
     token = seal(codec)
-    fake.answers.clear()
+    strict_kms.answers.clear()
     assert opens(codec, token)
     if configuration.delegated:
         assert opens(codec, seal(codec))
@@ -334,8 +334,8 @@ def test_while_kms_hangs_warm_environments_work_as_long_as_their_keys_are_valid(
 
 
 @only([Configuration(delegated=True, encrypted=True)])
-def test_while_kms_hangs_one_request_a_minute_waits_for_it_and_at_most_twice(configuration, hanging, clock):
-    fake, kms = hanging
+def test_while_kms_hangs_one_request_per_minute_waits_and_at_most_twice(configuration, hanging, clock):
+    strict_kms, kms = hanging
     asked = []
     kms.meta.events.register("before-send.kms.*", lambda request, **_: asked.append(request.url))
     codec = deployment(kms, configuration).environment(kms, clock, random=lambda: 0.0)
@@ -343,7 +343,7 @@ def test_while_kms_hangs_one_request_a_minute_waits_for_it_and_at_most_twice(con
     seal(codec)
     clock.now = NOW + 2000
     token = seal(codec)
-    fake.answers.clear()
+    strict_kms.answers.clear()
     clock.now = NOW + 2460  # the next epoch's key, a confirmation and a new certificate are due
     for expected in (2, 0, 0):
         asked.clear()
@@ -352,11 +352,11 @@ def test_while_kms_hangs_one_request_a_minute_waits_for_it_and_at_most_twice(con
         assert len(asked) == expected
 
 
-# clocks that are set
+# clock changes
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -4000, -100, -4, 4, 100, 4000, 86_400])
-def test_at_any_time_of_the_clock_new_states_are_sealed_and_opened(deployed, kms, clock, seconds):
+def test_new_states_are_sealed_and_opened_at_any_setting_of_the_clock(deployed, kms, clock, seconds):
     codec = deployed.environment(kms, clock)
     before = seal(codec)
     clock.now += seconds
@@ -373,12 +373,12 @@ def test_at_any_time_of_the_clock_new_states_are_sealed_and_opened(deployed, kms
 
 
 @pytest.mark.parametrize("seconds", [-5, -4, 4, 5])
-def test_at_the_turn_of_an_epoch_clocks_may_differ_by_the_skew(deployed, kms, clock, seconds):
+def test_clocks_may_differ_by_the_skew_when_the_epoch_changes(deployed, kms, clock, seconds):
     token = seal(deployed.environment(kms, clock))
     assert opens(deployed.environment(kms, FakeClock(NOW + seconds)), token)
 
 
-def test_at_the_turn_of_an_epoch_clocks_may_not_differ_by_more(deployed, kms, clock):
+def test_clocks_may_not_differ_by_more_than_the_skew_when_the_epoch_changes(deployed, kms, clock):
     token = seal(deployed.environment(kms, clock))
     with pytest.raises(StateRejected):
         deployed.environment(kms, FakeClock(NOW - 6)).open(BINDING, token)
@@ -406,10 +406,10 @@ class Process:
         return json.loads(self.process.stdout.readline())
 
 
-def test_processes_that_share_nothing_but_kms_resume_each_others_states(deployed, fake, kms):
+def test_processes_that_share_only_kms_open_each_others_states(deployed, strict_kms, kms):
     signing = "delegated" if deployed.delegated else "direct"
     arguments = (kms.meta.endpoint_url, str(NOW), signing, *deployed.keys, *deployed.mac_keys)
-    before = fake.calls.copy()
+    before = strict_kms.calls.copy()
     with ExitStack() as stack:
         one, other = (Process(stack, *arguments) for _ in range(2))
         first = one(seal={"asked": ["size"]}, round=1, since=None)
@@ -420,16 +420,16 @@ def test_processes_that_share_nothing_but_kms_resume_each_others_states(deployed
         tampered = second[:-40] + ("A" if second[-40] != "A" else "B") + second[-39:]
         assert other(open=tampered) == {"refused": "decryption" if deployed.mac_keys else "signature"}
     macs = {"GenerateMac": 2} if deployed.mac_keys else {}
-    assert fake.calls - before == Counter(Sign=2, GetPublicKey=2, **macs)
+    assert strict_kms.calls - before == Counter(Sign=2, GetPublicKey=2, **macs)
 
 
-def test_an_environment_that_trusts_no_key_of_another_refuses_its_states(deployed, kms, clock):
+def test_an_environment_refuses_states_signed_with_an_untrusted_key(deployed, kms, clock):
     token = seal(deployed.environment(kms, clock))
-    strangers = [
+    untrusting = [
         replace(deployed, keys=[signing_key(kms)]),
         *([replace(deployed, mac_keys=[mac_key(kms)])] if deployed.mac_keys else []),
         Deployment(deployed.keys, () if deployed.mac_keys else [mac_key(kms)]),
     ]
-    for stranger in strangers:
+    for foreign_state in untrusting:
         with pytest.raises(StateRejected):
-            stranger.environment(kms, clock).open(BINDING, token)
+            foreign_state.environment(kms, clock).open(BINDING, token)

@@ -1,4 +1,4 @@
-"""`requestState` under attack, in every configuration: the tables are in `support.attacks_*`."""
+"""Attacks on `requestState` in every configuration. `support.attacks_*` has the tables."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str)
 
 
 def refusal(one, token):
-    """Why the codec refuses the token: one of a few fixed words, which hold nothing of any token."""
+    """Return why the codec refuses the token: a fixed word that contains nothing of the token."""
     with pytest.raises(StateRejected) as refused:
         one.open(BINDING, token)
     assert refused.value.reason in REASONS
@@ -50,7 +50,7 @@ def substituted(token, position, character):
 
 
 def result_of(attack, configuration):
-    """The reason for which the codec refuses what the attack presents, or None."""
+    """Return why the codec refuses the token of the attack, or None."""
     try:
         attack.present(configuration)
     except StateRejected as refused:
@@ -58,33 +58,33 @@ def result_of(attack, configuration):
     return None
 
 
-def test_an_attack_ends_as_the_table_says():
+def test_each_attack_has_the_result_in_its_table():
     ends = {name: result_of(attack, configuration) for name, (attack, configuration) in CASES.items()}
     assert ends == {name: attack.reason_on(configuration) for name, (attack, configuration) in CASES.items()}
 
 
-def test_no_two_attacks_have_one_name():
+def test_names_of_attacks_are_unique():
     assert len(CASES) == sum(len(attack.on) for table in TABLES for attack in table.values())
 
 
-def test_the_table_meets_every_reason_there_is():
+def test_the_tables_cover_every_reason():
     assert {attack.reason_on(configuration) for attack, configuration in CASES.values()} == REASONS | {None}
 
 
-def test_every_reason_of_a_state_itself_is_documented():
+def test_every_reason_is_documented():
     plain = {reason for reason in REASONS if not reason.startswith("certificate_")}
     assert [reason for reason in plain if f"`{reason}`" not in claims.__doc__] == []
 
 
 @everywhere
-def test_a_state_may_be_presented_again_until_it_expires(configuration):
+def test_a_state_can_be_presented_again_until_it_expires(configuration):
     one = configuration.codec()
     states = [one.open(BINDING, FORGES[configuration].token) for _ in range(3)]
     assert [state.payload for state in states] == [PAYLOAD] * 3
 
 
 @everywhere
-def test_every_character_matters(configuration):
+def test_a_change_of_any_character_is_refused(configuration):
     one, token = configuration.codec(), FORGES[configuration].token
     for position, original in enumerate(token):
         index = ALPHABET.find(original)
@@ -93,7 +93,7 @@ def test_every_character_matters(configuration):
 
 
 @everywhere
-def test_every_bit_of_the_last_characters_of_a_part_matters(configuration):
+def test_a_change_of_any_bit_in_the_last_characters_of_a_part_is_refused(configuration):
     one, token = configuration.codec(), FORGES[configuration].token
     ends = [position for position in range(1, len(token) + 1) if token[position : position + 1] in {".", ""}]
     for position in (end - back for end in ends for back in (3, 2, 1)):
@@ -112,7 +112,7 @@ def test_a_truncated_state_is_refused_at_every_length(configuration):
 
 @everywhere
 @given(position=st.integers(0), character=st.characters())
-def test_any_changed_character_is_refused(configuration, position, character):
+def test_random_changes_of_characters_are_refused(configuration, position, character):
     token = FORGES[configuration].token
     changed = substituted(token, position % len(token), character)
     if changed != token:
@@ -121,7 +121,7 @@ def test_any_changed_character_is_refused(configuration, position, character):
 
 @where_encrypted
 @given(position=st.integers(0), character=st.characters())
-def test_any_changed_character_of_the_signed_token_is_refused_however_it_is_encrypted(
+def test_a_changed_character_of_the_signed_token_is_refused_in_any_encryption(
     configuration, position, character
 ):
     forge = FORGES[configuration]
@@ -138,13 +138,13 @@ def test_any_changed_character_of_the_signed_token_is_refused_however_it_is_encr
     | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True)
     | st.from_regex(r"[\w-]+\.\.[\w-]{16}\.[\w-]+\.[\w-]{22}", fullmatch=True)
 )
-def test_anything_that_was_not_minted_is_refused(configuration, token):
+def test_arbitrary_text_is_refused(configuration, token):
     refusal(configuration.codec(), token)
 
 
 @where_encrypted
 @given(st.text() | st.binary() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True))
-def test_anything_that_was_not_signed_is_refused_however_it_is_encrypted(configuration, content):
+def test_arbitrary_text_is_refused_in_any_encryption(configuration, content):
     refusal(configuration.codec(), FORGES[configuration].wrap(content))
 
 
@@ -159,7 +159,7 @@ JSON = (
         {}, optional={"name": st.text(), "arguments": st.dictionaries(st.text(), JSON)}
     )
 )
-def test_no_other_request_opens_a_state(configuration, changes):
+def test_a_state_is_refused_with_any_other_request(configuration, changes):
     moved = replace(BINDING, **changes)
     if moved != BINDING:
         with pytest.raises(StateRejected) as refused:
@@ -169,7 +169,7 @@ def test_no_other_request_opens_a_state(configuration, changes):
 
 @everywhere
 @given(one=st.text() | st.none(), other=st.text() | st.none())
-def test_no_other_principal_opens_a_state(configuration, one, other):
+def test_a_state_is_refused_for_any_other_principal(configuration, one, other):
     minted, presented = (replace(BINDING, principal=principal) for principal in (one, other))
     token = configuration.codec().seal(minted, None, round=1, first_issued_at=None)
     if one == other:
@@ -181,7 +181,7 @@ def test_no_other_principal_opens_a_state(configuration, one, other):
 
 
 @where_delegated
-def test_a_certificate_is_refused_once_it_has_expired_although_it_is_remembered(configuration):
+def test_a_cached_certificate_is_refused_after_it_expires(configuration):
     now = NOW + 1199
     token = FORGES[configuration].with_claims(iat=now - 599, nbf=now - 599, exp=CERTIFIED_UNTIL)
     one = configuration.codec(now)
@@ -189,7 +189,7 @@ def test_a_certificate_is_refused_once_it_has_expired_although_it_is_remembered(
     assert refusal(replace(one, clock=lambda: CERTIFIED_UNTIL), token) == "certificate_expired"
 
 
-class Withdrawable:
+class WithdrawableKey:
     """Trusts KEY until it is withdrawn."""
 
     is_withdrawn = False
@@ -199,8 +199,8 @@ class Withdrawable:
 
 
 @where_delegated
-def test_a_certificate_is_refused_once_its_root_is_withdrawn_although_it_is_remembered(configuration):
-    keys, token = Withdrawable(), FORGES[configuration].token
+def test_a_cached_certificate_is_refused_after_its_root_key_is_withdrawn(configuration):
+    keys, token = WithdrawableKey(), FORGES[configuration].token
     one = configuration.codec(keys=keys)
     assert one.open(BINDING, token).payload == PAYLOAD
     keys.is_withdrawn = True
@@ -208,6 +208,6 @@ def test_a_certificate_is_refused_once_its_root_is_withdrawn_although_it_is_reme
 
 
 @where_delegated
-def test_a_revoked_certificate_is_refused_although_it_is_remembered(configuration):
+def test_a_cached_certificate_is_refused_after_its_revocation(configuration):
     one = configuration.codec(revoked={CERTIFIED["jti"]})
     assert [refusal(one, FORGES[configuration].token) for _ in range(3)] == ["certificate_revoked"] * 3

@@ -1,4 +1,4 @@
-"""Certificates and the keys that they certify. test_attacks has the refused ones."""
+"""Certificates and the keys that they certify. test_attacks covers invalid ones."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def trusted(trust, crt, now=NOW):
     return trust.find({"crt": crt}, issuer=BINDING.issuer, audience=BINDING.audience, now=now, skew_s=5)
 
 
-def test_a_certificate_says_which_key_signs_for_whom_and_until_when():
+def test_a_certificate_names_its_key_issuer_and_expiry():
     token = certificate(jti="f" * 32)
     claims = claims_of(token)
     assert header_of(token) == {"alg": "ES256", "kid": KEY.kid, "typ": CERTIFICATE_TYP}
@@ -42,30 +42,30 @@ def test_a_root_key_is_trusted_without_a_certificate():
     assert key.public_key == KEY.public_key
 
 
-class Counting(LocalKey):
-    """A root key whose public half counts how often it is looked for."""
+class CountingKeys(LocalKey):
+    """A root key that counts lookups of its public key."""
 
-    looked_for = 0
+    lookups = 0
 
     def find(self, kid):
-        self.looked_for += 1
+        self.lookups += 1
         return super().find(kid)
 
 
-def test_that_the_root_key_is_trusted_is_checked_every_time():
-    root = Counting.generate()
+def test_trust_in_the_root_key_is_checked_for_every_token():
+    root = CountingKeys.generate()
     leaf = LocalKey.generate()
     crt = certificates.issue(
         root, leaf.public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=NOW, jti="0" * 32
     )
     trust = TrustedKeys(root)
     trusted(trust, crt)
-    before = root.looked_for
+    before = root.lookups
     trusted(trust, crt)
-    assert root.looked_for == before + 1
+    assert root.lookups == before + 1
 
 
-def test_no_more_certificates_are_remembered_than_there_is_room_for(monkeypatch):
+def test_the_cache_of_certificates_is_bounded(monkeypatch):
     monkeypatch.setattr(certificates, "_MAX_CACHED", 3)
     trust, issued = TrustedKeys(KEY), [certificate() for _ in range(5)]
     for crt in (*issued, *issued):
@@ -74,7 +74,7 @@ def test_no_more_certificates_are_remembered_than_there_is_room_for(monkeypatch)
 
 
 @pytest.mark.parametrize("members", [{}, {"kid": KEY.kid, "crt": "x"}, {"crt": "x", "x5c": []}])
-def test_a_key_is_named_in_one_way(members):
+def test_a_header_with_unexpected_key_members_is_refused(members):
     with pytest.raises(StateRejected) as refused:
         TrustedKeys(KEY).find(members, issuer="any", audience="any", now=NOW, skew_s=5)
     assert refused.value.reason == "header"

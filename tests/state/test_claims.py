@@ -18,7 +18,7 @@ def built(binding=BINDING, *, now=NOW, first_issued_at=None, jti="id", limits=LI
     )
 
 
-def test_the_claims_are_these():
+def test_a_state_has_exactly_these_claims():
     assert built() == {
         "iss": "stack",
         "aud": "https://mcp.example/mcp",
@@ -34,7 +34,7 @@ def test_the_claims_are_these():
     }
 
 
-def test_the_limits_are_these():
+def test_the_default_limits_have_these_values():
     assert asdict(Limits()) == {
         "round_ttl_s": 600,
         "flow_ttl_s": 3600,
@@ -44,17 +44,17 @@ def test_the_limits_are_these():
     }
 
 
-def test_times_are_whole_seconds():
+def test_times_in_claims_are_whole_seconds():
     assert built(now=NOW + 0.999)["iat"] == NOW
 
 
-def test_the_digests_stay_what_they_are():
-    # A change here makes every token in flight worthless at the next deployment.
+def test_digests_are_stable_across_releases():
+    # A changed digest invalidates every token in flight at the next deployment.
     assert BINDING.request_digest == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
     assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
 
 
-class CountedArguments(Mapping):
+class CountingArguments(Mapping):
     def __init__(self):
         self.reads = 0
 
@@ -69,14 +69,14 @@ class CountedArguments(Mapping):
         return iter(["a"])
 
 
-def test_a_round_digests_its_arguments_once():
-    binding = replace(BINDING, arguments=CountedArguments())
+def test_a_round_computes_the_digest_of_its_arguments_once():
+    binding = replace(BINDING, arguments=CountingArguments())
     check(built(binding), binding, now=NOW, limits=LIMITS)
     assert binding.arguments.reads == 1
 
 
 @given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 0.999))  # a float this large has no more digits
-def test_what_is_built_is_accepted_at_once_and_until_it_ends(now, offset):
+def test_claims_are_accepted_from_their_creation_until_they_expire(now, offset):
     claims = built(now=now + offset, first_issued_at=NOW)
     expected = OpenState({"a": 1}, 2, NOW)
     assert check(claims, BINDING, now=now + offset, limits=LIMITS) == expected
@@ -86,7 +86,7 @@ def test_what_is_built_is_accepted_at_once_and_until_it_ends(now, offset):
 
 
 @given(st.lists(st.integers(1, 600), min_size=1, max_size=30))
-def test_no_sequence_of_rounds_outlives_the_flow(waits):
+def test_no_sequence_of_rounds_exceeds_the_lifetime_of_the_flow(waits):
     now, first = NOW, None
     for wait in waits:
         if now >= NOW + 3600:
@@ -98,10 +98,10 @@ def test_no_sequence_of_rounds_outlives_the_flow(waits):
         first, now = claims["oiat"], now + wait
 
 
-def test_the_separation_of_name_and_method_is_part_of_the_digest():
+def test_the_digest_separates_name_and_method():
     one = replace(BINDING, method="ab", name="c")
     assert one.request_digest != replace(BINDING, method="a", name="bc").request_digest
 
 
-def test_the_separation_of_salt_and_principal_is_part_of_the_digest():
+def test_the_digest_separates_salt_and_principal():
     assert principal_digest("ab", "c") != principal_digest("a", "bc")

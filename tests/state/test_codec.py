@@ -1,4 +1,4 @@
-"""`requestState` sealed and opened as intended; what happens to everything else is in test_attacks."""
+"""Valid `requestState` tokens. test_attacks covers invalid ones."""
 
 import json
 from dataclasses import replace
@@ -37,19 +37,19 @@ def refusal(token, *, binding=BINDING, now=NOW, limits=None, keys=KEY):
     return refused.value.reason
 
 
-def test_missing_arguments_and_none_are_the_same_request():
+def test_missing_arguments_and_null_arguments_bind_the_same_request():
     token = sealed(binding=replace(BINDING, arguments=None))
     assert codec().open(replace(BINDING, arguments={}), token).round == 1
 
 
-def test_a_token_of_an_anonymous_caller_has_no_sub_and_is_accepted_without_a_principal():
+def test_a_token_of_an_anonymous_caller_has_no_sub_and_opens_without_a_principal():
     anonymous = replace(BINDING, principal=None)
     token = sealed(7, binding=anonymous)
     assert "sub" not in claims_of(token)
     assert codec().open(anonymous, token).payload == 7
 
 
-def test_a_token_opens_to_what_was_sealed():
+def test_a_sealed_payload_is_opened_unchanged():
     token = codec(NOW + 100).seal(BINDING, {"a": [1]}, round=3, first_issued_at=NOW)
     assert codec(NOW + 101).open(BINDING, token) == OpenState({"a": [1]}, 3, NOW)
 
@@ -58,7 +58,7 @@ def test_the_first_round_starts_the_flow():
     assert codec(NOW + 0.9).open(BINDING, sealed(now=NOW + 0.9)).first_issued_at == NOW
 
 
-def test_a_flow_cannot_be_renewed_past_its_end():
+def test_a_round_cannot_extend_its_flow():
     last = codec(NOW + 3599).seal(BINDING, None, round=9, first_issued_at=NOW)
     assert claims_of(last)["exp"] == NOW + 3600
     with pytest.raises(StateRejected) as refused:
@@ -66,12 +66,12 @@ def test_a_flow_cannot_be_renewed_past_its_end():
     assert refused.value.reason == "flow_expired"
 
 
-def test_a_shorter_flow_limit_counts_for_tokens_minted_before_it():
+def test_a_reduced_flow_limit_applies_to_tokens_minted_earlier():
     token = codec(NOW + 100).seal(BINDING, None, round=2, first_issued_at=NOW)
     assert refusal(token, now=NOW + 100, limits=Limits(flow_ttl_s=100)) == "flow_expired"
 
 
-def test_a_clock_behind_the_flows_first_continues_the_flow():
+def test_a_flow_continues_on_a_host_whose_clock_is_behind():
     opened = codec(NOW - 4).open(BINDING, sealed())
     token = codec(NOW - 4).seal(BINDING, None, round=2, first_issued_at=opened.first_issued_at)
     assert codec(NOW - 4).open(BINDING, token).first_issued_at == NOW
@@ -86,13 +86,13 @@ JSON = st.recursive(
 
 @everywhere
 @given(payload=JSON, number=st.integers(0, 50))
-def test_any_sealed_payload_is_opened_the_same_elsewhere(configuration, payload, number):
+def test_any_sealed_payload_is_opened_unchanged_in_another_environment(configuration, payload, number):
     token = configuration.codec().seal(BINDING, payload, round=number, first_issued_at=None)
     assert configuration.codec().open(BINDING, token) == OpenState(payload, number, NOW)
 
 
 @everywhere
-def test_a_state_has_these_layers(configuration):
+def test_a_state_has_the_layers_of_its_configuration(configuration):
     token = configuration.codec().seal(BINDING, None, round=1, first_issued_at=None)
     if configuration.encrypted:
         kid = f"{MAC.short_key_id}.{EPOCH}"
@@ -103,12 +103,12 @@ def test_a_state_has_these_layers(configuration):
     assert header_of(token) == {"alg": "ES256", **key, "typ": "mcp-rs+jwt"}
 
 
-def test_arguments_that_no_json_holds_open_nothing():
+def test_arguments_that_json_cannot_express_open_no_state():
     assert refusal(TOKEN, binding=replace(BINDING, arguments={"x": float("nan")})) == "unexpected_ValueError"
 
 
-class Unused:
-    """A signer that must not be asked."""
+class UncallableSigner:
+    """A signer that must not be called."""
 
     def __init__(self, key_members):
         self.key_members = key_members
@@ -119,9 +119,9 @@ class Unused:
 
 @everywhere
 @given(size=st.integers(0, 5000))
-def test_a_token_may_be_as_long_as_the_limit_and_a_longer_one_is_never_signed(configuration, size):
+def test_a_token_up_to_the_limit_is_signed_and_a_longer_one_is_not(configuration, size):
     one = configuration.codec()
-    unused = Unused(one.signer().key_members)
+    unused = UncallableSigner(one.signer().key_members)
     token = one.seal(BINDING, "x" * size, round=1, first_issued_at=None)
     exact, short = (Limits(max_minted=limit) for limit in (len(token), len(token) - 1))
     assert replace(one, limits=exact).seal(BINDING, "x" * size, round=1, first_issued_at=None)
@@ -132,19 +132,19 @@ def test_a_token_may_be_as_long_as_the_limit_and_a_longer_one_is_never_signed(co
     assert (refused.value.size, refused.value.limit) == (len(token), len(token) - 1)
 
 
-def test_a_token_names_neither_the_principal_nor_the_arguments():
+def test_a_token_contains_neither_principal_nor_arguments():
     claims = json.dumps(claims_of(sealed()))
     assert "alice" not in claims
     assert "id.example" not in claims
     assert "vcpus" not in claims
 
 
-def test_two_tokens_of_one_principal_do_not_show_it():
+def test_tokens_of_one_principal_cannot_be_linked():
     assert claims_of(sealed())["sub"] != claims_of(sealed())["sub"]
 
 
-class Broken:
-    """Keys that raise `error`, as a key service that fails would."""
+class FailingKeys:
+    """Keys whose lookup raises `error`."""
 
     def __init__(self, error):
         self.error = error
@@ -153,17 +153,17 @@ class Broken:
         raise self.error
 
 
-def test_without_any_key_the_key_service_is_to_blame_and_not_the_token():
+def test_an_unavailable_key_is_a_key_service_error_and_not_an_invalid_token():
     with pytest.raises(KeyServiceError):
-        codec(keys=Broken(KeyServiceError("timeout"))).open(BINDING, TOKEN)
+        codec(keys=FailingKeys(KeyServiceError("timeout"))).open(BINDING, TOKEN)
 
 
 @pytest.mark.parametrize("error", [KeyError("secret"), RecursionError(), MemoryError(), AttributeError()])
-def test_any_unforeseen_error_refuses_the_token(error):
-    assert refusal(TOKEN, keys=Broken(error)) == f"unexpected_{type(error).__name__}"
+def test_an_unexpected_error_refuses_the_token(error):
+    assert refusal(TOKEN, keys=FailingKeys(error)) == f"unexpected_{type(error).__name__}"
 
 
 def test_a_malformed_token_is_refused_before_any_key_is_looked_up():
-    keys = Broken(AssertionError("looked up"))
+    keys = FailingKeys(AssertionError("looked up"))
     for token in ("", "a.b.c", TOKEN + "=", with_header(TOKEN, typ="JWT"), with_header(TOKEN, alg="none")):
         assert refusal(token, keys=keys) in {"malformed", "header"}

@@ -62,14 +62,14 @@ def trusted(root, signer, now=NOW):
     )
 
 
-def test_a_signers_certificate_names_its_key(root, clock):
+def test_a_certificate_names_the_key_of_its_signer(root, clock):
     signer = delegation(root, clock).signer()
     key = trusted(root, signer)
     assert key.public_key == signer.key.public_key
     assert (key.kid, key.expires_at) == (root.kid, NOW + LIFETIME_S)
 
 
-def test_nothing_is_made_before_the_first_token(root, clock):
+def test_no_key_is_generated_before_the_first_token(root, clock):
     delegating = delegation(root, clock)
     assert root.signed == 0
     delegating.signer()
@@ -90,7 +90,7 @@ def test_every_signature_expires_before_its_certificate(root, clock):
         assert key.expires_at >= int(clock.now) + LIMITS.round_ttl_s
 
 
-def test_a_certificate_is_renewed_before_that_is_necessary(root, clock):
+def test_a_certificate_is_renewed_before_it_expires(root, clock):
     delegating = delegation(root, clock)
     first = delegating.signer()
     clock.now += WINDOW_S * 2 / 3 - 1
@@ -101,7 +101,7 @@ def test_a_certificate_is_renewed_before_that_is_necessary(root, clock):
     assert second.key.kid != first.key.kid
 
 
-def test_while_the_old_certificate_is_good_a_failed_renewal_is_not_felt(root, clock):
+def test_a_failed_renewal_has_no_effect_while_the_old_certificate_is_valid(root, clock):
     delegating = delegation(root, clock)
     first = delegating.signer()
     root.failure = "ThrottlingException"
@@ -120,7 +120,7 @@ def test_while_the_old_certificate_is_good_a_failed_renewal_is_not_felt(root, cl
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -6])
-def test_a_clock_that_was_set_back_gets_a_certificate_of_its_own_time(root, clock, seconds):
+def test_a_clock_that_is_set_back_causes_a_new_certificate(root, clock, seconds):
     delegating = delegation(root, clock)
     first = delegating.signer()
     clock.now += seconds
@@ -142,7 +142,7 @@ def test_each_certificate_is_reported_with_the_id_that_revokes_it(root, clock):
     assert reported == [(claims_of(signer.certificate)["jti"], NOW + LIFETIME_S)]
 
 
-def test_a_certificate_that_would_be_too_long_is_not_made(root, clock):
+def test_a_certificate_over_the_size_limit_is_not_issued(root, clock):
     with pytest.raises(KeyServiceError) as failed:
         delegation(root, clock, audience="https://mcp.example/" + "x" * 1500).signer()
     assert failed.value.reason == "certificate_too_long"
@@ -166,14 +166,14 @@ for _ in range(3):
 """
 
 
-def test_processes_that_are_copies_of_one_have_keys_of_their_own():
-    """As with SnapStart: what an environment holds before its first token becomes that of many."""
+def test_processes_forked_from_one_snapshot_generate_different_keys():
+    """As with SnapStart: many environments start from one memory image."""
     done = subprocess.run([sys.executable, "-c", CLONES], capture_output=True, text=True, check=True)
     kids = done.stdout.splitlines()
     assert len(kids) == len(set(kids)) == 3
 
 
-def test_environments_that_started_together_renew_at_different_times(root):
+def test_environments_that_start_together_renew_at_different_times(root):
     uniform = random.Random(0).random
     clocks = [FakeClock(NOW) for _ in range(20)]
     fleet = [delegation(root, clock, random=uniform) for clock in clocks]

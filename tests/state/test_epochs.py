@@ -15,24 +15,24 @@ from mcp_roundtrip_testing import FakeClock
 
 EPOCH = 500_000
 START = EPOCH * EPOCH_S
-AHEAD_FROM, AHEAD_TO = START + EPOCH_S * 2 // 3, START + EPOCH_S * 11 // 12
+EARLIEST_PREFETCH, LATEST_PREFETCH = START + EPOCH_S * 2 // 3, START + EPOCH_S * 11 // 12
 LIMITS = Limits()
 SECRET = b"s" * 32
 
 
-class Counting(LocalMacKey):
+class CountingMacKey(LocalMacKey):
     """A MAC key that records its calls and can be made to fail."""
 
     failure = None
-    takes = staticmethod(lambda: None)
+    duration_s = staticmethod(lambda: None)
 
     def __init__(self, key_id="one", secret=SECRET):
         super().__init__(key_id, secret)
-        self.asked = []
+        self.derivations = []
 
     def mac(self, message):
-        self.asked.append(message)
-        self.takes()
+        self.derivations.append(message)
+        self.duration_s()
         if self.failure:
             raise KeyServiceError(self.failure)
         return super().mac(message)
@@ -40,16 +40,16 @@ class Counting(LocalMacKey):
 
 @pytest.fixture
 def mac_key():
-    return Counting()
+    return CountingMacKey()
 
 
 class Epochs(EpochKeys):
-    """With the clock at the time that is asked about."""
+    """Epoch keys at a settable time."""
 
     def __init__(self, mac_keys, limits, random, issuer):
         self.clock = FakeClock(START)
-        given = {"clock": self.clock, "random": random, "renewals": RenewalBackoff(self.clock)}
-        super().__init__(mac_keys, "t+jwt", limits, issuer=issuer, **given)
+        options = {"clock": self.clock, "random": random, "renewals": RenewalBackoff(self.clock)}
+        super().__init__(mac_keys, "t+jwt", limits, issuer=issuer, **options)
 
     def current(self, now):
         self.clock.now = now
@@ -74,19 +74,19 @@ def kid(epoch, key_id="one"):
     return f"{short_key_id(key_id)}.{epoch}"
 
 
-def test_an_epochs_key_is_a_mac_over_its_number_and_the_issuer(mac_key):
+def test_an_epoch_key_is_a_mac_of_epoch_number_and_issuer(mac_key):
     key = epochs(mac_key).current(START)
     assert key.kid == kid(EPOCH)
     assert key.secret == hmac.digest(SECRET, b"mcp-rs/v2/epoch:%d:stack" % EPOCH, "sha256")
 
 
-def test_deployments_that_share_a_mac_key_share_no_epoch_key(mac_key):
+def test_deployments_with_the_same_mac_key_have_different_epoch_keys(mac_key):
     one, other = (epochs(mac_key, issuer=issuer).current(START) for issuer in ("dev", "prod"))
     assert one.kid == other.kid
     assert one.secret != other.secret
 
 
-def test_every_epoch_and_every_generation_has_its_own_key():
+def test_every_epoch_and_mac_key_has_its_own_epoch_key():
     keys = epochs(LocalMacKey("one", SECRET), LocalMacKey("two", b"t" * 32))
     secrets = {
         keys.current(START).secret,
@@ -96,40 +96,40 @@ def test_every_epoch_and_every_generation_has_its_own_key():
     assert len(secrets) == 3
 
 
-def test_a_generation_does_not_show_the_id_of_its_key():
+def test_a_short_key_id_does_not_reveal_the_key_id():
     assert "1234abcd" not in short_key_id("1234abcd-12ab-34cd-56ef-1234567890ab")
     assert len(short_key_id("one")) == 8
 
 
-def test_a_key_is_derived_once(mac_key):
+def test_an_epoch_key_is_derived_once(mac_key):
     keys = epochs(mac_key)
     assert keys.current(START) == keys.current(START + 1) == keys.find(kid(EPOCH), START + 2)
-    assert len(mac_key.asked) == 1
+    assert len(mac_key.derivations) == 1
 
 
 WINDOW = {
     "this epoch": (EPOCH, START, True),
-    "the last one, while its tokens live": (EPOCH - 1, START + 599, True),
-    "the last one, when they are dead": (EPOCH - 1, START + 600, False),
-    "the next one, as far as clocks may differ": (EPOCH + 1, START + EPOCH_S - 5, True),
-    "the next one, before": (EPOCH + 1, START + EPOCH_S - 6, False),
-    "the one before the last": (EPOCH - 2, START, False),
-    "the first one": (1, START, False),
-    "the end of the world": (9_999_999_999, START, False),
+    "the previous epoch, while its tokens are valid": (EPOCH - 1, START + 599, True),
+    "the previous epoch, after its tokens expired": (EPOCH - 1, START + 600, False),
+    "the next epoch, within the clock skew": (EPOCH + 1, START + EPOCH_S - 5, True),
+    "the next epoch, before the clock skew": (EPOCH + 1, START + EPOCH_S - 6, False),
+    "the epoch before the previous one": (EPOCH - 2, START, False),
+    "epoch 0": (1, START, False),
+    "the last epoch": (9_999_999_999, START, False),
 }
 
 
 @pytest.mark.parametrize(("epoch", "now", "accepted"), WINDOW.values(), ids=WINDOW)
-def test_a_key_is_found_if_a_current_token_can_have_been_encrypted_under_it(mac_key, epoch, now, accepted):
+def test_a_key_is_found_if_a_valid_token_can_be_encrypted_with_it(mac_key, epoch, now, accepted):
     keys = epochs(mac_key)
     if accepted:
         assert keys.find(kid(epoch), now).kid == kid(epoch)
     else:
         assert refusal(keys, kid(epoch), now) == "epoch"
-        assert mac_key.asked == []
+        assert mac_key.derivations == []
 
 
-def test_a_longer_round_reaches_further_back(mac_key):
+def test_a_longer_round_limit_accepts_older_epochs(mac_key):
     limits = Limits(round_ttl_s=3 * EPOCH_S, flow_ttl_s=9 * EPOCH_S)
     keys = epochs(mac_key, limits=limits)
     assert keys.find(kid(EPOCH - 3), START)
@@ -142,96 +142,96 @@ NO_KIDS = ["", "x", f"{short_key_id('one')}", f".{EPOCH}", *(f"{short_key_id('on
 
 
 @pytest.mark.parametrize("name", NO_KIDS)
-def test_what_names_no_epoch_is_refused_without_a_call(mac_key, name):
+def test_a_malformed_epoch_name_is_refused_without_a_kms_call(mac_key, name):
     assert refusal(epochs(mac_key), name) == "header"
-    assert mac_key.asked == []
+    assert mac_key.derivations == []
 
 
 @given(st.text())
-def test_no_text_makes_a_call(text):
-    mac_key = Counting()
+def test_no_text_as_epoch_name_causes_a_kms_call(text):
+    mac_key = CountingMacKey()
     assert refusal(epochs(mac_key), text) in {"header", "unknown_key", "epoch"}
-    assert mac_key.asked == []
+    assert mac_key.derivations == []
 
 
-def test_a_key_of_an_unknown_generation_is_refused_without_a_call(mac_key):
+def test_an_unknown_mac_key_is_refused_without_a_kms_call(mac_key):
     assert refusal(epochs(mac_key), kid(EPOCH, "two")) == "unknown_key"
-    assert mac_key.asked == []
+    assert mac_key.derivations == []
 
 
-# ahead of time
+# prefetch
 
 
-def test_the_next_epochs_key_is_derived_late_in_this_one_and_once(mac_key):
+def test_the_next_epoch_key_is_derived_once_late_in_the_current_epoch(mac_key):
     keys = epochs(mac_key)
     for now in range(START, START + 2 * EPOCH_S, 10):
         keys.current(now)
-        if now < AHEAD_FROM:
-            assert len(mac_key.asked) == 1
-        elif now < AHEAD_FROM + EPOCH_S:
-            assert len(mac_key.asked) == 2
+        if now < EARLIEST_PREFETCH:
+            assert len(mac_key.derivations) == 1
+        elif now < EARLIEST_PREFETCH + EPOCH_S:
+            assert len(mac_key.derivations) == 2
 
 
-def test_an_environment_that_only_opens_derives_ahead_too(mac_key):
+def test_an_environment_that_only_opens_states_prefetches_too(mac_key):
     keys = epochs(mac_key)
-    keys.find(kid(EPOCH), AHEAD_FROM)
-    assert len(mac_key.asked) == 2
+    keys.find(kid(EPOCH), EARLIEST_PREFETCH)
+    assert len(mac_key.derivations) == 2
 
 
-def test_a_generation_that_is_only_trusted_is_derived_when_a_token_comes_with_it():
-    one, two = Counting("one"), Counting("two")
+def test_the_epoch_key_of_a_trusted_mac_key_is_derived_when_a_token_needs_it():
+    one, two = CountingMacKey("one"), CountingMacKey("two")
     keys = epochs(one, two)
-    keys.current(AHEAD_FROM)
-    assert (len(one.asked), len(two.asked)) == (2, 0)
-    keys.find(kid(EPOCH, "two"), AHEAD_FROM)
-    assert (len(one.asked), len(two.asked)) == (2, 1)
+    keys.current(EARLIEST_PREFETCH)
+    assert (len(one.derivations), len(two.derivations)) == (2, 0)
+    keys.find(kid(EPOCH, "two"), EARLIEST_PREFETCH)
+    assert (len(one.derivations), len(two.derivations)) == (2, 1)
 
 
-def test_a_failure_ahead_of_time_is_not_felt_and_tried_again_a_minute_later(mac_key):
+def test_a_failed_prefetch_has_no_effect_and_is_retried_after_a_minute(mac_key):
     keys = epochs(mac_key)
     keys.current(START)
     mac_key.failure = "ThrottlingException"
     for second in range(RENEWAL_RETRY_S):
-        keys.current(AHEAD_FROM + second)
-    assert len(mac_key.asked) == 2
+        keys.current(EARLIEST_PREFETCH + second)
+    assert len(mac_key.derivations) == 2
     mac_key.failure = None
-    keys.current(AHEAD_FROM + RENEWAL_RETRY_S)
-    assert len(mac_key.asked) == 3
+    keys.current(EARLIEST_PREFETCH + RENEWAL_RETRY_S)
+    assert len(mac_key.derivations) == 3
     keys.current(START + EPOCH_S)
-    assert len(mac_key.asked) == 3
+    assert len(mac_key.derivations) == 3
 
 
-def test_a_key_that_is_needed_and_cannot_be_derived_is_a_failure_of_the_key_service(mac_key):
+def test_a_failed_derivation_of_a_needed_key_is_a_key_service_error(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     for _ in range(5):
         with pytest.raises(KeyServiceError):
             keys.current(START)
-    assert len(mac_key.asked) == 1
+    assert len(mac_key.derivations) == 1
     mac_key.failure = None
     assert keys.current(START + FIRST_RETRY_S)
 
 
-def test_while_a_key_cannot_be_derived_the_pauses_between_attempts_grow_to_a_minute(mac_key):
+def test_failed_derivations_back_off_up_to_a_minute(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     for second in range(600):
         with pytest.raises(KeyServiceError):
             keys.current(START + second)
-    assert len(mac_key.asked) == 6 + 9, "after 0, 1, 3, 7, 15 and 31 s, then from 63 s on each minute"
+    assert len(mac_key.derivations) == 6 + 9, "attempts after 0, 1, 3, 7, 15, 31 and 63 s, then every minute"
 
 
-def test_tokens_of_two_epochs_share_the_pauses(mac_key):
+def test_tokens_of_two_epochs_share_the_backoff(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     for epoch in (EPOCH, EPOCH - 1) * 5:
         with pytest.raises(KeyServiceError):
             keys.find(kid(epoch), START)
-    assert len(mac_key.asked) == 1
+    assert len(mac_key.derivations) == 1
 
 
-def test_a_generation_that_fails_does_not_hold_up_another():
-    one, two = Counting("one"), Counting("two")
+def test_a_failing_mac_key_does_not_delay_another():
+    one, two = CountingMacKey("one"), CountingMacKey("two")
     keys = epochs(one, two)
     two.failure = "AccessDeniedException"
     with pytest.raises(KeyServiceError):
@@ -239,7 +239,7 @@ def test_a_generation_that_fails_does_not_hold_up_another():
     assert keys.find(kid(EPOCH, "one"), START)
 
 
-def test_after_a_success_the_pauses_begin_short_again(mac_key):
+def test_a_success_resets_the_backoff(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     for second in (0, 1, 3):
@@ -251,32 +251,32 @@ def test_after_a_success_the_pauses_begin_short_again(mac_key):
     for second in range(2):
         with pytest.raises(KeyServiceError):
             keys.current(START + EPOCH_S + second)
-    assert len(mac_key.asked) == 3 + 1 + 2
+    assert len(mac_key.derivations) == 3 + 1 + 2
 
 
-def test_failures_ahead_of_time_do_not_lengthen_the_pauses_of_a_key_that_is_needed(mac_key):
+def test_failed_prefetches_do_not_extend_the_backoff_of_a_needed_key(mac_key):
     keys = epochs(mac_key)
     keys.current(START)
     mac_key.failure = "timeout"
-    for second in range(AHEAD_FROM, START + EPOCH_S, RENEWAL_RETRY_S):
+    for second in range(EARLIEST_PREFETCH, START + EPOCH_S, RENEWAL_RETRY_S):
         keys.current(second)
-    asked = len(mac_key.asked)
+    derivations = len(mac_key.derivations)
     for second in (0, FIRST_RETRY_S):
         with pytest.raises(KeyServiceError):
             keys.current(START + EPOCH_S + second)
-    assert len(mac_key.asked) == asked + 2
+    assert len(mac_key.derivations) == derivations + 2
 
 
-def test_a_slow_failure_is_not_retried_for_a_while_after_its_end(mac_key):
+def test_the_backoff_after_a_slow_failure_starts_at_its_end(mac_key):
     keys = epochs(mac_key)
-    mac_key.failure, mac_key.takes = "timeout", lambda: keys.clock.advance(6)
+    mac_key.failure, mac_key.duration_s = "timeout", lambda: keys.clock.advance(6)
     for _ in range(10):
         with pytest.raises(KeyServiceError):
             EpochKeys.current(keys, keys.clock())
-    assert len(mac_key.asked) == 1
+    assert len(mac_key.derivations) == 1
 
 
-def test_a_failure_that_is_raised_again_accumulates_no_tracebacks(mac_key):
+def test_a_cached_failure_does_not_accumulate_tracebacks(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"
     failures = []
@@ -288,33 +288,33 @@ def test_a_failure_that_is_raised_again_accumulates_no_tracebacks(mac_key):
     assert [failure.reason for failure in failures] == ["timeout"] * 5
 
 
-def test_a_busy_fleet_does_not_turn_to_the_key_service_on_the_hour():
+def test_a_fleet_spreads_its_derivations_before_the_epoch_changes():
     uniform = random.Random(0).random
-    fleet = [(epochs(key, random=uniform), key) for key in (Counting() for _ in range(500))]
+    fleet = [(epochs(key, random=uniform), key) for key in (CountingMacKey() for _ in range(500))]
     calls = Counter()
     for now in range(START + 1800, START + 1800 + 2 * EPOCH_S, 20):
         for keys, key in fleet:
-            before = len(key.asked)
+            before = len(key.derivations)
             keys.current(now)
-            calls[now // 60] += len(key.asked) - before
+            calls[now // 60] += len(key.derivations) - before
     first = (START + 1800) // 60
     assert calls.pop(first) == len(fleet)
     assert sum(calls.values()) == 2 * len(fleet)
     assert all(count == 0 for minute, count in calls.items() if minute % 60 in (*range(56, 60), *range(30)))
-    assert max(calls.values()) < len(fleet) / 5, "a quarter of an hour, evenly"
+    assert max(calls.values()) < len(fleet) / 5, "evenly over a quarter of an hour"
 
 
-def test_keys_that_open_nothing_any_more_are_forgotten(mac_key):
+def test_expired_epoch_keys_are_removed_from_memory(mac_key):
     keys = epochs(mac_key)
     for now in range(START, START + 5 * EPOCH_S, 60):
         keys.current(now)
-        held = {epoch for _, epoch in keys._keys}
-        assert held <= {(now - LIMITS.round_ttl_s) // EPOCH_S, now // EPOCH_S, now // EPOCH_S + 1}
+        in_memory = {epoch for _, epoch in keys._keys}
+        assert in_memory <= {(now - LIMITS.round_ttl_s) // EPOCH_S, now // EPOCH_S, now // EPOCH_S + 1}
 
 
-def test_keys_are_forgotten_while_the_key_service_is_out_of_reach_too(mac_key):
+def test_expired_epoch_keys_are_removed_during_a_key_service_outage(mac_key):
     keys = epochs(mac_key)
-    keys.current(AHEAD_FROM)
+    keys.current(EARLIEST_PREFETCH)
     mac_key.failure = "timeout"
     keys.current(START + EPOCH_S + LIMITS.round_ttl_s)
     assert {epoch for _, epoch in keys._keys} == {EPOCH + 1}
@@ -323,7 +323,7 @@ def test_keys_are_forgotten_while_the_key_service_is_out_of_reach_too(mac_key):
 @pytest.mark.parametrize(
     "attempt", [lambda keys, now: keys.current(now), lambda keys, now: keys.find("x", now)]
 )
-def test_an_environment_that_can_do_nothing_else_still_forgets(mac_key, attempt):
+def test_expired_epoch_keys_are_removed_by_failing_attempts_too(mac_key, attempt):
     keys = epochs(mac_key)
     keys.current(START)
     mac_key.failure = "timeout"

@@ -1,4 +1,4 @@
-"""The encrypted form, with joserfc as oracle in both directions. test_attacks has the refused ones."""
+"""Compare encrypted tokens with joserfc in both directions. test_attacks covers invalid ones."""
 
 import json
 import secrets
@@ -40,7 +40,7 @@ def decrypted(token, typ="t+jwt"):
 
 
 @given(CONTENTS)
-def test_joserfc_opens_what_is_encrypted_here(content):
+def test_joserfc_decrypts_our_tokens(content):
     read = joserfc_jwe.decrypt_compact(encrypted(content), OctKey.import_key(SECRET), registry=REGISTRY)
     assert read.plaintext is not None
     assert read.plaintext.decode() == content
@@ -48,43 +48,43 @@ def test_joserfc_opens_what_is_encrypted_here(content):
 
 
 @given(CONTENTS, st.permutations(sorted(HEADER)))
-def test_what_joserfc_encrypts_with_the_right_members_is_opened_here(content, order):
+def test_tokens_of_joserfc_with_the_expected_header_are_decrypted(content, order):
     header = {name: HEADER[name] for name in order}
     token = joserfc_jwe.encrypt_compact(header, content, OctKey.import_key(SECRET), registry=REGISTRY)
     assert decrypted(token) == content
 
 
 @given(CONTENTS)
-def test_what_is_encrypted_is_decrypted_and_its_length_is_known_beforehand(content):
+def test_content_round_trips_and_the_length_of_the_token_is_known_beforehand(content):
     token = encrypted(content)
     assert decrypted(token) == content
     assert KEY.encrypted_length(len(content)) == len(token)
 
 
-def test_the_content_does_not_show_and_no_two_tokens_are_alike():
+def test_a_token_hides_its_content_and_no_two_tokens_are_equal():
     one, other = encrypted(), encrypted()
     assert one.split(".")[3] != other.split(".")[3]
     assert TOKEN.encode() not in unb64(one.split(".")[3])
 
 
-def test_the_header_says_which_key_and_what_is_inside_and_nothing_else():
+def test_the_header_has_exactly_the_expected_members():
     assert json.loads(unb64(encrypted().split(".", maxsplit=1)[0])) == HEADER
 
 
-def test_one_type_of_token_is_not_accepted_as_another():
+def test_a_token_of_another_type_is_refused():
     with pytest.raises(StateRejected) as refused:
         decrypted(encrypted(), "other+jwt")
     assert refused.value.reason == "header"
 
 
-def test_a_token_under_another_key_of_the_same_name_is_refused():
+def test_a_token_encrypted_with_another_key_of_the_same_id_is_refused():
     token = encrypted(key=ContentKey("gen.1", secrets.token_bytes(32), "t+jwt"))
     with pytest.raises(StateRejected) as refused:
         decrypted(token)
     assert refused.value.reason == "decryption"
 
 
-def test_importing_the_state_part_loads_neither_jwt_nor_cryptography():
+def test_importing_the_state_package_loads_neither_jwt_nor_cryptography():
     code = (
         "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.links, mcp_roundtrip.state.delegation\n"
         "heavy = {'jwt', 'cryptography', 'boto3'}\n"

@@ -1,4 +1,4 @@
-"""The signed form, beside PyJWT and joserfc. Whole states are in test_oracles."""
+"""Compare signed tokens with PyJWT and joserfc. test_oracles compares complete states."""
 
 import json
 import time
@@ -36,7 +36,7 @@ HEADER = {"alg": "ES256", "kid": KEY.kid, "typ": "mcp-rs+jwt"}
 
 
 def lower_s(token):
-    """The same token with the lower s: the libraries mint either."""
+    """Return the token with the lower of the two valid values of s. The libraries mint either."""
     raw = unb64(token.rpartition(".")[2])
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
     return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
@@ -56,7 +56,7 @@ def minted_by_joserfc(claims):
 
 @pytest.mark.parametrize("mint", [minted_by_pyjwt, minted_by_joserfc])
 @given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=4))
-def test_every_set_of_claims_is_read_as_the_libraries_wrote_it(mint, claims):
+def test_claims_of_tokens_from_the_libraries_are_read_unchanged(mint, claims):
     claims = {"iss": "x"} | claims | {"exp": NOW}
     claims = {name: value for name, value in claims.items() if name not in {"iat", "nbf", "aud"}}
     claims["iss"] = "x"
@@ -64,7 +64,7 @@ def test_every_set_of_claims_is_read_as_the_libraries_wrote_it(mint, claims):
 
 
 @given(st.binary(min_size=1))
-def test_every_signature_has_the_lower_s(message):
+def test_every_minted_signature_has_the_lower_s(message):
     assert int.from_bytes(KEY.sign(message)[32:], "big") <= P256_ORDER // 2
 
 
@@ -72,14 +72,14 @@ def test_a_minted_header_holds_exactly_alg_kid_and_typ():
     assert header_of(sealed()) == HEADER
 
 
-def test_minting_does_not_change_the_algorithms_of_pyjwt():
+def test_minting_does_not_change_the_global_algorithms_of_pyjwt():
     sealed()
     claims = jwt.decode(jwt.encode({"a": 1}, PRIVATE, "ES256"), PRIVATE.public_key(), algorithms=["ES256"])
     assert claims == {"a": 1}
 
 
 @given(st.dictionaries(st.text(), st.text(), max_size=3))
-def test_the_length_is_known_before_signing(claims):
+def test_the_length_of_a_token_is_known_before_signing(claims):
     token = jws.mint(KEY, "t+jwt", claims, max_length=100_000)
     with pytest.raises(StateTooLarge) as refused:
         jws.mint(KEY, "t+jwt", claims, max_length=len(token) - 1)
@@ -87,21 +87,21 @@ def test_the_length_is_known_before_signing(claims):
     assert read(token, "t+jwt") == claims
 
 
-def test_one_type_of_token_is_not_accepted_as_another():
+def test_a_token_of_another_type_is_refused():
     token = jws.mint(KEY, "one+jwt", {}, max_length=1000)
     with pytest.raises(StateRejected) as refused:
         read(token, "other+jwt")
     assert refused.value.reason == "header"
 
 
-def test_what_pyjwt_lets_pass_is_refused_here():
-    """PyJWT is no substitute for the strict verifier: each of these is a second spelling to it."""
+def test_malleable_tokens_that_pyjwt_accepts_are_refused():
+    """PyJWT cannot replace the strict verifier: it accepts several spellings of one token."""
     good = sealed(1, now=time.time())
     raw = unb64(good.rpartition(".")[2])
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
-    twin = with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
+    negated_s = with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
     duplicate = minted_raw(compact_json(claims_of(good))[:-1] + ',"rnd":9}')
-    for spelling in (good + "==", twin, duplicate):
+    for spelling in (good + "==", negated_s, duplicate):
         assert jwt.decode(spelling, PRIVATE.public_key(), ["ES256"], audience=BINDING.audience)
         with pytest.raises(StateRejected):
             codec(time.time()).open(BINDING, spelling)

@@ -25,7 +25,7 @@ def test_different_keys_have_different_kids():
 
 
 @given(SCALARS, SCALARS)
-def test_a_raw_signature_is_r_and_the_lower_s(r, s):
+def test_a_raw_signature_is_r_followed_by_the_lower_s(r, s):
     raw = raw_signature(utils.encode_dss_signature(r, s))
     lower = int.from_bytes(raw[32:], "big")
     assert len(raw) == 64
@@ -35,9 +35,9 @@ def test_a_raw_signature_is_r_and_the_lower_s(r, s):
 
 
 @given(SCALARS, SCALARS)
-def test_a_signature_and_its_twin_have_one_raw_form(r, s):
-    twins = (utils.encode_dss_signature(r, value) for value in (s, P256_ORDER - s))
-    assert len({raw_signature(der) for der in twins}) == 1
+def test_a_signature_with_s_and_one_with_its_negation_have_the_same_raw_form(r, s):
+    negations = (utils.encode_dss_signature(r, value) for value in (s, P256_ORDER - s))
+    assert len({raw_signature(der) for der in negations}) == 1
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_signature_and_its_twin_have_one_raw_form(r, s):
         utils.encode_dss_signature(1 << 256, 1),
     ],
 )
-def test_what_is_no_signature_on_p256_is_refused(der):
+def test_a_malformed_p256_signature_is_refused(der):
     with pytest.raises(ValueError, match=r"asn1|order"):
         raw_signature(der)
 
 
 @given(st.binary())
-def test_a_local_key_signs_what_its_public_key_verifies(message):
+def test_a_signature_of_a_local_key_verifies_with_its_public_key(message):
     key = LocalKey(ONE)
     raw = key.sign(message)
     der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
@@ -68,13 +68,13 @@ def test_a_local_key_signs_what_its_public_key_verifies(message):
     public.verify(der, message, ec.ECDSA(hashes.SHA256()))
 
 
-def test_a_key_is_made_of_the_randomness_it_is_given_and_of_nothing_else():
+def test_a_key_depends_only_on_the_given_random_bytes():
     one, same, other = (LocalKey.generate(lambda size, byte=byte: byte * size) for byte in (b"a", b"a", b"b"))
     assert one.kid == same.kid != other.kid
 
 
 @given(st.binary(min_size=40, max_size=40))
-def test_any_randomness_makes_a_key(given_bytes):
+def test_any_random_bytes_yield_a_key(given_bytes):
     assert LocalKey.generate(lambda size: given_bytes[:size])
 
 
@@ -87,11 +87,11 @@ def test_a_signature_is_valid_only_for_its_message_and_its_key(message, other):
     assert not is_valid_signature(signature, message, LocalKey.generate().public_key)
 
 
-def test_the_twin_of_a_signature_is_not_valid():
+def test_a_signature_with_negated_s_is_not_valid():
     key = LocalKey(ONE)
     signature = key.sign(b"x")
-    twin = P256_ORDER - int.from_bytes(signature[32:], "big")
-    assert not is_valid_signature(signature[:32] + twin.to_bytes(32, "big"), b"x", key.public_key)
+    negated_s = P256_ORDER - int.from_bytes(signature[32:], "big")
+    assert not is_valid_signature(signature[:32] + negated_s.to_bytes(32, "big"), b"x", key.public_key)
 
 
 def test_a_local_key_trusts_only_itself():

@@ -38,16 +38,16 @@ def refusal(token, **where):
     return refused.value.reason
 
 
-def test_the_user_a_link_was_made_for_opens_it():
+def test_a_link_opens_for_its_user():
     assert opened(link()) == Link("connect", "f-1", NOW + 600)
 
 
 @pytest.mark.parametrize("visitor", [MALLORY, "", None])
-def test_no_other_principal_opens_a_link(visitor):
+def test_a_link_is_refused_for_every_other_principal(visitor):
     assert refusal(link(), principal=visitor) == "wrong_principal"
 
 
-PLACES = {
+OTHER_PLACES_AND_TIMES = {
     "another deployment": ({"issuer": "other"}, "wrong_issuer"),
     "another endpoint": ({"audience": "https://other.example/mcp"}, "wrong_audience"),
     "at its end": ({"now": NOW + 600}, "expired"),
@@ -56,8 +56,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("where", "reason"), PLACES.values(), ids=PLACES)
-def test_a_link_is_refused_elsewhere_and_at_other_times(where, reason):
+@pytest.mark.parametrize(("where", "reason"), OTHER_PLACES_AND_TIMES.values(), ids=OTHER_PLACES_AND_TIMES)
+def test_a_link_is_refused_in_another_deployment_at_another_endpoint_and_outside_its_lifetime(where, reason):
     assert refusal(link(), **where) == reason
 
 
@@ -79,15 +79,15 @@ def test_a_forged_link_is_refused(token, reason):
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_a_key_and_a_flow_id_come_back_as_they_were(key, flow_id):
+def test_a_key_and_a_flow_id_round_trip(key, flow_id):
     assert opened(link(key=key, flow_id=flow_id)) == Link(key, flow_id, NOW + 600)
 
 
-def test_a_hundred_characters_of_a_key_and_a_flow_id_fit_however_they_are_escaped():
+def test_a_link_has_room_for_100_characters_of_key_and_flow_id_in_any_escaping():
     assert opened(link(key="\U0010ffff" * 100, flow_id="\U0010ffff" * 100))
 
 
-def test_a_link_is_never_longer_than_what_kms_signs_without_a_digest():
+def test_a_link_never_exceeds_the_size_that_kms_signs_raw():
     assert MAX_LINK_LENGTH <= MAX_RAW_BYTES
 
 
@@ -107,22 +107,22 @@ def test_a_link_holds_no_personal_data_and_needs_no_escaping():
         {"flow_id": "x" * 3000},
     ],
 )
-def test_a_link_for_an_anonymous_caller_is_not_made(wrong):
+def test_an_anonymous_caller_gets_no_link(wrong):
     with pytest.raises(UsageError):
         link(**wrong)
 
 
-def test_an_unforeseen_error_refuses_a_link_and_a_failing_key_service_does_not():
-    class Broken:
+def test_an_unexpected_error_refuses_a_link_and_a_key_service_error_is_raised():
+    class FailingKeys:
         def __init__(self, error):
             self.error = error
 
         def find(self, kid):
             raise self.error
 
-    assert refusal(link(), keys=Broken(LookupError())) == "unexpected_LookupError"
+    assert refusal(link(), keys=FailingKeys(LookupError())) == "unexpected_LookupError"
     with pytest.raises(KeyServiceError):
-        opened(link(), keys=Broken(KeyServiceError("timeout")))
+        opened(link(), keys=FailingKeys(KeyServiceError("timeout")))
 
 
 def test_a_link_binds_the_issuer_and_audience_of_the_call():

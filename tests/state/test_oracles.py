@@ -1,6 +1,6 @@
-"""Whole states, layer by layer through PyJWT and joserfc, in both directions and in every configuration.
+"""Compare complete states with PyJWT and joserfc, layer by layer, in both directions and every configuration.
 
-PyJWT has no JWE, so the outer layer is joserfc's alone.
+PyJWT has no JWE, so joserfc reads and writes the outer layer.
 """
 
 import json
@@ -40,7 +40,7 @@ JWE = joserfc_jwe.JWERegistry(
 
 
 class JWS(joserfc_jws.JWSRegistry):
-    """Takes headers with a certificate, which are longer than joserfc expects."""
+    """Accept headers with a certificate, which exceed joserfc's default limit."""
 
     max_header_length = 4096
 
@@ -48,7 +48,7 @@ class JWS(joserfc_jws.JWSRegistry):
 REGISTRY = JWS(header_registry={"crt": HeaderParameter("certificate", "str")}, algorithms=["ES256"])
 
 
-# what is minted here
+# tokens of this package
 
 
 def decoded_by_pyjwt(token, key):
@@ -66,7 +66,7 @@ READERS = pytest.mark.parametrize("decoded", [decoded_by_pyjwt, decoded_by_joser
 
 
 def signed_part(forge):
-    """The signed token, which joserfc takes out of the encrypted one."""
+    """Return the signed token, decrypted by joserfc."""
     if not forge.outer:
         return forge.token
     read = joserfc_jwe.decrypt_compact(forge.token, OctKey.import_key(SECRET), registry=JWE)
@@ -87,11 +87,11 @@ def test_the_libraries_read_every_layer_of_a_state(configuration, decoded):
     assert claims["st"] == PAYLOAD
 
 
-# what the libraries mint
+# tokens of the libraries
 
 
 def lower_s(token):
-    """The same token with the lower s: the libraries mint either."""
+    """Return the token with the lower of the two valid values of s. The libraries mint either."""
     raw = unb64(token.rpartition(".")[2])
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
     return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
@@ -117,7 +117,7 @@ WRITERS = pytest.mark.parametrize("minted", [minted_by_pyjwt, minted_by_joserfc]
 
 @everywhere
 @WRITERS
-def test_a_state_that_the_libraries_put_together_is_opened(configuration, minted):
+def test_a_state_that_the_libraries_mint_is_opened(configuration, minted):
     forge = FORGES[configuration]
     token = minted(forge.header, forge.claims, forge.key)
     if configuration.encrypted:
@@ -137,7 +137,7 @@ def test_a_certificate_that_the_libraries_mint_is_trusted(configuration, minted)
     assert key.public_key == forge.key.public_key
 
 
-def test_a_jwk_in_a_certificate_is_what_the_libraries_make_of_the_key():
+def test_a_jwk_in_a_certificate_equals_the_jwk_of_the_libraries():
     for _ in range(20):
         leaf = LocalKey.generate()
         token = certificates.issue(

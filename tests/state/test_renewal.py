@@ -8,13 +8,13 @@ from mcp_roundtrip_testing import FakeClock
 
 
 @given(st.integers(0, 2**40), st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_a_renewal_is_due_late_in_the_time_and_before_the_last_twelfth(start, length, random):
+def test_a_renewal_is_due_late_in_the_lifetime_and_before_its_last_twelfth(start, length, random):
     moment = renewal_time(start, start + length, random)
     assert start + length * 2 / 3 <= moment + 0.001
     assert moment <= start + length * 11 / 12 + 0.001
 
 
-def test_different_randomness_gives_different_moments():
+def test_different_random_numbers_give_different_renewal_times():
     assert len({renewal_time(0, 3600, number / 100) for number in range(100)}) == 100
 
 
@@ -24,7 +24,7 @@ def clock():
 
 
 def failing(clock, seconds):
-    """A call that takes some time, and fails."""
+    """Return a call that takes `seconds` and fails."""
 
     def call():
         clock.advance(seconds)
@@ -33,16 +33,16 @@ def failing(clock, seconds):
     return call
 
 
-def test_a_renewal_gives_what_its_call_gives(clock):
+def test_a_renewal_returns_the_result_of_its_call(clock):
     assert RenewalBackoff(clock).attempt(lambda: "key") == "key"
 
 
-def test_a_renewal_that_fails_gives_nothing(clock):
+def test_a_failed_renewal_returns_none(clock):
     assert RenewalBackoff(clock).attempt(failing(clock, 0)) is None
 
 
 @pytest.mark.parametrize("seconds", [0, 6, 600])
-def test_after_a_failure_there_is_no_renewal_of_anything_for_a_minute_from_its_end_on(clock, seconds):
+def test_a_failure_blocks_all_renewals_for_a_minute_after_it_ends(clock, seconds):
     renewals = RenewalBackoff(clock)
     renewals.attempt(failing(clock, seconds))
     clock.advance(RENEWAL_RETRY_S - 1)
@@ -58,6 +58,6 @@ def test_a_clock_that_was_set_back_ends_the_pause(clock):
     assert renewals.attempt(lambda: "key") == "key"
 
 
-def test_other_errors_are_not_taken_for_a_failing_key_service(clock):
+def test_only_key_service_errors_count_as_failed_renewals(clock):
     with pytest.raises(ZeroDivisionError):
         RenewalBackoff(clock).attempt(lambda: 1 / 0)

@@ -1,4 +1,4 @@
-"""What forgeries cost: time to refuse them, and no call of any key."""
+"""Refusing forged states costs no signature and, with one exception, no key derivation."""
 
 import itertools
 import secrets
@@ -33,8 +33,8 @@ where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str)
 
 
 @dataclass
-class Counted:
-    """Signer, MAC key and public keys of a configuration, which count what they are asked."""
+class CountingKeys:
+    """Signer, MAC key and public keys of a configuration that count their calls."""
 
     configuration: Configuration
     calls: Counter[str] = field(default_factory=Counter)
@@ -66,8 +66,8 @@ class Counted:
 
 
 def warm(configuration, now=NOW):
-    """A codec that has sealed and opened a state, and what was counted since then: nothing."""
-    counted = Counted(configuration)
+    """Return a codec that has sealed and opened a state, and a counter of later calls."""
+    counted = CountingKeys(configuration)
     one = counted.codec(now)
     one.open(BINDING, one.seal(BINDING, None, round=1, first_issued_at=None))
     assert counted.calls["sign"] == 1
@@ -82,8 +82,8 @@ def refused(one, tokens):
             one.open(BINDING, token)
 
 
-def from_the_tables(forge: Forge) -> Iterator[object]:
-    """What the tables make of a state with every key, so that each check is met."""
+def attack_tokens(forge: Forge) -> Iterator[object]:
+    """Yield the tokens of the attack tables, made with all keys, so that every check runs."""
     anywhere: tuple[object, ...] = ({}, UNTOUCHABLE)
     for attack in itertools.chain.from_iterable(
         table.values() for table in (SPELLINGS, SIGNED_TOKENS, CERTIFICATES, ENCRYPTIONS)
@@ -94,8 +94,8 @@ def from_the_tables(forge: Forge) -> Iterator[object]:
             yield attack.forge(forge)
 
 
-def without_keys(forge: Forge) -> Iterator[str]:
-    """What somebody makes who has seen one state, and has a key of their own; without end."""
+def outsider_tokens(forge: Forge) -> Iterator[str]:
+    """Yield endless tokens of an attacker who has one state and an own key."""
     for number in itertools.count():
         content = forge.claims | {"rnd": number}
         own = {"alg": "ES256", "kid": MALLORY.kid, "typ": "mcp-rs+jwt"}
@@ -129,10 +129,10 @@ def distinct(tokens: Iterator[object], count: int) -> list[object]:
 
 
 @everywhere
-def test_a_thousand_forgeries_cause_no_signature_and_no_key_derivation(configuration):
+def test_1000_forgeries_cause_no_signature_and_no_key_derivation(configuration):
     forge = FORGES[configuration]
-    known = distinct(from_the_tables(forge), 500)
-    tokens = distinct(itertools.chain(known, without_keys(forge)), 1000)
+    known = distinct(attack_tokens(forge), 500)
+    tokens = distinct(itertools.chain(known, outsider_tokens(forge)), 1000)
     one, calls = warm(configuration)
     refused(one, tokens)
     assert len(tokens) == 1000
@@ -140,16 +140,16 @@ def test_a_thousand_forgeries_cause_no_signature_and_no_key_derivation(configura
 
 
 @where_encrypted
-def test_a_forgery_without_the_epochs_key_is_refused_before_a_signing_key_is_looked_up(
+def test_a_forgery_without_the_epoch_key_is_refused_before_a_signing_key_is_looked_up(
     configuration,
 ):
     one, calls = warm(configuration)
-    refused(one, distinct(without_keys(FORGES[configuration]), 500))
+    refused(one, distinct(outsider_tokens(FORGES[configuration]), 500))
     assert calls == {}
 
 
 @where_encrypted
-def test_forgeries_that_name_the_epoch_before_cost_one_derivation_however_many_they_are(configuration):
+def test_all_forgeries_that_name_the_previous_epoch_cost_one_derivation(configuration):
     one, calls = warm(configuration, NOW + 100)
     outer = FORGES[configuration].outer | {"kid": f"{MAC.short_key_id}.{EPOCH - 1}"}
     refused(one, [encrypted(outer, "forged", secrets.token_bytes(32)) for _ in range(200)])
