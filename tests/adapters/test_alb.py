@@ -20,14 +20,14 @@ def test_the_request_is_read_from_the_event() -> None:
     assert request.max_response_bytes < 1_000_000
 
 
-def test_headers_of_the_load_balancer_identify_no_caller() -> None:
+def test_headers_of_the_load_balancer_do_not_identify_a_caller() -> None:
     event = with_header(EVENT, "x-amzn-oidc-identity", "alice")
     assert parse_request(event).authorizer == {}
     assert parse_request(with_context(event, authorizer={"jwt": {"claims": {}}})).authorizer == {}
 
 
 @pytest.mark.parametrize(("status", "described"), [(200, "200 OK"), (405, "405 Method Not Allowed")])
-def test_the_response_describes_its_status(status: int, described: str) -> None:
+def test_the_response_has_a_status_description(status: int, described: str) -> None:
     assert format_response(HttpResponse(status, "{}", {"allow": "POST"})) == {
         "statusCode": status,
         "statusDescription": described,
@@ -37,12 +37,12 @@ def test_the_response_describes_its_status(status: int, described: str) -> None:
     }
 
 
-def test_a_request_with_multi_value_headers_is_otherwise_the_same() -> None:
+def test_multi_value_headers_are_read_and_the_rest_is_as_without_them() -> None:
     request = ADAPTERS["alb_multi_value"].parse_request(sent_by("alb_multi_value", any_call()))
     assert request == parse_request(sent_by("alb", any_call()))
 
 
-def test_a_multi_value_response_has_lists_of_headers_and_no_others() -> None:
+def test_a_multi_value_response_has_only_lists_of_headers() -> None:
     response = ADAPTERS["alb_multi_value"].format_response(HttpResponse(202, "", {"allow": "POST"}))
     assert response["multiValueHeaders"] == {"allow": ["POST"]}
     assert "headers" not in response

@@ -1,4 +1,4 @@
-"""Which adapter an event gets."""
+"""Selecting the adapter for an event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def source_of(file: str, event: dict[str, Any]) -> str:
     return folder if folder in SOURCES else "jsonrpc_event" if "jsonrpc" in event else "http_api"
 
 
-def test_a_sample_event_gets_the_adapter_of_its_source_and_no_other_fits() -> None:
+def test_a_sample_event_matches_only_the_adapter_of_its_source() -> None:
     expected = {file: source_of(file, event) for file, event in SAMPLES.items()}
     assert {file: fitting(event) for file, event in SAMPLES.items()} == {
         file: [source] for file, source in expected.items()
@@ -48,7 +48,7 @@ def test_every_source_has_a_sample_event() -> None:
 
 
 def contradict(one: EventSource, other: EventSource) -> bool:
-    """Whether no event can fit both: they want one member to be different texts, or one forbids it."""
+    """Return whether no event can match both: a member must differ, or be absent in one of them."""
     differ = any(
         isinstance(matcher, str) and isinstance(other.has.get(path), str) and matcher != other.has[path]
         for path, matcher in one.has.items()
@@ -64,7 +64,7 @@ def contradict(one: EventSource, other: EventSource) -> bool:
 @pytest.mark.parametrize(
     ("one", "other"), [*combinations(SOURCES.values(), 2)], ids=lambda source: source.description
 )
-def test_no_event_can_be_of_two_sources(one: EventSource, other: EventSource) -> None:
+def test_no_event_can_match_two_sources(one: EventSource, other: EventSource) -> None:
     assert contradict(one, other) or contradict(other, one)
 
 
@@ -89,7 +89,7 @@ MIXED = st.fixed_dictionaries(
 
 
 @given(MIXED)
-def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[str, Any]) -> None:
+def test_an_event_mixed_from_all_sources_matches_at_most_one_adapter(event: dict[str, Any]) -> None:
     if names := fitting(event):
         assert [detect(event)] == [load_adapter(name) for name in names]
     else:
@@ -97,12 +97,12 @@ def test_an_event_mixed_from_all_sources_gets_one_adapter_or_none(event: dict[st
             detect(event)
 
 
-def test_an_http_event_with_members_of_other_sources_is_still_an_http_event() -> None:
+def test_an_http_event_with_members_of_other_sources_is_an_http_event() -> None:
     assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is load_adapter("http_api")
 
 
 @pytest.mark.parametrize("event", [None, [], "x", 1, {}, {"Records": []}, {"version": "1.0"}])
-def test_anything_else_is_refused(event: Any) -> None:
+def test_any_other_value_is_refused(event: Any) -> None:
     with pytest.raises(UnknownEventSource):
         detect(event)
 
@@ -116,7 +116,7 @@ def test_anything_else_is_refused(event: Any) -> None:
         {"version": "2.0", "type": "REQUEST", "requestContext": {"http": {"method": "POST"}}},
     ],
 )
-def test_what_is_only_like_an_event_is_refused(event: dict[str, Any]) -> None:
+def test_an_incomplete_event_is_refused(event: dict[str, Any]) -> None:
     assert fitting(event) == []
 
 

@@ -1,4 +1,4 @@
-"""What the adapters share."""
+"""Functions that all adapters use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_headers_of_other_types_are_none(given: Any) -> None:
     assert multi_value_headers({"multiValueHeaders": given}) == {}
 
 
-def test_a_member_is_found_by_its_name() -> None:
+def test_a_member_is_found_by_its_path() -> None:
     event = {"a": {"b": "c"}}
     assert members(event, "a") == {"b": "c"}
     assert text(event["a"], "b") == "c"
@@ -54,5 +54,5 @@ def test_a_member_that_is_missing_or_of_another_type_is_empty(event: dict[str, A
         ("", "dev", ""),
     ],
 )
-def test_the_stage_is_taken_off_the_path(path: str, stage: str, without: str) -> None:
+def test_the_stage_is_removed_from_the_path(path: str, stage: str, without: str) -> None:
     assert without_stage(path, stage) == without

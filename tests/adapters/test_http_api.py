@@ -25,7 +25,7 @@ def test_the_request_is_read_from_the_event() -> None:
     assert request.source_limit_ms == 30_000
 
 
-def test_a_request_without_body_and_headers_is_read_too() -> None:
+def test_a_request_without_body_and_headers_is_read() -> None:
     event = {"version": "2.0", "requestContext": {"http": {"method": "GET"}}}
     request = parse_request(event)
     assert (request.method, request.path, request.body, dict(request.headers)) == ("GET", "", "", {})
@@ -42,7 +42,7 @@ def test_a_base64_body_is_decoded_to_bytes() -> None:
 
 
 @pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
-def test_a_body_that_is_not_base64_is_no_body(body: Any) -> None:
+def test_a_body_that_is_not_base64_is_read_as_none(body: Any) -> None:
     assert parse_request({**http_event("", base64=True), "body": body}).body is None
 
 
@@ -51,7 +51,7 @@ def test_an_authorizer_context_of_another_type_is_none(authorizer: Any) -> None:
     assert parse_request(with_context(http_event("{}"), authorizer=authorizer)).authorizer == {}
 
 
-def test_the_response_has_the_members_that_api_gateway_takes() -> None:
+def test_the_response_has_the_members_that_api_gateway_reads() -> None:
     assert format_response(HttpResponse(202, "", {"allow": "POST"})) == {
         "statusCode": 202,
         "headers": {"allow": "POST"},
@@ -63,11 +63,11 @@ def test_the_response_has_the_members_that_api_gateway_takes() -> None:
 FUNCTION_URL_EVENT = sent_by("function_url", any_call())
 
 
-def test_a_function_url_has_no_limit_of_its_own() -> None:
+def test_a_function_url_has_no_time_limit() -> None:
     assert ADAPTERS["function_url"].parse_request(FUNCTION_URL_EVENT).source_limit_ms is None
 
 
-def test_a_function_url_request_is_otherwise_as_an_http_api_request() -> None:
+def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit() -> None:
     event = with_context(FUNCTION_URL_EVENT, authorizer={"iam": {"userId": "AROAEXAMPLE:session"}})
     request, expected = (ADAPTERS[name].parse_request(event) for name in ("function_url", "http_api"))
     assert (request.method, request.path) == ("POST", "/mcp")

@@ -15,7 +15,7 @@ parse_request, format_response = ADAPTERS["jsonrpc_event"]
 
 
 @pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])
-def test_the_mirrored_headers_always_agree(body: dict[str, Any]) -> None:
+def test_the_mirrored_headers_are_derived_from_the_message(body: dict[str, Any]) -> None:
     request = parse_request(body)
     assert request.method == "POST"
     assert isinstance(validate_request(request.headers, request.body), ValidRequest)
@@ -35,7 +35,7 @@ def test_a_malformed_message_is_refused_by_validation(event: dict[str, Any]) -> 
     assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
 
 
-def test_the_callers_authorizer_context_is_empty() -> None:
+def test_the_authorizer_context_is_empty() -> None:
     assert (
         parse_request({**message("tools/list"), "requestContext": {"authorizer": {"jwt": {}}}}).authorizer
         == {}

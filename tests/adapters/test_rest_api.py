@@ -35,34 +35,34 @@ def test_the_request_is_read_from_the_event() -> None:
     assert request.headers["mcp-name"] == "whoami"
 
 
-def test_headers_without_lists_are_read_too() -> None:
+def test_single_value_headers_are_read_without_multi_value_headers() -> None:
     request = parse_request({**EVENT, "multiValueHeaders": None})
     assert request.headers == parse_request(EVENT).headers
 
 
-def test_a_path_that_begins_like_the_stage_is_not_changed() -> None:
+def test_a_path_that_starts_with_the_name_of_the_stage_is_not_changed() -> None:
     stage = EVENT["requestContext"]["stage"]
     assert parse_request({**EVENT, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
 
 
-def test_the_claims_of_a_cognito_or_jwt_authorizer_are_where_payload_2_0_has_them() -> None:
+def test_claims_of_a_cognito_or_jwt_authorizer_are_mapped_as_in_payload_2_0() -> None:
     assert authorizer(authorizer={"claims": CLAIMS}) == {"jwt": {"claims": CLAIMS}}
     scopes = ["a", "b"]
     assert authorizer(authorizer={"claims": CLAIMS, "scopes": scopes})["jwt"]["scopes"] == scopes
 
 
-def test_a_lambda_authorizers_context_is_where_payload_2_0_has_it() -> None:
+def test_the_context_of_a_lambda_authorizer_is_mapped_as_in_payload_2_0() -> None:
     context = {"principalId": "alice", "tenant": "blue", "integrationLatency": 7}
     assert authorizer(authorizer=context) == {"lambda": context}
 
 
-def test_a_lambda_authorizer_that_puts_claims_into_its_context_is_none_that_verified_a_jwt() -> None:
+def test_claims_in_the_context_of_a_lambda_authorizer_are_not_claims_of_a_jwt() -> None:
     context = {"principalId": "alice", "claims": CLAIMS}
     assert authorizer(authorizer=context) == {"lambda": context}
     assert authorizer(authorizer={"claims": "text"}) == {"lambda": {"claims": "text"}}
 
 
-def test_an_iam_identity_is_where_payload_2_0_has_it() -> None:
+def test_an_iam_identity_is_mapped_as_in_payload_2_0() -> None:
     assert authorizer(identity=IDENTITY) == {
         "iam": {
             "accountId": "123456789012",
@@ -74,7 +74,7 @@ def test_an_iam_identity_is_where_payload_2_0_has_it() -> None:
     }
 
 
-def test_users_of_a_cognito_identity_pool_are_distinguished() -> None:
+def test_users_of_a_cognito_identity_pool_have_different_identities() -> None:
     given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
     assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
     assert (
@@ -99,12 +99,12 @@ def test_an_http_api_request_with_payload_1_0_has_the_limit_of_an_http_api() -> 
     assert request.headers["mcp-name"] == "whoami"
 
 
-def test_its_path_has_no_stage() -> None:
+def test_the_path_of_payload_1_0_has_no_stage() -> None:
     assert PAYLOAD_1_0["path"] == "/prod/mcp"
     assert ADAPTERS["http_api_1_0"].parse_request(PAYLOAD_1_0).path == "/mcp"
 
 
-def test_its_claims_are_where_payload_2_0_has_them() -> None:
+def test_claims_of_payload_1_0_are_mapped_as_in_payload_2_0() -> None:
     claims = {"sub": "alice", "iss": "https://idp.test/"}
     event = with_context(PAYLOAD_1_0, authorizer={"claims": claims, "scopes": None})
     assert ADAPTERS["http_api_1_0"].parse_request(event).authorizer == {"jwt": {"claims": claims}}

@@ -1,4 +1,4 @@
-"""One table over all event sources, through a Server's Lambda handler."""
+"""All event sources with a Server's Lambda handler."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def answer(event: Event, authenticator: EventAuthenticator | None = None) -> tup
         ("alb_multi_value", 60_000, "multiValueHeaders"),
     ],
 )
-def test_a_call_is_answered_within_the_sources_limit_and_in_its_form(
+def test_a_call_has_the_time_limit_and_the_response_format_of_its_source(
     source: str, limit_ms: int, headers: str
 ) -> None:
     response = server().lambda_handler(sent_by(source, call("remaining")), LambdaContext())
@@ -114,7 +114,7 @@ def test_a_notification_is_accepted_without_a_body(source: str) -> None:
 
 @pytest.mark.parametrize("source", LISTS)
 @pytest.mark.parametrize("header", ["Mcp-Name", "Mcp-Method", "Mcp-Protocol-Version"])
-def test_a_header_with_a_second_value_is_not_the_one_that_the_body_wants(source: str, header: str) -> None:
+def test_a_mirrored_header_with_two_values_is_a_mismatch(source: str, header: str) -> None:
     event = sent_by(source, any_call())
     spelled = header if source == "rest_api" else header.lower()
     (right,) = event["multiValueHeaders"][spelled]
@@ -124,20 +124,20 @@ def test_a_header_with_a_second_value_is_not_the_one_that_the_body_wants(source:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_a_header_that_is_there_in_two_spellings_is_not_the_one_that_the_body_wants(source: str) -> None:
+def test_a_mirrored_header_in_two_spellings_is_a_mismatch(source: str) -> None:
     status, body = answer(with_header(sent_by(source, any_call()), "MCP-NAME", "other"))
     assert (status, body["error"]["code"]) == (400, -32020)
 
 
 @pytest.mark.parametrize("source", LISTS)
-def test_an_origin_that_comes_with_another_is_not_allowed(source: str) -> None:
+def test_a_request_with_two_origins_is_refused(source: str) -> None:
     event = with_header(sent_by(source, any_call()), "origin", "https://good.test", "https://evil.test")
     assert answer(event)[0] == 403
 
 
 @pytest.mark.parametrize("source", LISTS)
 @pytest.mark.parametrize("second", ["Bearer a.b.c", "Bearer d.e.f", "Basic YTpi"])
-def test_a_token_that_comes_with_another_is_no_token(source: str, second: str) -> None:
+def test_a_request_with_two_tokens_is_unauthenticated(source: str, second: str) -> None:
     event = sent_by(source, any_call())
     one = detect(event).parse_request(with_header(event, "Authorization", "Bearer a.b.c")).headers
     assert bearer_token(one["authorization"]) == "a.b.c"
@@ -153,7 +153,7 @@ def caller(event: Event, authenticator: EventAuthenticator) -> Any:
 
 
 def contexts(source: str, kind: str) -> dict[str, Any]:
-    """What the source's request context has of a caller that an authorizer of this kind has identified."""
+    """Return the request context of a caller that an authorizer of this kind has identified."""
     nested = {
         "jwt": {"authorizer": {"jwt": {"claims": CLAIMS}}},
         "lambda": {"authorizer": {"lambda": {"tenant": "blue"}}},
@@ -176,7 +176,7 @@ MODES = {
 
 @pytest.mark.parametrize("source", GATEWAYS)
 @pytest.mark.parametrize("kind", MODES)
-def test_a_caller_is_the_same_principal_whichever_api_it_comes_through(source: str, kind: str) -> None:
+def test_a_caller_is_the_same_principal_through_every_api(source: str, kind: str) -> None:
     callers = {
         caller(with_context(sent_by(each, any_call()), **contexts(each, kind)), MODES[kind])
         for each in ("http_api", source)
@@ -185,7 +185,7 @@ def test_a_caller_is_the_same_principal_whichever_api_it_comes_through(source: s
     assert callers != {"None"}
 
 
-HALF_FILLED: list[dict[str, Any]] = [
+INCOMPLETE: list[dict[str, Any]] = [
     {"authorizer": None},
     {"authorizer": {}, "identity": {}},
     {"authorizer": {"claims": None, "scopes": None}},
@@ -209,22 +209,22 @@ HALF_FILLED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("source", GATEWAYS)
 @pytest.mark.parametrize("kind", MODES)
-def test_a_missing_or_half_filled_context_identifies_no_caller(source: str, kind: str) -> None:
+def test_a_missing_or_incomplete_context_does_not_identify_a_caller(source: str, kind: str) -> None:
     event = sent_by(source, any_call())
-    statuses = [(answer(with_context(event, **context), MODES[kind])[0], context) for context in HALF_FILLED]
+    statuses = [(answer(with_context(event, **context), MODES[kind])[0], context) for context in INCOMPLETE]
     assert [context for status, context in statuses if status != 401] == []
 
 
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
 @pytest.mark.parametrize("kind", MODES)
-def test_no_caller_is_identified_behind_a_load_balancer(source: str, kind: str) -> None:
+def test_a_load_balancer_does_not_identify_a_caller(source: str, kind: str) -> None:
     event = with_header(sent_by(source, any_call()), "x-amzn-oidc-identity", "alice")
     for claimed in contexts("http_api", kind), contexts("rest_api", kind):
         assert answer(with_context(event, **claimed), MODES[kind])[0] == 401
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_a_front_door_hands_the_event_on_and_the_owners_answer_back(source: str, tmp_path: Path) -> None:
+def test_a_front_door_forwards_the_event_and_returns_the_owners_response(source: str, tmp_path: Path) -> None:
     owner = server()
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
@@ -235,7 +235,7 @@ def test_a_front_door_hands_the_event_on_and_the_owners_answer_back(source: str,
 
 
 def paths(value: Any, *above: str) -> list[tuple[str, ...]]:
-    """Of every member at any depth."""
+    """Yield the path of every member at any depth."""
     if not isinstance(value, dict):
         return []
     return [path for name, each in value.items() for path in ((*above, name), *paths(each, *above, name))]
@@ -246,7 +246,7 @@ def changed(event: Any, path: tuple[str, ...], value: Any) -> Any:
     return {**event, name: changed(event[name], tuple(rest), value) if rest else value}
 
 
-JUNK = st.recursive(
+ODD_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda children: st.lists(children, max_size=2) | st.dictionaries(st.text(), children, max_size=2),
     max_leaves=4,
@@ -254,14 +254,16 @@ JUNK = st.recursive(
 SERVERS = [server(authenticator) for authenticator in (None, *MODES.values())]
 
 
-@given(st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from(SERVERS), JUNK)
-def test_whatever_a_member_holds_there_is_an_answer(
-    data: st.DataObject, source: str, to: Server, junk: Any
+@given(st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from(SERVERS), ODD_VALUES)
+def test_any_value_of_any_member_gets_a_response(
+    data: st.DataObject, source: str, to: Server, odd_value: Any
 ) -> None:
     event = sent_by(source, any_call())
     try:
-        response = to.lambda_handler(changed(event, data.draw(st.sampled_from(paths(event))), junk), None)
-    except UnknownEventSource:  # no request any more
+        response = to.lambda_handler(
+            changed(event, data.draw(st.sampled_from(paths(event))), odd_value), None
+        )
+    except UnknownEventSource:  # no longer an event of a request
         return
     assert response["statusCode"] in (200, 400, 401, 403, 404, 405)
     json.dumps(response)

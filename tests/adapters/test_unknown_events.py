@@ -17,7 +17,7 @@ def error_text(event: Any) -> str:
 
 
 @pytest.mark.parametrize("event", [{}, {"Records": [{"body": "x"}]}, None, [], {"type": "REQUEST"}])
-def test_what_was_expected_is_said(event: Any) -> None:
+def test_the_error_names_the_expected_sources(event: Any) -> None:
     message = error_text(event)
     assert all(source.description in message for source in SOURCES.values())
     assert "similar" not in message
@@ -25,8 +25,8 @@ def test_what_was_expected_is_said(event: Any) -> None:
 
 def without(event: Any, path: str) -> Any:
     name, _, rest = path.partition(".")
-    kept = {other: value for other, value in event.items() if other != name}
-    return {**kept, name: without(event[name], rest)} if rest else kept
+    remaining = {other: value for other, value in event.items() if other != name}
+    return {**remaining, name: without(event[name], rest)} if rest else remaining
 
 
 OF_ANOTHER_SOURCE = {
@@ -34,7 +34,7 @@ OF_ANOTHER_SOURCE = {
     ("http_api_1_0", "version"),
     ("alb_multi_value", "multiValueHeaders"),
 }
-"""Without these members an event is of another source, or as near to one."""
+"""Members whose absence makes an event one of another source, or as similar to one."""
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ OF_ANOTHER_SOURCE = {
         if (source, path) not in OF_ANOTHER_SOURCE
     ],
 )
-def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
+def test_the_error_names_missing_members(source: str, path: str) -> None:
     message = error_text(without(sent_by(source, any_call()), path))
     nearest, _, differences = message.partition("It is most similar to ")[2].partition(", which has ")
     assert nearest == SOURCES[source].description
@@ -62,17 +62,17 @@ def test_what_an_event_lacks_is_said(source: str, path: str) -> None:
         ("alb", "multiValueHeaders"),
     ],
 )
-def test_what_an_event_has_too_much_is_said(source: str, path: str) -> None:
+def test_the_error_names_members_that_the_source_does_not_have(source: str, path: str) -> None:
     message = error_text({**sent_by(source, any_call()), path: {"x": ["y"]}})
     assert message.endswith(f"{SOURCES[source].description}, which has no {path}")
 
 
-def test_an_authorizers_event_is_distinguished_from_a_request() -> None:
+def test_the_error_for_an_authorizer_event_says_that_it_is_no_request() -> None:
     event = {**sent_by("http_api", any_call()), "type": "REQUEST", "routeArn": "arn:aws:execute-api:x"}
     assert error_text(event).endswith("an API Gateway HTTP API request (payload 2.0), which has no type")
 
 
-def test_a_text_that_was_expected_is_quoted_and_none_of_the_events() -> None:
+def test_the_error_quotes_expected_values_but_none_of_the_event() -> None:
     message = explain_mismatch({"version": "secret", "requestContext": {"http": {"method": "hidden"}}})
     assert message.endswith('which has version "2.0"')
     assert "secret" not in message

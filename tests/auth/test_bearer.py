@@ -1,4 +1,4 @@
-"""Bearer tokens: the good ones, and every way we know to make a bad one."""
+"""Bearer tokens: valid ones, and every known way to make an invalid one."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def refusal(authorization: str | None) -> Unauthorized:
     return refused.value
 
 
-# -- what is accepted -----------------------------------------------------------------------------------
+# -- valid tokens ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
-def test_a_good_token_names_its_caller_and_what_it_may(key: Key) -> None:
+def test_a_valid_token_yields_principal_and_scopes(key: Key) -> None:
     assert caller(key.sign(claims(NOW))) == Caller(ALICE, frozenset({"db:read", "db:write"}))
 
 
 @pytest.mark.parametrize("algorithm", ["RS512", "PS256", "ES384", "ES512", "EdDSA"])
-def test_an_algorithm_counts_once_it_is_allowed(algorithm: str) -> None:
+def test_an_algorithm_is_accepted_only_if_it_is_allowed(algorithm: str) -> None:
     key = Key("other", algorithm)
     token = key.sign(claims(NOW))
     assert caller(token, key, algorithms=frozenset({algorithm})).principal == ALICE
@@ -75,8 +75,8 @@ def test_an_algorithm_counts_once_it_is_allowed(algorithm: str) -> None:
     assert refused.value.reason == "token_algorithm"
 
 
-def test_the_principal_is_the_one_that_a_jwt_authorizer_gives_for_the_same_token() -> None:
-    """A state outlives a change of who verifies tokens."""
+def test_the_principal_equals_the_one_of_a_jwt_authorizer_for_the_same_token() -> None:
+    """A state stays valid when a deployment changes who verifies tokens."""
     for changes in ({}, {"client_id": None}, {"client_id": None, "azp": "app"}, {"client_id": 7}):
         given = claims(NOW, **changes)
         rendered = {name: str(value) if name != "client_id" else value for name, value in given.items()}
@@ -87,12 +87,12 @@ def test_the_principal_is_the_one_that_a_jwt_authorizer_gives_for_the_same_token
 
 
 @pytest.mark.parametrize("typ", ["JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt", None])
-def test_the_types_of_access_tokens_are_accepted_and_a_token_without_one(typ: str | None) -> None:
+def test_tokens_of_access_token_types_and_without_a_type_are_accepted(typ: str | None) -> None:
     assert caller(ONE.sign(claims(NOW), typ=typ)).principal == ALICE
 
 
-def test_a_deployment_can_demand_the_type_of_access_tokens() -> None:
-    """RFC 9068 §2.1: an ID token has another one."""
+def test_a_deployment_can_require_the_type_of_access_tokens() -> None:
+    """RFC 9068 §2.1: an ID token has another type."""
     for typ in ("at+jwt", "AT+JWT", "application/at+jwt"):
         assert caller(ONE.sign(claims(NOW), typ=typ), requires_at_jwt=True).principal == ALICE
     for typ in ("JWT", "jwt", None, "at+jwt2", "logout+jwt"):
@@ -101,7 +101,7 @@ def test_a_deployment_can_demand_the_type_of_access_tokens() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
-def test_the_scheme_has_no_case_and_may_have_space_around_it(scheme: str) -> None:
+def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme: str) -> None:
     headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
     assert authenticator(CLOCK).authenticate(headers, {}).principal == ALICE
 
@@ -123,7 +123,7 @@ def test_the_scheme_has_no_case_and_may_have_space_around_it(scheme: str) -> Non
         ({"scope": " a  b\u00a0c d\ne "}, {"a", "b\u00a0c", "d\ne"}),
     ],
 )
-def test_scopes_are_read_where_issuers_put_them(changes: dict[str, Any], scopes: set[str]) -> None:
+def test_scopes_are_read_from_all_claims_that_issuers_use(changes: dict[str, Any], scopes: set[str]) -> None:
     assert caller(ONE.sign(claims(NOW, **changes))).scopes == scopes
 
 
@@ -133,30 +133,30 @@ def test_the_audience_may_be_one_of_several(audience: Any) -> None:
 
 
 @pytest.mark.parametrize("audience", ["HTTPS://MCP.test/mcp", ["x", "https://mcp.TEST/mcp"]])
-def test_scheme_and_host_of_the_audience_have_no_case(audience: Any) -> None:
+def test_scheme_and_host_of_the_audience_are_case_insensitive(audience: Any) -> None:
     assert caller(ONE.sign(claims(NOW, aud=audience))).principal == ALICE
 
 
 @given(st.text(alphabet="htps:/mc.MCP\u212a?#@", max_size=24))
 @example("https://\u212aey.test/mcp")  # its lower case is ASCII
-def test_a_canonical_uri_stays_as_it_is_and_differs_where_more_than_case_does(uri: str) -> None:
+def test_canonicalizing_a_uri_is_idempotent_and_changes_only_case(uri: str) -> None:
     canonical = canonical_uri(uri)
     assert canonical_uri(canonical) == canonical
     assert canonical.rstrip("/").lower() == uri.rstrip("/").lower()
     assert canonical.isascii() == uri.isascii()
 
 
-def test_the_root_of_a_host_has_a_slash_or_none() -> None:
+def test_the_audience_of_a_host_matches_with_and_without_a_slash() -> None:
     assert canonical_uri("https://MCP.test") == canonical_uri("https://mcp.test/") == "https://mcp.test/"
     assert canonical_uri("https://mcp.test/mcp/") != canonical_uri("https://mcp.test/mcp")
 
 
 @pytest.mark.parametrize("name", ["nbf", "iat"])
-def test_the_issuers_clock_may_be_a_little_ahead(name: str) -> None:
+def test_the_clock_of_the_issuer_may_be_ahead_by_the_skew(name: str) -> None:
     assert caller(ONE.sign(claims(NOW, **{name: NOW + LEEWAY_S}))).principal == ALICE
 
 
-# -- what is refused ------------------------------------------------------------------------------------
+# -- invalid tokens ---------------------------------------------------------------------------------------
 
 
 def encoded(part: Any) -> str:
@@ -164,20 +164,20 @@ def encoded(part: Any) -> str:
     return urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def hand_made(header: Any, payload: Any = None, signature: bytes = b"signed") -> str:
+def assembled(header: Any, payload: Any = None, signature: bytes = b"signed") -> str:
     return f"{encoded(header)}.{encoded(claims(NOW) if payload is None else payload)}.{encoded(signature)}"
 
 
-def signed_by_hand(header: Any, payload: Any = None) -> str:
-    """With the issuer's own RSA key, whatever the header says."""
-    signing_input = hand_made(header, payload).rpartition(".")[0]
+def signed_with_rsa(header: Any, payload: Any = None) -> str:
+    """Return a token signed with the issuer's RSA key, for any header."""
+    signing_input = assembled(header, payload).rpartition(".")[0]
     rs256 = jwt.PyJWS().get_algorithm_by_name("RS256")
     return f"{signing_input}.{encoded(rs256.sign(signing_input.encode(), RSA.private))}"
 
 
 def hs256_with_the_public_key(form: Encoding, shape: PublicFormat, **changes: Any) -> str:
     secret = RSA.private.public_key().public_bytes(form, shape)
-    signing_input = hand_made({"alg": "HS256", "kid": "rsa", **changes}).rpartition(".")[0]
+    signing_input = assembled({"alg": "HS256", "kid": "rsa", **changes}).rpartition(".")[0]
     return f"{signing_input}.{encoded(hmac.new(secret, signing_input.encode(), sha256).digest())}"
 
 
@@ -193,14 +193,14 @@ def token_with(**changes: Any) -> str:
 RS = {"alg": "RS256", "kid": "rsa"}
 
 ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
-    "alg none": ("algorithm", lambda: hand_made({"alg": "none", "kid": "one"})),
+    "alg none": ("algorithm", lambda: assembled({"alg": "none", "kid": "one"})),
     "alg none without a signature": (
         "malformed",
-        lambda: hand_made({"alg": "none", "kid": "one"}, signature=b""),
+        lambda: assembled({"alg": "none", "kid": "one"}, signature=b""),
     ),
-    "alg None": ("algorithm", lambda: hand_made({"alg": "None", "kid": "one"})),
-    "no alg": ("algorithm", lambda: hand_made({"kid": "one"})),
-    "alg is a list": ("algorithm", lambda: hand_made({"alg": ["RS256"], "kid": "rsa"})),
+    "alg None": ("algorithm", lambda: assembled({"alg": "None", "kid": "one"})),
+    "no alg": ("algorithm", lambda: assembled({"kid": "one"})),
+    "alg is a list": ("algorithm", lambda: assembled({"alg": ["RS256"], "kid": "rsa"})),
     "HS256 with the public key, PEM": (
         "algorithm",
         lambda: hs256_with_the_public_key(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -216,73 +216,79 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "an algorithm that is not allowed": ("algorithm", lambda: RSA.sign(claims(NOW), alg="RS384")),
     "the algorithm of another kind of key": (
         "unknown_key",
-        lambda: hand_made({"alg": "RS256", "kid": "one"}),
+        lambda: assembled({"alg": "RS256", "kid": "one"}),
     ),
     "another key under a known kid": ("signature", lambda: TWO.sign(claims(NOW), kid="one")),
     "an unknown kid": ("unknown_key", lambda: TWO.sign(claims(NOW))),
-    "no kid": ("header", lambda: hand_made({"alg": "ES256"})),
-    "kid is a number": ("header", lambda: hand_made({"alg": "ES256", "kid": 1})),
-    "kid is a path": ("unknown_key", lambda: hand_made({"alg": "ES256", "kid": "../../dev/null"})),
+    "no kid": ("header", lambda: assembled({"alg": "ES256"})),
+    "kid is a number": ("header", lambda: assembled({"alg": "ES256", "kid": 1})),
+    "kid is a path": ("unknown_key", lambda: assembled({"alg": "ES256", "kid": "../../dev/null"})),
     "its own key in the header": (
         "signature",
         lambda: TWO.sign(claims(NOW), kid="one", jwk=TWO.jwk(), jku="https://evil.test/keys"),
     ),
-    "a critical extension": ("header", lambda: signed_by_hand({**RS, "crit": ["exp"]})),
-    "crit that is empty": ("header", lambda: signed_by_hand({**RS, "crit": []})),
+    "a critical extension": ("header", lambda: signed_with_rsa({**RS, "crit": ["exp"]})),
+    "crit that is empty": ("header", lambda: signed_with_rsa({**RS, "crit": []})),
     "a payload that is not encoded": (
         "header",
-        lambda: signed_by_hand({**RS, "b64": False, "crit": ["b64"]}),
+        lambda: signed_with_rsa({**RS, "b64": False, "crit": ["b64"]}),
     ),
-    "b64 without crit": ("header", lambda: signed_by_hand({**RS, "b64": True})),
+    "b64 without crit": ("header", lambda: signed_with_rsa({**RS, "b64": True})),
     "a token of another type": ("header", lambda: ONE.sign(claims(NOW), typ="logout+jwt")),
     "a state of this server": ("header", lambda: ONE.sign(claims(NOW), typ="mcp-rs+jwt")),
-    "typ is a number": ("header", lambda: signed_by_hand({**RS, "typ": 1})),
+    "typ is a number": ("header", lambda: signed_with_rsa({**RS, "typ": 1})),
     "a header with a duplicate member": (
         "header",
-        lambda: signed_by_hand(b'{"alg":"none","alg":"RS256","kid":"rsa"}'),
+        lambda: signed_with_rsa(b'{"alg":"none","alg":"RS256","kid":"rsa"}'),
     ),
-    "a header that is a list": ("header", lambda: signed_by_hand(["RS256"])),
-    "a header that is no JSON": ("header", lambda: signed_by_hand(b"alg=RS256")),
+    "a header that is a list": ("header", lambda: signed_with_rsa(["RS256"])),
+    "a header that is no JSON": ("header", lambda: signed_with_rsa(b"alg=RS256")),
     "a header of one character": ("header", lambda: "e.e30.AA"),
     "claims with a duplicate member": (
         "claims",
-        lambda: signed_by_hand(RS, json.dumps(claims(NOW)).replace("{", '{"sub":"bob",', 1).encode()),
+        lambda: signed_with_rsa(RS, json.dumps(claims(NOW)).replace("{", '{"sub":"bob",', 1).encode()),
     ),
-    "claims that are a list": ("claims", lambda: signed_by_hand(RS, [])),
-    "claims that are no JSON": ("claims", lambda: signed_by_hand(RS, b"\xff")),
+    "claims that are a list": ("claims", lambda: signed_with_rsa(RS, [])),
+    "claims that are no JSON": ("claims", lambda: signed_with_rsa(RS, b"\xff")),
     "changed claims": ("signature", swapped_payload),
     "no signature": ("malformed", lambda: ONE.sign(claims(NOW)).rpartition(".")[0] + "."),
-    "a cut signature": ("signature", lambda: ONE.sign(claims(NOW))[:-4]),
+    "a truncated signature": ("signature", lambda: ONE.sign(claims(NOW))[:-4]),
     "two parts": ("malformed", lambda: "e30.e30"),
     "five parts, as a JWE": ("malformed", lambda: "e30.e30.e30.e30.e30"),
-    "no JWT at all": ("malformed", lambda: "opaque-token"),
+    "not a JWT": ("malformed", lambda: "opaque-token"),
     "padding": ("malformed", lambda: ONE.sign(claims(NOW)) + "="),
     "another issuer": ("issuer", lambda: token_with(iss="https://evil.test/")),
     "another tenant of the issuer": ("issuer", lambda: token_with(iss="https://id.test/other")),
-    "an issuer with a slash more": ("issuer", lambda: token_with(iss=ISSUER + "/")),
-    "several issuers": ("issuer", lambda: signed_by_hand(RS, claims(NOW, iss=[ISSUER]))),
+    "an issuer with an additional slash": ("issuer", lambda: token_with(iss=ISSUER + "/")),
+    "several issuers": ("issuer", lambda: signed_with_rsa(RS, claims(NOW, iss=[ISSUER]))),
     "no issuer": ("issuer", lambda: token_with(iss=None)),
     "another audience": ("audience", lambda: token_with(aud="https://other.test/mcp")),
-    "an audience that begins alike": ("audience", lambda: token_with(aud=AUDIENCE + "/admin")),
-    "an audience with another path by case": ("audience", lambda: token_with(aud="https://mcp.test/MCP")),
-    "an audience with a slash more": ("audience", lambda: token_with(aud=AUDIENCE + "/")),
+    "an audience with the same prefix": ("audience", lambda: token_with(aud=AUDIENCE + "/admin")),
+    "an audience whose path differs in case": ("audience", lambda: token_with(aud="https://mcp.test/MCP")),
+    "an audience with an additional slash": ("audience", lambda: token_with(aud=AUDIENCE + "/")),
     "an audience with a port": ("audience", lambda: token_with(aud="https://mcp.test:443/mcp")),
-    "an audience that is the host alone": ("audience", lambda: token_with(aud="https://mcp.test")),
-    "an empty list of audiences": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud=[]))),
-    "audiences that are no texts": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud=[[AUDIENCE], 7]))),
-    "an audience that is a part": ("audience", lambda: token_with(aud=AUDIENCE[:-1])),
+    "an audience without the path": ("audience", lambda: token_with(aud="https://mcp.test")),
+    "an empty list of audiences": ("audience", lambda: signed_with_rsa(RS, claims(NOW, aud=[]))),
+    "audiences that are not strings": (
+        "audience",
+        lambda: signed_with_rsa(RS, claims(NOW, aud=[[AUDIENCE], 7])),
+    ),
+    "an audience that is a substring": ("audience", lambda: token_with(aud=AUDIENCE[:-1])),
     "the client as audience, as in an ID token": ("audience", lambda: token_with(aud="app")),
     "no audience": ("audience", lambda: token_with(aud=None)),
-    "an audience that is an object": ("audience", lambda: signed_by_hand(RS, claims(NOW, aud={AUDIENCE: 1}))),
+    "an audience that is an object": (
+        "audience",
+        lambda: signed_with_rsa(RS, claims(NOW, aud={AUDIENCE: 1})),
+    ),
     "expired": ("expired", lambda: token_with(exp=NOW - 1)),
-    "expired this instant": ("expired", lambda: token_with(exp=NOW)),
+    "expires now": ("expired", lambda: token_with(exp=NOW)),
     "no expiry": ("exp", lambda: token_with(exp=None)),
-    "an expiry that is a text": ("exp", lambda: signed_by_hand(RS, claims(NOW, exp="9999999999"))),
-    "an expiry that is true": ("exp", lambda: signed_by_hand(RS, claims(NOW, exp=True))),
-    "an expiry beyond numbers": ("claims", lambda: signed_by_hand(RS, b'{"exp":1e999}')),
+    "an expiry that is a string": ("exp", lambda: signed_with_rsa(RS, claims(NOW, exp="9999999999"))),
+    "an expiry that is true": ("exp", lambda: signed_with_rsa(RS, claims(NOW, exp=True))),
+    "an infinite expiry": ("claims", lambda: signed_with_rsa(RS, b'{"exp":1e999}')),
     "not yet valid": ("not_yet_valid", lambda: token_with(nbf=NOW + LEEWAY_S + 1)),
     "from the future": ("not_yet_valid", lambda: token_with(iat=NOW + LEEWAY_S + 1)),
-    "nbf that is a text": ("nbf", lambda: signed_by_hand(RS, claims(NOW, nbf="0"))),
+    "nbf that is a string": ("nbf", lambda: signed_with_rsa(RS, claims(NOW, nbf="0"))),
     "a token bound to a DPoP key": (
         "bound",
         lambda: token_with(cnf={"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3"}),
@@ -292,7 +298,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
         lambda: token_with(cnf={"x5t#S256": "bwcK0esc3ACC3DB2Y5_l"}),
     ),
     "a confirmation that is empty": ("bound", lambda: token_with(cnf={})),
-    "a confirmation that is null": ("bound", lambda: signed_by_hand(RS, {**claims(NOW), "cnf": None})),
+    "a confirmation that is null": ("bound", lambda: signed_with_rsa(RS, {**claims(NOW), "cnf": None})),
     "a logout token without a type": (
         "event",
         lambda: token_with(events={"http://schemas.openid.net/event/backchannel-logout": {}}),
@@ -304,11 +310,11 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "an ID token with the hash of a code": ("id_token", lambda: token_with(c_hash="LDktKdoQak3Pk0cnXxCltA")),
     "no subject": ("subject", lambda: token_with(sub=None)),
     "an empty subject": ("subject", lambda: token_with(sub="")),
-    "a subject that is a number": ("subject", lambda: signed_by_hand(RS, claims(NOW, sub=7))),
+    "a subject that is a number": ("subject", lambda: signed_with_rsa(RS, claims(NOW, sub=7))),
 }
 
 
-def test_an_invalid_token_is_refused_as_one() -> None:
+def test_an_invalid_token_is_refused_as_invalid_token() -> None:
     refused = {attack: refusal(f"Bearer {made()}") for attack, (_, made) in ATTACKS.items()}
     assert {attack: each.reason for attack, each in refused.items()} == {
         attack: f"token_{reason}" for attack, (reason, _) in ATTACKS.items()
@@ -339,7 +345,7 @@ def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str
         "Bearer " + "a" * MAX_TOKEN,
     ],
 )
-def test_a_header_that_is_no_single_token_is_malformed(form: str) -> None:
+def test_a_header_without_exactly_one_token_is_malformed(form: str) -> None:
     refused = refusal(form.format(token=ONE.sign(claims(NOW))))
     expected = (
         ("no_token", None) if form.startswith("Bearer\x00") else ("authorization_header", "invalid_request")
@@ -347,30 +353,30 @@ def test_a_header_that_is_no_single_token_is_malformed(form: str) -> None:
     assert (refused.reason, refused.error) == expected
 
 
-def test_a_token_counts_in_no_other_place() -> None:
+def test_a_token_is_read_only_from_the_authorization_header() -> None:
     token = ONE.sign(claims(NOW))
     headers = {"x-authorization": f"Bearer {token}", "cookie": f"access_token={token}"}
     with pytest.raises(Unauthorized):
         authenticator(CLOCK).authenticate(headers, {"jwt": {"claims": claims(NOW)}})
 
 
-def test_nothing_of_a_token_is_in_what_is_said_about_it() -> None:
+def test_a_refusal_contains_nothing_of_the_token() -> None:
     refused = refusal(f"Bearer {token_with(aud='secret-audience', sub='secret-subject')}")
     assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
 
 
-def test_an_issuer_that_does_not_answer_makes_no_token_invalid() -> None:
-    class Down:
+def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
+    class UnavailableKeys:
         def find(self, kid: str, algorithm: str) -> Any:
             raise IssuerUnavailable("issuer_timeout")
 
     good = authenticator(CLOCK)
-    down = type(good)(good.issuer, good.audience, good.algorithms, Down(), CLOCK)
+    down = type(good)(good.issuer, good.audience, good.algorithms, UnavailableKeys(), CLOCK)
     with pytest.raises(IssuerUnavailable):
         down.authenticate({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
 
 
-def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_bad_tokens() -> None:
+def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> None:
     clock = FakeClock()
     documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
@@ -387,7 +393,7 @@ def test_a_flood_of_unknown_keys_during_an_outage_of_the_issuer_is_a_flood_of_ba
 
 
 @given(st.text(max_size=60))
-def test_no_header_is_anything_but_a_token_or_a_refusal(header: str) -> None:
+def test_any_header_is_a_valid_token_or_a_refusal(header: str) -> None:
     for value in (header, f"Bearer {header}"):
         try:
             assert bearer_token(value) in value
@@ -396,7 +402,7 @@ def test_no_header_is_anything_but_a_token_or_a_refusal(header: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=10_000), st.sampled_from("Aa0-_.=+/ é"))
-def test_a_token_with_another_character_in_it_is_refused(position: int, character: str) -> None:
+def test_a_token_with_a_changed_character_is_refused(position: int, character: str) -> None:
     token = RSA.sign(claims(NOW))
     at = position % len(token)
     changed = token[:at] + character + token[at + 1 :]

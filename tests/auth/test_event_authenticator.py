@@ -1,4 +1,4 @@
-"""Principals from authorizer contexts, as API Gateway puts them into payload 2.0 events."""
+"""Principals from the authorizer contexts of payload 2.0 events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
     assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
 
 
-def test_the_azp_claim_names_the_client_where_client_id_does_not() -> None:
+def test_the_azp_claim_names_the_client_if_client_id_is_missing() -> None:
     claims = {"iss": "i", "sub": "s", "azp": "app"}
     principal = EventAuthenticator(AuthMode.JWT).authenticate({}, {"jwt": {"claims": claims}}).principal
     assert principal == Principal("jwt", "s", "i", "app")
@@ -51,7 +51,7 @@ def test_federated_users_and_root_are_different_callers() -> None:
     assert [iam(user) for user in users] == [Principal("iam", user, "123456789012") for user in users]
 
 
-def test_each_session_of_a_role_is_a_caller_of_its_own_where_the_deployment_says_so() -> None:
+def test_sessions_of_a_role_are_different_callers_if_the_deployment_binds_sessions() -> None:
     one, other = "AROAEXAMPLE:one", "AROAEXAMPLE:other"
     assert iam(one, binds_sessions=True) == Principal("iam", one, "123456789012")
     assert iam(one, binds_sessions=True) != iam(other, binds_sessions=True)
@@ -69,7 +69,7 @@ def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) ->
         iam(user_id, binds_sessions=binds_sessions)
 
 
-def test_users_of_an_identity_pool_with_one_role_are_distinguished() -> None:
+def test_users_of_an_identity_pool_with_one_role_are_different_callers() -> None:
     def principal(identity: Any) -> Principal | None:
         return (
             EventAuthenticator(AuthMode.IAM)
@@ -106,7 +106,7 @@ def test_a_lambda_principal_is_the_configured_member() -> None:
         ({}, set()),
     ],
 )
-def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
+def test_scopes_are_read_from_claims_in_the_format_of_http_apis(
     claims: dict[str, Any], scopes: set[str]
 ) -> None:
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
@@ -117,8 +117,8 @@ def test_scopes_are_read_from_claims_as_an_http_api_shows_them(
 @pytest.mark.parametrize(
     "members", [["read admin"], ["read", "admin"], [" admin"], ["admin "], ["", "admin"]]
 )
-def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str, members: list[str]) -> None:
-    """`["read admin"]` and `["read", "admin"]` are one text there, and the first one grants no `admin`."""
+def test_a_joined_list_of_scopes_grants_no_scope(claim: str, members: list[str]) -> None:
+    """An HTTP API turns `["read admin"]` and `["read", "admin"]` into the same string."""
     joined = f"[{' '.join(members)}]"
     for value in (joined, members[:1]):
         context = {"jwt": {"claims": {"iss": "i", "sub": "s", claim: value}}}
@@ -129,14 +129,14 @@ def test_a_list_that_an_http_api_has_joined_grants_none_of_its_words(claim: str,
 
 @pytest.mark.parametrize("claim", ["cnf", "events", "at_hash", "c_hash", "s_hash"])
 @pytest.mark.parametrize("value", ["map[jkt:0ZcOCORZNYy]", "{}", ""])
-def test_a_token_of_another_kind_is_refused_though_the_authorizer_let_it_pass(claim: str, value: str) -> None:
+def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(claim: str, value: str) -> None:
     context = {"jwt": {"claims": {**JWT["jwt"]["claims"], claim: value}}}
     with pytest.raises(Unauthorized) as refused:
         EventAuthenticator(AuthMode.JWT).authenticate({}, context)
     assert refused.value.error == "invalid_token"
 
 
-def test_scopes_of_a_lambda_authorizer_are_the_configured_member() -> None:
+def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_member() -> None:
     context = {"lambda": {"user": "alice", "granted": "a b"}}
     assert EventAuthenticator(AuthMode.LAMBDA, "user", "granted").authenticate({}, context).scopes == {
         "a",
@@ -153,7 +153,7 @@ def test_no_header_identifies_a_caller() -> None:
             EventAuthenticator(mode, "x-user").authenticate(headers, {})
 
 
-def test_only_a_deployment_that_says_so_lets_anonymous_callers_in() -> None:
+def test_anonymous_callers_are_accepted_only_if_the_deployment_allows_them() -> None:
     assert EventAuthenticator(AuthMode.NONE).authenticate({}, {}).principal is None
     assert EventAuthenticator(AuthMode.NONE).authenticate({}, JWT).principal is None
 
@@ -210,7 +210,7 @@ CONTEXTS = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
-def test_a_context_names_a_whole_principal_or_none(context: dict[str, Any], mode: AuthMode) -> None:
+def test_an_incomplete_context_yields_no_principal(context: dict[str, Any], mode: AuthMode) -> None:
     try:
         principal = EventAuthenticator(mode, "user", "scope").authenticate({}, context).principal
     except Unauthorized:
@@ -223,7 +223,7 @@ def test_a_context_names_a_whole_principal_or_none(context: dict[str, Any], mode
         assert principal.issuer or mode is AuthMode.LAMBDA
 
 
-def test_principals_that_differ_in_anything_are_spelled_differently() -> None:
+def test_different_principals_have_different_identities() -> None:
     principals = [
         Principal("jwt", "a", "i", "c"),
         Principal("jwt", "a", "i", None),

@@ -1,4 +1,4 @@
-"""Challenges and metadata, as they leave the function for each event source."""
+"""Challenges and metadata in the responses for each event source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def drop() -> str:
 
 
 def answer(event: Event) -> tuple[int, str | None, Any]:
-    """Status, challenge and body."""
+    """Return status, challenge and body."""
     response = server.lambda_handler(event, None)
     lists = {name: values[0] for name, values in response.get("multiValueHeaders", {}).items()}
     headers = response.get("headers", lists)
@@ -53,7 +53,7 @@ def got(source: str, path: str) -> Event:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_every_source_brings_tokens_and_gets_challenges(source: str) -> None:
+def test_every_source_passes_tokens_and_gets_challenges(source: str) -> None:
     first = 'scope="billing db:admin db:read"'
     good, late = (ONE.sign(claims(now)) for now in (CLOCK.now, CLOCK.now - 301))
     event, drops = sent_by(source, call("read")), sent_by(source, call("drop"))
@@ -65,7 +65,7 @@ def test_every_source_brings_tokens_and_gets_challenges(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["rest_api", "http_api_1_0", "alb_multi_value"])
-def test_of_several_tokens_none_counts(source: str) -> None:
+def test_a_request_with_several_tokens_is_refused(source: str) -> None:
     good = ONE.sign(claims(CLOCK.now))
     status, challenge, _ = answer(with_token(sent_by(source, call("read")), good, good))
     assert (status, challenge is not None and 'error="invalid_request"' in challenge) == (400, True)

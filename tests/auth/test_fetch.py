@@ -1,4 +1,4 @@
-"""Documents from servers on this computer: those that behave, and those that do not."""
+"""Fetching documents from well-behaved and misbehaving servers on this computer."""
 
 from __future__ import annotations
 
@@ -54,13 +54,15 @@ def test_a_redirect_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize(("status", "is_answer"), [(404, True), (403, True), (500, False), (503, False)])
-def test_another_status_is_an_answer_unless_the_server_is_in_trouble(status: int, is_answer: bool) -> None:
+def test_a_status_other_than_200_is_an_answer_unless_it_is_a_server_error(
+    status: int, is_answer: bool
+) -> None:
     with serving(lambda request: Response(status, body=b'{"keys":[]}')) as url:
         refused = failure(url)
     assert (refused.reason, refused.is_answer) == (f"issuer_status_{status}", is_answer)
 
 
-def test_a_document_of_the_largest_size_is_read_and_no_larger_one() -> None:
+def test_a_document_up_to_the_size_limit_is_read_and_a_larger_one_is_not() -> None:
     bodies = {"/fits": b"x" * MAX_DOCUMENT, "/does-not": b"x" * (MAX_DOCUMENT + 1)}
     with serving(lambda request: Response(200, body=bodies[request.target])) as url:
         assert len(fetch(f"{url}/fits", 3.0)) == MAX_DOCUMENT
@@ -84,25 +86,25 @@ def test_a_document_of_the_largest_size_is_read_and_no_larger_one() -> None:
         "keys",
     ],
 )
-def test_only_https_is_spoken_with_other_computers(url: str) -> None:
+def test_other_computers_are_contacted_only_over_https(url: str) -> None:
     refused = failure(url)
     assert (refused.reason, refused.is_answer) == ("issuer_url", False)
 
 
-def test_a_server_that_is_not_there_is_said_so() -> None:
+def test_a_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     assert failure(f"http://127.0.0.1:{port}/keys").reason == "issuer_ConnectionRefusedError"
 
 
-def test_a_server_without_a_certificate_is_not_believed() -> None:
+def test_a_server_without_a_certificate_is_refused() -> None:
     with serving(lambda request: Response(200, body=b"{}")) as url:
         assert failure(url.replace("http://", "https://")).reason == "issuer_SSLError"
 
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[str]:
-    """Sends `first`, and then a character now and then, for as long as somebody listens."""
+    """Send `first`, then one character at a time until the client disconnects."""
     over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
@@ -131,22 +133,22 @@ def dripping(first: bytes) -> Iterator[str]:
     ],
     ids=["status", "headers", "body", "body of a length"],
 )
-def test_a_server_that_never_ends_costs_the_time_that_was_given(first: bytes) -> None:
+def test_an_endless_response_times_out(first: bytes) -> None:
     with dripping(first) as url:
         before = time.monotonic()
         assert failure(url, 0.3).reason == "issuer_timeout"
         assert 0.3 <= time.monotonic() - before < 1.5
 
 
-def test_what_is_no_http_is_said_so() -> None:
-    def babble(listener: socket.socket) -> None:
+def test_a_response_that_is_not_http_is_reported() -> None:
+    def respond_without_http(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
             connection.recv(65_536)
             connection.sendall(b"220 smtp.test ready\r\n\r\n")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=babble, args=(listener,))
+        thread = threading.Thread(target=respond_without_http, args=(listener,))
         thread.start()
         assert failure(f"http://127.0.0.1:{listener.getsockname()[1]}").reason == "issuer_BadStatusLine"
         thread.join()

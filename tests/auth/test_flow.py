@@ -1,4 +1,4 @@
-"""A client without a token gets itself one, and more scopes when a tool needs them: all of it over HTTP."""
+"""A client obtains a token, and further scopes when a tool needs them, over HTTP."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def databases(**given: Any) -> Server:
 
 
 @dataclass
-class Deployed:
-    """A server behind HTTP, with settings as in an environment; `observer` has its log."""
+class DeployedServer:
+    """A server behind HTTP, configured by environment variables. `observer` has its log."""
 
     url: str
     issuer: AuthorizationServer
@@ -59,7 +59,7 @@ class Deployed:
 
     @property
     def reasons(self) -> list[str]:
-        """Why somebody was refused, or could not be judged."""
+        """Return the logged reasons of refusals and of failures to decide."""
         assert self.observer.failures == []
         return [
             str(fields["reason"])
@@ -69,7 +69,7 @@ class Deployed:
 
 
 def remapped(reply: Response) -> Response:
-    """As a REST API passes it on: under a name of its own ("Amazon API Gateway important notes")."""
+    """Rename the header as a REST API does ("Amazon API Gateway important notes")."""
     renamed = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
     return replace(reply, headers=tuple((renamed.get(name, name), value) for name, value in reply.headers))
 
@@ -77,7 +77,7 @@ def remapped(reply: Response) -> Response:
 @contextmanager
 def deployed(
     issuer: AuthorizationServer, *, mode: str = "bearer", is_rest_api: bool = False, **given: Any
-) -> Iterator[Deployed]:
+) -> Iterator[DeployedServer]:
     observer = RecordingObserver()
     at: dict[str, str] = {}
 
@@ -97,7 +97,7 @@ def deployed(
         ports = replace(wiring.make_ports(load_settings(environment)), observer=observer)
         server = databases(ports=lambda: ports, **given)
         listening.start()
-        yield Deployed(at["url"], issuer, observer)
+        yield DeployedServer(at["url"], issuer, observer)
 
 
 @pytest.fixture
@@ -132,10 +132,10 @@ async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationSe
 
 
 @pytest.mark.anyio
-async def test_behind_a_rest_api_the_client_finds_the_metadata_and_cannot_step_up(
+async def test_behind_a_rest_api_the_client_finds_the_metadata_but_cannot_step_up(
     issuer: AuthorizationServer,
 ) -> None:
-    """So such an endpoint has to have all scopes asked for at first."""
+    """Clients of such an endpoint must request all scopes at first."""
     with deployed(issuer, is_rest_api=True) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert (await client.call_tool("read", {})).content[0].text == "alice"
@@ -148,7 +148,7 @@ async def test_behind_a_rest_api_the_client_finds_the_metadata_and_cannot_step_u
 
 
 @pytest.mark.anyio
-async def test_a_hidden_tool_never_makes_the_client_ask_for_more(issuer: AuthorizationServer) -> None:
+async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer: AuthorizationServer) -> None:
     with deployed(issuer, hide_unauthorized=True, initial_scopes=["db:read"]) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
@@ -161,13 +161,13 @@ async def test_a_hidden_tool_never_makes_the_client_ask_for_more(issuer: Authori
 # -- tokens and keys over HTTP --------------------------------------------------------------------------
 
 
-def test_keys_are_fetched_once_and_again_when_they_change(issuer: AuthorizationServer) -> None:
+def test_keys_are_fetched_once_and_again_after_they_change(issuer: AuthorizationServer) -> None:
     with deployed(issuer) as server:
         for _ in range(3):
             assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
         assert issuer.asked[f"{PATH}/keys"] == 1
         issuer.keys.insert(0, TWO)
-        # Less than a minute after the last question: the new key is not known yet.
+        # Less than a minute after the last request: the new key is not known yet.
         assert server.post(issuer.token(server.url, scope="db:read")).status_code == 401
         assert server.reasons == ["token_unknown_key"]
 
@@ -182,7 +182,7 @@ def test_the_location_of_the_keys_can_be_configured(issuer: AuthorizationServer)
     assert issuer.asked == {f"{PATH}/keys": 1}
 
 
-def test_a_token_of_another_endpoint_is_refused_with_the_address_of_the_metadata(
+def test_a_token_for_another_endpoint_is_refused_with_the_url_of_the_metadata(
     issuer: AuthorizationServer,
 ) -> None:
     with deployed(issuer) as server:
@@ -207,7 +207,7 @@ def test_a_second_authorization_header_is_a_malformed_request(issuer: Authorizat
         assert 'error="invalid_request"' in answer.headers["www-authenticate"]
 
 
-def test_a_token_in_the_query_is_no_token(issuer: AuthorizationServer) -> None:
+def test_a_token_in_the_query_is_ignored(issuer: AuthorizationServer) -> None:
     with deployed(issuer) as server:
         body, token = call("read"), issuer.token(server.url, scope="db:read")
         url = f"{server.url}?access_token={token}"
@@ -220,16 +220,16 @@ BROKEN = {
     "down": (Response(503), "issuer_status_503"),
     "gone": (Response(404), "issuer_status_404"),
     "a redirect": (Response(302, (("location", "/elsewhere"),)), "issuer_status_302"),
-    "a page": (HTML, "issuer_jwks"),
+    "an HTML page": (HTML, "issuer_jwks"),
     "huge": (Response(200, body=b'{"keys":[' + b"{}," * 1_000_000 + b"{}]}"), "issuer_document_too_large"),
     "its private key": (Response(200, body=jwks(ONE.jwk(private=True))), "issuer_no_keys"),
-    "two keys of one name": (Response(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
+    "two keys with one kid": (Response(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
     "no keys": (Response(200, body=b'{"keys":[]}'), "issuer_no_keys"),
 }
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_without_keys_callers_are_not_asked_to_sign_in_again_and_the_log_has_one_error(
+def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(
     issuer: AuthorizationServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     reply, reason = BROKEN[how]
@@ -247,7 +247,7 @@ def test_without_keys_callers_are_not_asked_to_sign_in_again_and_the_log_has_one
         assert server.post(None).status_code == 401
 
 
-def test_behind_an_authorizer_nothing_is_fetched_and_the_metadata_is_there(
+def test_behind_an_authorizer_no_keys_are_fetched_and_the_metadata_is_served(
     issuer: AuthorizationServer,
 ) -> None:
     with deployed(issuer, mode="jwt") as server:

@@ -1,4 +1,4 @@
-"""How often an issuer is requested, and how tokens are verified while it does not answer."""
+"""How often an issuer's keys are requested, and how tokens are verified during its outages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from support.token_issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
 DOWN = IssuerUnavailable("issuer_timeout")
 
 
-class Asked:
-    """Keys of an issuer that can go down, and come up with other keys."""
+class ChangingIssuer:
+    """The keys of an issuer that can become unavailable and change its keys. It counts requests."""
 
     def __init__(self, answer: bytes | Exception | None = None) -> None:
         self.clock = FakeClock()
@@ -48,8 +48,8 @@ class Asked:
         return len(self.documents.asked)
 
 
-def test_an_issuer_is_asked_at_the_first_token_and_an_hour_later() -> None:
-    asked = Asked()
+def test_keys_are_requested_at_the_first_token_and_an_hour_later() -> None:
+    asked = ChangingIssuer()
     assert asked.times == 0
     assert all(asked.knows("one") for _ in range(100))
     asked.clock.advance(REFRESH_AFTER_S - 1)
@@ -61,7 +61,7 @@ def test_an_issuer_is_asked_at_the_first_token_and_an_hour_later() -> None:
 
 
 def test_a_new_key_is_found_at_its_first_token() -> None:
-    asked = Asked()
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(jwks(ONE, TWO))
     asked.clock.advance(MIN_REFRESH_INTERVAL_S)
@@ -69,8 +69,8 @@ def test_a_new_key_is_found_at_its_first_token() -> None:
     assert asked.times == 2
 
 
-def test_a_key_that_was_withdrawn_is_good_for_an_hour_at_most() -> None:
-    asked = Asked()
+def test_a_withdrawn_key_is_accepted_for_at_most_an_hour() -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(jwks(TWO))
     asked.clock.advance(REFRESH_AFTER_S)
@@ -78,8 +78,8 @@ def test_a_key_that_was_withdrawn_is_good_for_an_hour_at_most() -> None:
     assert asked.knows("two")
 
 
-def test_a_flood_of_unknown_keys_costs_one_question_a_minute() -> None:
-    asked = Asked()
+def test_unknown_keys_cause_at_most_one_request_a_minute() -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     for number in range(600):
         asked.clock.advance(0.5)
@@ -88,8 +88,8 @@ def test_a_flood_of_unknown_keys_costs_one_question_a_minute() -> None:
     assert asked.times == 1 + 300 // MIN_REFRESH_INTERVAL_S
 
 
-def test_the_keys_at_hand_are_used_for_a_day_while_the_issuer_is_down() -> None:
-    asked = Asked()
+def test_cached_keys_are_used_for_a_day_while_the_issuer_is_down() -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(DOWN)
     for _ in range(23):
@@ -103,8 +103,8 @@ def test_the_keys_at_hand_are_used_for_a_day_while_the_issuer_is_down() -> None:
     assert asked.knows("one")
 
 
-def test_a_hanging_issuer_costs_one_request_its_time_and_not_the_next_ones() -> None:
-    asked = Asked(DOWN)
+def test_a_hanging_issuer_delays_only_one_request() -> None:
+    asked = ChangingIssuer(DOWN)
     asked.documents.takes_s = TIMEOUT_S
     before = asked.clock.now
     for _ in range(50):
@@ -119,10 +119,10 @@ def test_a_hanging_issuer_costs_one_request_its_time_and_not_the_next_ones() -> 
 
 
 @pytest.mark.parametrize("answer", [DOWN, b"<!doctype html>"])
-def test_an_unknown_key_is_unknown_while_a_refresh_has_failed_and_usable_keys_are_held(
+def test_after_a_failed_refresh_an_unknown_key_is_refused_if_usable_keys_are_cached(
     answer: bytes | Exception,
 ) -> None:
-    asked = Asked()
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(answer)
     for _ in range(3):
@@ -134,8 +134,8 @@ def test_an_unknown_key_is_unknown_while_a_refresh_has_failed_and_usable_keys_ar
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_each_refresh_that_fails_is_reported_once_however_many_requests_it_concerns(held: bool) -> None:
-    asked = Asked(None if held else DOWN)
+def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held: bool) -> None:
+    asked = ChangingIssuer(None if held else DOWN)
     if held:
         assert asked.knows("one")
     for answer, reason in [
@@ -152,8 +152,8 @@ def test_each_refresh_that_fails_is_reported_once_however_many_requests_it_conce
         asked.failures.clear()
 
 
-def test_requests_without_usable_keys_name_the_reason_of_the_last_refresh() -> None:
-    asked = Asked()
+def test_requests_without_usable_keys_report_the_reason_of_the_last_refresh() -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(DOWN)
     asked.clock.advance(EXPIRE_AFTER_S)
@@ -163,8 +163,8 @@ def test_requests_without_usable_keys_name_the_reason_of_the_last_refresh() -> N
 
 
 @pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
-def test_an_issuer_that_withdraws_all_its_keys_leaves_none_to_go_by(page: bytes) -> None:
-    asked = Asked()
+def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page: bytes) -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(page)
     asked.clock.advance(REFRESH_AFTER_S)
@@ -177,8 +177,8 @@ def test_an_issuer_that_withdraws_all_its_keys_leaves_none_to_go_by(page: bytes)
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b'{"keys":{}}'])
-def test_a_document_that_is_no_key_set_replaces_none(page: bytes) -> None:
-    asked = Asked()
+def test_a_malformed_key_set_does_not_replace_the_cached_one(page: bytes) -> None:
+    asked = ChangingIssuer()
     assert asked.knows("one")
     asked.answers(page)
     asked.clock.advance(REFRESH_AFTER_S)
@@ -187,7 +187,7 @@ def test_a_document_that_is_no_key_set_replaces_none(page: bytes) -> None:
     assert [failure.reason for failure in asked.failures] == ["issuer_jwks"]
 
 
-def test_looking_for_the_keys_and_getting_them_takes_three_seconds_together() -> None:
+def test_finding_and_fetching_the_keys_take_three_seconds_together() -> None:
     clock, urls = FakeClock(), list(metadata_urls(ISSUER))
     absent = IssuerUnavailable("issuer_status_404", is_answer=True)
     documents = Documents(dict.fromkeys(urls, absent), clock, takes_s=1.4)
@@ -204,7 +204,7 @@ def test_looking_for_the_keys_and_getting_them_takes_three_seconds_together() ->
     assert documents.asked[-4:] == [*urls, JWKS_URI]
 
 
-def test_many_threads_ask_once() -> None:
+def test_concurrent_threads_cause_one_request() -> None:
     clock, asked, all_there = FakeClock(), list[str](), threading.Barrier(16)
 
     def fetch(url: str, timeout_s: float) -> bytes:
@@ -229,8 +229,8 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_an_issuer_is_never_asked_more_often_than_it_may_be(steps: list[tuple[str, int, str]]) -> None:
-    asked, moments = Asked(), list[float]()
+def test_requests_to_an_issuer_never_exceed_their_rate(steps: list[tuple[str, int, str]]) -> None:
+    asked, moments = ChangingIssuer(), list[float]()
     answers: dict[str, bytes | Exception] = {"A": jwks(ONE), "B": jwks(ONE, TWO), "D": DOWN}
     good_at: float | None = None
     for kid, seconds, answer in steps:

@@ -1,4 +1,4 @@
-"""Where an issuer's keys are, by its metadata."""
+"""Finding an issuer's keys through its metadata."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def found_at(documents: dict[str, bytes]) -> Callable[[str], bytes]:
 
 
 @pytest.mark.parametrize("issuer", ISSUERS)
-def test_metadata_is_looked_for_where_clients_look_for_it(issuer: str) -> None:
-    theirs = build_oauth_authorization_server_metadata_discovery_urls(issuer, "https://mcp.test")
-    assert list(metadata_urls(issuer)) == theirs
+def test_metadata_is_requested_at_the_urls_that_clients_use(issuer: str) -> None:
+    client_urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, "https://mcp.test")
+    assert list(metadata_urls(issuer)) == client_urls
 
 
 @pytest.mark.parametrize("issuer", ISSUERS)
-def test_the_keys_are_where_the_first_metadata_says(issuer: str) -> None:
+def test_the_first_valid_metadata_gives_the_location_of_the_keys(issuer: str) -> None:
     for url in metadata_urls(issuer):
         assert discover_jwks_uri(issuer, found_at({url: document(issuer)})) == "https://keys.test/jwks"
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b"{}", document("https://evil.test")])
-def test_what_is_no_metadata_of_this_issuer_is_passed_over(page: bytes) -> None:
+def test_documents_that_are_not_metadata_of_the_issuer_are_skipped(page: bytes) -> None:
     first, second, *_ = metadata_urls("https://id.test")
     documents = {first: page, second: document("https://id.test")}
     assert discover_jwks_uri("https://id.test", found_at(documents)) == "https://keys.test/jwks"
@@ -51,14 +51,14 @@ def test_what_is_no_metadata_of_this_issuer_is_passed_over(page: bytes) -> None:
 @pytest.mark.parametrize(
     "other", ["https://id.test/", "https://ID.test", "https://id.test/tenant", "http://id.test"]
 )
-def test_an_issuer_is_equal_as_text_or_another(other: str) -> None:
+def test_issuers_are_compared_as_exact_text(other: str) -> None:
     documents = {url: document(other) for url in metadata_urls("https://id.test")}
     with pytest.raises(IssuerUnavailable) as failed:
         discover_jwks_uri("https://id.test", found_at(documents))
     assert failed.value.reason == "issuer_metadata_of_another"
 
 
-def test_a_document_of_another_issuer_is_the_reason_though_there_is_none_elsewhere() -> None:
+def test_a_document_of_another_issuer_is_reported_before_missing_documents() -> None:
     issuer = "https://id.test/tenant"
     for url in metadata_urls(issuer):
         with pytest.raises(IssuerUnavailable) as failed:
@@ -80,26 +80,26 @@ def test_a_document_of_another_issuer_is_the_reason_though_there_is_none_elsewhe
         7,
     ],
 )
-def test_an_issuer_cannot_have_anything_but_https_asked(jwks_uri: object) -> None:
+def test_only_https_urls_of_an_issuer_are_requested(jwks_uri: object) -> None:
     documents = {url: document("https://id.test", jwks_uri) for url in metadata_urls("https://id.test")}
     with pytest.raises(IssuerUnavailable) as failed:
         discover_jwks_uri("https://id.test", found_at(documents))
     assert failed.value.reason == "issuer_jwks_uri"
 
 
-def test_a_developers_own_issuer_may_have_its_keys_beside_it() -> None:
+def test_a_local_issuer_may_use_http_for_its_keys() -> None:
     issuer = "http://127.0.0.1:8000"
     documents = {url: document(issuer, f"{issuer}/keys") for url in metadata_urls(issuer)}
     assert discover_jwks_uri(issuer, found_at(documents)) == f"{issuer}/keys"
 
 
-def test_an_issuer_that_does_not_answer_is_asked_once() -> None:
-    asked: list[str] = []
+def test_an_issuer_that_does_not_respond_is_requested_once() -> None:
+    requested: list[str] = []
 
     def fetch(url: str) -> bytes:
-        asked.append(url)
+        requested.append(url)
         raise IssuerUnavailable("issuer_timeout")
 
     with pytest.raises(IssuerUnavailable):
         discover_jwks_uri("https://id.test/tenant", fetch)
-    assert len(asked) == 1
+    assert len(requested) == 1

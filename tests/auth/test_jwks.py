@@ -22,13 +22,13 @@ def test_keys_are_found_by_kid_and_algorithm() -> None:
     assert keys["one", "ES256"] == ONE.private.public_key()
 
 
-def test_a_key_without_an_algorithm_serves_those_of_its_type() -> None:
+def test_a_key_without_alg_verifies_the_algorithms_of_its_type() -> None:
     keys = parse_key_set(jwks(without(RSA, "alg", "use"), without(ONE, "alg")))
     rsa = {("rsa", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")}
     assert keys.keys() == {("one", "ES256"), *rsa}
 
 
-def test_nothing_can_be_allowed_that_a_public_key_could_sign() -> None:
+def test_symmetric_algorithms_cannot_be_allowed() -> None:
     assert not {name for name in SIGNATURE_ALGORITHMS if name.startswith("HS") or name.lower() == "none"}
 
 
@@ -40,44 +40,44 @@ UNUSABLE: dict[str, Any] = {
     "an RSA key with a secret": {**RSA.jwk(), "kid": "x", "k": "c2VjcmV0"},
     "an RSA key for HMAC": {**RSA.jwk(), "kid": "x", "alg": "HS256"},
     "an EC key for RS256": {**TWO.jwk(), "alg": "RS256"},
-    "an EC key that says another curve": {**TWO.jwk(), "crv": "P-384", "alg": "ES384"},
+    "an EC key with the name of another curve": {**TWO.jwk(), "crv": "P-384", "alg": "ES384"},
     "for encryption": {**TWO.jwk(), "use": "enc"},
-    "for signing alone": {**TWO.jwk(), "key_ops": ["sign"]},
+    "for signing only": {**TWO.jwk(), "key_ops": ["sign"]},
     "key_ops of another kind": {**TWO.jwk(), "key_ops": "verify"},
     "no kid": without(TWO, "kid"),
     "kid is a number": {**TWO.jwk(), "kid": 7},
     "no kty": without(TWO, "kty"),
     "kty is a list": {**TWO.jwk(), "kty": ["EC"]},
     "crv is a list": {**TWO.jwk(), "crv": ["P-256"]},
-    "a curve of coins": {**TWO.jwk(), "crv": "secp256k1", "alg": "ES256K"},
+    "an unknown curve": {**TWO.jwk(), "crv": "secp256k1", "alg": "ES256K"},
     "a point that is not on the curve": {**TWO.jwk(), "x": TWO.jwk()["y"]},
-    "half a point": without(TWO, "y"),
+    "a point without y": without(TWO, "y"),
     "coordinates that are numbers": {**TWO.jwk(), "x": 7},
     "coordinates that are no Base64": {**TWO.jwk(), "x": "é"},
     "1,024 bits": Key("short", "RS256").jwk(),
     "an even exponent": {**RSA.jwk(), "kid": "x", "e": "Ag"},
     "16,384 bits": {**RSA.jwk(), "kid": "x", "n": "_" + "_" * 2_730},
-    "no object": "a key",
+    "not an object": "a key",
     "nothing": None,
 }
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_a_key_that_must_not_be_used_is_left_out_and_the_others_stay(name: str) -> None:
+def test_an_unusable_key_is_skipped_and_the_others_are_used(name: str) -> None:
     assert parse_key_set(jwks(UNUSABLE[name], ONE)).keys() == {("one", "ES256")}
     assert parse_key_set(jwks(UNUSABLE[name])) == {}
 
 
-def test_two_keys_of_one_name_are_no_keys() -> None:
+def test_different_keys_with_one_kid_are_all_unusable() -> None:
     keys = parse_key_set(jwks(ONE, {**TWO.jwk(), "kid": "one"}, RSA))
     assert keys.keys() == {("rsa", "RS256")}
 
 
-def test_a_key_that_is_there_twice_is_one_key() -> None:
+def test_a_repeated_key_counts_once() -> None:
     assert parse_key_set(jwks(ONE, ONE)).keys() == {("one", "ES256")}
 
 
-def test_keys_of_different_types_may_share_a_name() -> None:
+def test_keys_of_different_types_may_share_a_kid() -> None:
     assert len(parse_key_set(jwks(ONE, {**RSA.jwk(), "kid": "one"}))) == 2
 
 
@@ -94,6 +94,6 @@ def test_keys_of_different_types_may_share_a_name() -> None:
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_key_set_is_refused(document: bytes) -> None:
+def test_a_malformed_key_set_is_refused(document: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the text is not used
         parse_key_set(document)

@@ -1,4 +1,4 @@
-"""Protected resource metadata and the challenges that lead to it."""
+"""Protected resource metadata and the challenges that name it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databas
 BARE = ProtectedResource("https://mcp.test", [ISSUER])
 
 
-def test_the_document_names_the_resource_and_who_issues_tokens_for_it() -> None:
+def test_the_document_names_the_resource_and_its_issuers() -> None:
     assert MCP.document() == {
         "resource": "https://mcp.test/mcp",
         "authorization_servers": [ISSUER],
@@ -41,17 +41,17 @@ def test_the_document_names_the_resource_and_who_issues_tokens_for_it() -> None:
         ("https://mcp.test:8443/mcp", "https://mcp.test:8443/.well-known/oauth-protected-resource/mcp"),
     ],
 )
-def test_the_document_is_where_the_official_client_looks_for_it(resource: str, url: str) -> None:
+def test_the_document_is_served_where_the_official_client_requests_it(resource: str, url: str) -> None:
     metadata = ProtectedResource(resource, [ISSUER])
     assert metadata.url == url
-    looked_at = build_protected_resource_metadata_discovery_urls(None, resource)
+    parsed = build_protected_resource_metadata_discovery_urls(None, resource)
     served = {url.split("/.well-known", maxsplit=1)[0] + path for path in metadata.paths}
-    assert {each.removesuffix("/") for each in looked_at} <= served
+    assert {each.removesuffix("/") for each in parsed} <= served
     assert WELL_KNOWN in metadata.paths
 
 
-class Challenged:
-    """A response with this header, for the official client's readers."""
+class ChallengeResponse:
+    """A response with a challenge, for the parsers of the official client."""
 
     def __init__(self, challenge: str, status: int = 401) -> None:
         import httpx2
@@ -62,24 +62,24 @@ class Challenged:
 def test_a_challenge_without_a_token_has_no_error() -> None:
     challenge = MCP.challenge()
     assert challenge == f'Bearer scope="db:read", resource_metadata="{MCP.url}"'
-    response = Challenged(challenge).response
+    response = ChallengeResponse(challenge).response
     assert extract_scope_from_www_auth(response) == "db:read"
     assert extract_resource_metadata_from_www_auth(response) == MCP.url
     assert extract_field_from_www_auth(response, "error") is None
 
 
-def test_a_challenge_for_more_names_all_scopes_at_once() -> None:
+def test_a_scope_challenge_names_all_missing_scopes() -> None:
     challenge = MCP.challenge("insufficient_scope", ["db:write", "db:drop"])
-    response = Challenged(challenge, 403).response
+    response = ChallengeResponse(challenge, 403).response
     assert extract_field_from_www_auth(response, "error") == "insufficient_scope"
     assert extract_scope_from_www_auth(response) == "db:write db:drop"
     assert extract_resource_metadata_from_www_auth(response) == MCP.url
 
 
-def test_a_challenge_where_no_scope_is_known_has_none() -> None:
+def test_a_challenge_without_known_scopes_has_no_scope() -> None:
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 
 
-def test_what_a_quoted_string_cannot_hold_is_escaped_or_left_out() -> None:
+def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed() -> None:
     odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', [ISSUER])
     assert odd.challenge().endswith('/a\\"b\\\\cd"')

@@ -1,4 +1,4 @@
-"""Scope hierarchies: which scopes are granted and implied, and the laws of both."""
+"""Scope hierarchies: granted and implied scopes, and the properties of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATABASE = ScopeHierarchy.from_direct({"admin": ["write", "billing"], "write": [
 
 NAMES = st.sampled_from([f"s{number}" for number in range(8)])
 GRANTED = st.frozensets(NAMES)
-# Edges lead from lower to higher numbers alone: no cycles.
+# Edges lead only from lower to higher numbers, so there are no cycles.
 HIERARCHIES = st.dictionaries(NAMES, st.lists(NAMES, max_size=4)).map(
     lambda drawn: {name: [each for each in narrower if each > name] for name, narrower in drawn.items()}
 )
@@ -62,41 +62,41 @@ def test_a_broader_scope_implies_narrower_ones(
         {"offline_access": ["a"]},
     ],
 )
-def test_a_hierarchy_that_is_none_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
+def test_a_malformed_hierarchy_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
     with pytest.raises(DefinitionError):
         ScopeHierarchy.from_direct(hierarchy)
 
 
 @pytest.mark.parametrize("given_scopes", ["read", ["read write"], [None], [""]])
-def test_what_is_no_list_of_scopes_is_refused(given_scopes: Sequence[str]) -> None:
+def test_a_malformed_list_of_scopes_is_refused(given_scopes: Sequence[str]) -> None:
     with pytest.raises(DefinitionError):
         validate_scopes(given_scopes)
 
 
-def test_scopes_keep_their_order_and_are_named_once() -> None:
+def test_scopes_keep_their_order_without_duplicates() -> None:
     assert validate_scopes(["b", "a", "b"]) == ("b", "a")
 
 
-def test_the_narrowest_scopes_imply_none_of_the_others() -> None:
+def test_the_narrowest_scopes_do_not_imply_each_other() -> None:
     assert DATABASE.narrowest(["admin", "write", "read"]) == ("read",)
     assert DATABASE.narrowest(["admin", "other"]) == ("admin", "other")
 
 
 def reachable(hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]) -> frozenset[str]:
-    """By the slowest way there is."""
+    """Compute the reachable scopes by brute force."""
     further = granted.union(*(hierarchy.get(scope, ()) for scope in granted))
     return granted if further == granted else reachable(hierarchy, further)
 
 
 @given(HIERARCHIES, GRANTED)
-def test_what_is_implied_is_what_can_be_reached(
+def test_implied_scopes_are_the_reachable_ones(
     hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]
 ) -> None:
     assert ScopeHierarchy.from_direct(hierarchy).expand(granted) == reachable(hierarchy, granted)
 
 
 @given(HIERARCHIES, GRANTED, GRANTED, GRANTED)
-def test_more_scopes_never_suffice_for_less(
+def test_an_additional_scope_never_grants_less(
     hierarchy: Mapping[str, Sequence[str]],
     granted: frozenset[str],
     more: frozenset[str],

@@ -1,4 +1,4 @@
-"""template.yaml with AuthMode bearer on this computer: front door and owners verify the same token."""
+"""template.yaml with AuthMode bearer under `make run`: front door and owners verify the same token."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_the_official_client_signs_in_at_the_front_door(running: Running) 
     assert "Tokyo" in result.structured_content["place"]
     assert storage.tokens is not None
     assert storage.tokens.access_token not in "".join(running.lines)
-    # The front door's process and the owner's each fetched the keys once.
+    # The process of the front door and the process of the owner fetched the keys once each.
     assert running.issuer.asked[f"{PATH}/keys"] == 2
 
 
