@@ -20,6 +20,7 @@ from mcp_roundtrip.protocol.uri_template import spelling_key
 from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.resources import Resource, select_resources
 from mcp_roundtrip.server.tools import Tool
+from mcp_roundtrip_local.fresh_catalogs import is_current
 from mcp_roundtrip_testing.loading import load_module, servers_in
 
 FUNCTIONS = Path("functions")
@@ -109,7 +110,14 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
         owners[key] = owner
         task = {"task": feature.task} if feature.task else {}
         scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
-        yield {"owner": owner, **task, **scopes, **_legacy(feature), "definition": feature.definition()}
+        yield {
+            "owner": owner,
+            **task,
+            **scopes,
+            **_legacy(feature),
+            "signatureDigest": feature.signature_digest,
+            "definition": feature.definition(),
+        }
 
 
 def _legacy(feature: Feature) -> dict[str, str]:
@@ -194,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.check:
         output.write_text(text, encoding="utf-8")
         return 0
-    if output.is_file() and output.read_text(encoding="utf-8") == text:
+    if output.is_file() and is_current(output.read_text(encoding="utf-8"), text):
         return 0
     print(f"{output} is stale: run `make catalog`", file=sys.stderr)
     return 1

@@ -108,7 +108,13 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     assert (owner, forwarded) == ("weather", event)
     definition = OWNERS["weather"].tools["get_weather"].definition()
     deadline_ms = int((deployment.clock() + 18) * 1000)
-    sent = Forwarded(deadline_ms, definition_digest(definition), "quoted", deployment.front_door.info)
+    sent = Forwarded(
+        deadline_ms,
+        definition_digest(definition),
+        "quoted",
+        deployment.front_door.info,
+        signature_digest=deployment.front_door.catalog.tools["get_weather"].signature_digest,
+    )
     assert custom == sent.custom()
 
 

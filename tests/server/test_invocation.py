@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import pytest
+from pydantic import Field
 
-from mcp_roundtrip import DefinitionError, Server
+from mcp_roundtrip import DefinitionError, McpHeader, Server
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
@@ -31,7 +32,7 @@ class LambdaContext:
 
 
 def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
-    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True)
+    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True, "f")
     assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
 
 
@@ -65,7 +66,7 @@ def is_refused(title: str) -> bool:
 def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) -> None:
     length = next(length for length in count(1) if is_refused(letter * length)) - 1
     info = make_server_info("door", "1", letter * length)
-    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, hide_unauthorized=True).custom()
+    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, True, "f" * 16).custom()
     # Lambda's Invoke, X-Amz-Client-Context: up to 3,583 bytes of Base64.
     assert len(b64encode(compact_json({"custom": custom}).encode())) <= 3_583
     assert len(compact_json(info)) > 1_900
@@ -88,6 +89,50 @@ def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
     assert not drifted(None)
     assert not drifted(definition_digest(server.tools["one"].definition()))
     assert drifted("another")
+
+
+def test_an_owner_with_the_signature_of_the_catalog_builds_no_json_schema() -> None:
+    deployed = tool_of("x: int = 1")
+    assert not reports_drift(tool_of("x: int = 1"), deployed)
+    assert "definition_digest" not in vars(deployed.tools["one"])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "x: int = 2", "x: str = '1'", "x: int", "y: int = 1", "x: int = 1, y: int = 1", "x: int | None = 1",
+        "x: Annotated[int, Field(description='New')] = 1", "x: Annotated[int, Field(ge=1)] = 1",
+        "x: Annotated[int, McpHeader('X')] = 1",
+    ],
+)  # fmt: skip
+def test_an_owner_that_is_deployed_with_another_signature_reports_it(parameters: str) -> None:
+    assert reports_drift(tool_of("x: int = 1"), tool_of(parameters))
+
+
+def test_a_digest_of_another_version_of_pydantic_is_no_drift() -> None:
+    cataloged = tool_of("x: int = 1")
+    vars(cataloged.tools["one"])["signature_digest"] = "of another version"
+    assert not reports_drift(cataloged, tool_of("x: int = 1"))
+
+
+def tool_of(parameters: str) -> Server:
+    """A server whose tool `one` has these parameters."""
+    observer = RecordingObserver()
+    server = Server("x", ports=lambda: make_ports(observer=observer))
+    names: dict[str, Any] = {"Annotated": Annotated, "Field": Field, "McpHeader": McpHeader}
+    exec(f"def one({parameters}) -> str: return ''", names)
+    server.tool(names["one"])
+    names["observer"] = observer
+    return server
+
+
+def reports_drift(cataloged: Server, deployed: Server) -> bool:
+    """Whether a call that was forwarded by the catalog of one server is reported by the other."""
+    tool, owned = cataloged.tools["one"], deployed.tools["one"]
+    custom = Forwarded(None, tool.definition_digest, signature_digest=tool.signature_digest).custom()
+    arguments = {"x": 1} if "McpHeader" not in str(owned.definition()) else {}
+    deployed.lambda_handler(call("one", arguments), LambdaContext(ClientContext(custom)))
+    return any(event == "catalog_drift" for event, _ in owned.function.__globals__["observer"].events)
 
 
 def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:

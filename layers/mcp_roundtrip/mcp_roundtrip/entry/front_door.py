@@ -66,12 +66,15 @@ class CatalogEntry:
     task: TaskSupport | None = None
     legacy_questions: LegacyQuestions = "error"
     scopes: tuple[str, ...] = ()
+    signature_digest: str | None = None
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> CatalogEntry:
         """Read a row of the catalog file."""
-        questions = row.get("legacyQuestions", "error")
-        return cls(row["owner"], row["definition"], row.get("task"), questions, tuple(row.get("scopes", ())))
+        questions, scopes = row.get("legacyQuestions", "error"), tuple(row.get("scopes", ()))
+        return cls(
+            row["owner"], row["definition"], row.get("task"), questions, scopes, row.get("signatureDigest")
+        )
 
     @property
     def name(self) -> str:
@@ -265,6 +268,7 @@ class FrontDoor:
             invocation.correlation_id,
             self.info,
             self._options.hide_unauthorized,
+            entry.signature_digest,
         )
         try:
             raw = ports.forward(entry.owner, invocation.event or {}, forwarded.custom(), timeout_s)

@@ -61,6 +61,12 @@ class Arguments(FunctionArguments):
         """
         return self._json_schema
 
+    def type_text(self) -> str | None:
+        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
+        from mcp_roundtrip.schema.core_schema_text import core_schema_text  # only forwarded calls need it
+
+        return core_schema_text(self._reader.types.core_schema)
+
     def check(self) -> None:
         """Build everything that calls and lists need. Raises DefinitionError."""
         self.json_schema()

@@ -79,6 +79,17 @@ class Output:
         """
         return self._json_schema
 
+    def type_text(self) -> str | None:
+        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
+        if self.kind is not _Kind.STRUCTURED:
+            return self.kind.name
+        from mcp_roundtrip.schema.core_schema_text import core_schema_text  # only forwarded calls need it
+
+        try:
+            return core_schema_text(type_adapter(self.annotation).core_schema)
+        except Exception as error:  # an author's annotation may raise anything
+            raise self._unusable(error) from None
+
     def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         """Return `content`, and `structuredContent` or NO_STRUCTURED_CONTENT.
 

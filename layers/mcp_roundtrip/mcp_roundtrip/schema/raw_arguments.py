@@ -89,6 +89,10 @@ class RawArguments(FunctionArguments):
         """Return the schema as the author wrote it."""
         return self.input_schema
 
+    def type_text(self) -> str:
+        """Return the schema as text."""
+        return json.dumps(self.input_schema)
+
     def check(self) -> None:
         """Check the schema against the metaschema of its dialect. Raises DefinitionError."""
         _ = self._validator

@@ -105,9 +105,16 @@ def _call_info(call: FeatureCall) -> CallInfo:
 
 
 def _log_catalog_drift(call: FeatureCall) -> None:
-    """Log that the front door's catalog has another definition of the feature: one of the two is outdated."""
-    cataloged = call.context.invocation.forwarded.definition
-    if cataloged is not None and cataloged != call.feature.definition_digest:
+    """Log that the front door's catalog has another definition of the feature: one of the two is outdated.
+
+    The definition takes 3 to 10 ms to build. It is not needed if the digests of the signatures are equal.
+    """
+    forwarded, feature = call.context.invocation.forwarded, call.feature
+    if forwarded.definition is None:
+        return
+    if forwarded.signature_digest is not None and forwarded.signature_digest == feature.signature_digest:
+        return
+    if forwarded.definition != feature.definition_digest:
         observer = call.context.ports.observer
         observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ _DEFINITION: Final = "mcpDefinition"
 _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
 _HIDE_UNAUTHORIZED: Final = "mcpHideUnauthorized"
+_SIGNATURE_DIGEST: Final = "mcpSignatureDigest"
 
 CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
 """The `remedy` of the log event `catalog_drift`."""
@@ -40,6 +41,7 @@ class Forwarded:
 
     `deadline_ms`: when the front door stops waiting, in epoch milliseconds.
     `definition`: the digest of the feature's definition in the front door's catalog.
+    `signature_digest`: the same of its signature; an owner with an equal one has that definition.
     `correlation_id`: the id that the logs of both functions share.
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
@@ -50,6 +52,7 @@ class Forwarded:
     correlation_id: str | None = None
     server_info: Mapping[str, Any] | None = None
     hide_unauthorized: bool = False
+    signature_digest: str | None = None
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
@@ -58,13 +61,15 @@ class Forwarded:
         if not isinstance(custom, Mapping):
             return _NOT_FORWARDED
         deadline = custom.get(_DEADLINE)
-        definition, correlation_id = custom.get(_DEFINITION), custom.get(_CORRELATION_ID)
+        definition, signature_digest = custom.get(_DEFINITION), custom.get(_SIGNATURE_DIGEST)
+        correlation_id = custom.get(_CORRELATION_ID)
         return cls(
             deadline if isinstance(deadline, (int, float)) else None,
             definition if isinstance(definition, str) else None,
             correlation_id if isinstance(correlation_id, str) else None,
             _implementation(custom.get(_SERVER_INFO)),
             custom.get(_HIDE_UNAUTHORIZED) is True,
+            signature_digest if isinstance(signature_digest, str) else None,
         )
 
     def custom(self) -> dict[str, Any]:
@@ -75,6 +80,7 @@ class Forwarded:
             _CORRELATION_ID: self.correlation_id,
             _SERVER_INFO: self.server_info,
             _HIDE_UNAUTHORIZED: self.hide_unauthorized,
+            _SIGNATURE_DIGEST: self.signature_digest,
         }
 
 
@@ -91,6 +97,11 @@ def _implementation(value: Any) -> Mapping[str, Any] | None:
 def definition_digest(definition: Mapping[str, Any]) -> str:
     """Return a digest that differs between two definitions of one feature."""
     return digest("mcp-rs/v1/definition", definition, size=12)
+
+
+def signature_digest(own: Sequence[Any], *types: str | None) -> str | None:
+    """Return a digest of a definition's own members and its types' texts; None if a type has no text."""
+    return None if None in types else digest("mcp-rs/v1/signature", [*own, *types], size=12)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.constants import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.schema.prompt_messages import prompt_messages
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.invocation import definition_digest
+from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import (
     CallParams,
@@ -61,6 +61,12 @@ class Prompt:
     def definition_digest(self) -> str:
         """The digest of the definition."""
         return definition_digest(self.definition())
+
+    @cached_property
+    def signature_digest(self) -> str | None:
+        """A digest that is equal only for equal definitions, if there is one: no JSON Schema is built."""
+        own = [self.name, self.parameters.description, self.extra]
+        return signature_digest(own, self.parameters.type_text())
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the GetPromptResult for a returned value. Raises UsageError."""

@@ -100,6 +100,11 @@ class Resource:
         """The digest of the definition."""
         return definition_digest(self.definition())
 
+    @property
+    def signature_digest(self) -> str:
+        """The digest: the definition has no JSON Schema."""
+        return self.definition_digest
+
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
         read = results.complete(

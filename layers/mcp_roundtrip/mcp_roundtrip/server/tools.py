@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.server.admission import check_parameter_headers, find_by_name
-from mcp_roundtrip.server.invocation import definition_digest
+from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import (
     CallParams,
     FeatureCall,
@@ -61,6 +61,12 @@ class Tool:
     def definition_digest(self) -> str:
         """The digest of the definition."""
         return definition_digest(self.definition())
+
+    @cached_property
+    def signature_digest(self) -> str | None:
+        """A digest that is equal only for equal definitions, if there is one: no JSON Schema is built."""
+        own = [self.name, self.parameters.description, self.extra]
+        return signature_digest(own, self.parameters.type_text(), self.output.type_text())
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the CallToolResult for a returned value. Raises UsageError."""
