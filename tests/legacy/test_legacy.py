@@ -81,7 +81,7 @@ def client(request: pytest.FixtureRequest) -> LegacyClient:
         ("2024-11-05", "2025-11-25"),
     ],
 )
-def test_initialize_agrees_on_a_version_and_begins_no_session(requested: str, agreed: str) -> None:
+def test_initialize_agrees_on_a_version_and_begins_a_session(requested: str, agreed: str) -> None:
     client = LegacyClient(server, version=None)
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     assert client.result("initialize", **params) == {
@@ -91,7 +91,7 @@ def test_initialize_agrees_on_a_version_and_begins_no_session(requested: str, ag
         "instructions": "Ask me.",
     }
     response = client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    assert response.headers.keys() == {"content-type"}
+    assert response.headers.keys() == {"content-type", "mcp-session-id"}
 
 
 INITIALIZE = {
@@ -317,8 +317,8 @@ meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities":
 params = {"name": "add", "arguments": {"a": 1, "b": 2}}
 body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
 assert server.lambda_handler(body, None)["result"]["structuredContent"] == 3
-late = ["legacy", "legacy_questions", "input_responses", "sep_2322", "feature"]
-assert not {f"mcp_roundtrip.server.{name}" for name in late} & sys.modules.keys()
+late = ["server.legacy", "protocol.session_id"]
+assert not {f"mcp_roundtrip.{name}" for name in late} & sys.modules.keys()
 assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
 assert "mcp_roundtrip.server.legacy" in sys.modules
 """

@@ -641,9 +641,14 @@ def test_before_2025_11_25_the_url_is_in_the_text() -> None:
 def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:
     client = connecting(Page())
     params = {"name": "connect", "arguments": {"account": "bank"}}
-    for declared, is_sent in (({"elicitation": {}}, False), ({"elicitation": {"url": {}}}, True), ({}, True)):
+    for declared, is_sent in (
+        ({"elicitation": {}}, False),
+        ({"elicitation": {"url": {}}}, True),
+        ({}, False),
+    ):
         answer = client.ask("tools/call", **params, _meta={CAPABILITIES: declared})
         assert ("error" in answer) is is_sent
+    assert "error" in client.ask("tools/call", **params), "it may have declared URLs"
 
 
 def test_prompts_and_resources_send_to_urls_too() -> None:

@@ -155,7 +155,8 @@ def test_a_legacy_request_is_valid_where_legacy_clients_are_served(
     route = legacy(message("tools/list", meta=meta), headers)
     assert isinstance(route, ValidRequest)
     assert route.is_legacy
-    assert route.meta == RequestMeta(version, {}, progress_token=(meta or {}).get("progressToken"))
+    token = (meta or {}).get("progressToken")
+    assert route.meta == RequestMeta(version, {}, progress_token=token, knows_capabilities=False)
 
 
 def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:

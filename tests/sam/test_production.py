@@ -11,7 +11,12 @@ import pytest
 import yaml
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME, HEADER_PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import (
+    HEADER_METHOD,
+    HEADER_NAME,
+    HEADER_PROTOCOL_VERSION,
+    HEADER_SESSION_ID,
+)
 from mcp_roundtrip.telemetry import LogObserver
 from support import cloudformation
 from support.cloudformation import Refused
@@ -318,10 +323,10 @@ def test_without_a_domain_the_address_is_the_apis() -> None:
 def test_pages_of_the_allowed_origins_can_send_what_clients_send() -> None:
     cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
     assert cors["AllowOrigins"] == ORIGINS.split(",")
-    assert cors["AllowMethods"] == ["POST"]
-    needed = {"authorization", "content-type", "accept", HEADER_PROTOCOL_VERSION, HEADER_METHOD, HEADER_NAME}
-    assert needed <= set(cors["AllowHeaders"])
-    assert "www-authenticate" in cors["ExposeHeaders"]
+    assert cors["AllowMethods"] == ["POST", "DELETE"]
+    mirrored = {HEADER_PROTOCOL_VERSION, HEADER_SESSION_ID, HEADER_METHOD, HEADER_NAME}
+    assert {"authorization", "content-type", "accept", *mirrored} <= set(cors["AllowHeaders"])
+    assert {HEADER_SESSION_ID, "www-authenticate"} <= set(cors["ExposeHeaders"])
     assert "AllowCredentials" not in cors
     assert variables(FRONT_DOOR, AllowedOrigins=ORIGINS)["MCP_ALLOWED_ORIGINS"] == ORIGINS
 

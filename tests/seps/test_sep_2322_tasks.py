@@ -606,7 +606,7 @@ CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"cal
         ("2024-11-05", "2025-11-25"),
     ],
 )
-def test_initialize_agrees_on_a_version_and_begins_no_session(
+def test_initialize_agrees_on_a_version_and_begins_a_session(
     world: LegacyWorld, requested: str, agreed: str
 ) -> None:
     result = world.ask("initialize", **{**INITIALIZE, "protocolVersion": requested})["result"]
@@ -617,7 +617,7 @@ def test_initialize_agrees_on_a_version_and_begins_no_session(
         "instructions": "Ask me.",
     }
     response = world.request({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
-    assert response.headers.keys() == {"content-type"}
+    assert response.headers.keys() == {"content-type", "mcp-session-id"}
     assert world.request({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
     assert world.ask("ping")["result"] == {}
 

@@ -32,6 +32,8 @@ META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACE
 HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
 HEADER_METHOD: Final = "mcp-method"
 HEADER_NAME: Final = "mcp-name"
+HEADER_SESSION_ID: Final = "mcp-session-id"
+"""2025-11-25 and 2025-06-18."""
 
 DISCOVER: Final = "server/discover"
 TOOLS_LIST: Final = "tools/list"
@@ -54,6 +56,12 @@ TASKS_INPUT_RESPONSE: Final = "tasks/input_response"
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """SEP-2663."""
+
+UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""SEP-1865, MCP Apps."""
+
+UI_MIME_TYPE: Final = "text/html;profile=mcp-app"
+"""The MIME type of an app (SEP-1865)."""
 
 NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
     {

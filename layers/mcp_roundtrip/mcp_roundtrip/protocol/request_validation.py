@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol.constants import (
     HEADER_PROTOCOL_VERSION,
+    HEADER_SESSION_ID,
+    INITIALIZE,
     LEGACY_VERSION,
     LEGACY_VERSIONS,
     LOG_LEVELS,
@@ -44,10 +46,18 @@ from mcp_roundtrip.protocol.jsonrpc import (
 )
 from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_present_headers
 
+if TYPE_CHECKING:
+    from mcp_roundtrip.protocol.session_id import SessionId
+
 
 @dataclass(frozen=True, slots=True)
 class RequestMeta:
-    """The `_meta` of a request. The client's `info` is not verified; it is for display and logs only."""
+    """The `_meta` of a request, or what a client of the earlier versions declared with `initialize`.
+
+    Nothing in it is verified. The client's `info` is for display, logs and known faults of clients.
+    `knows_capabilities`: False if the client may have declared capabilities that did not reach this request.
+    `session_nonce`: identifies the session of a client of the earlier versions; it authenticates no one.
+    """
 
     protocol_version: str
     capabilities: Mapping[str, Any]
@@ -56,6 +66,8 @@ class RequestMeta:
     log_level: str | None = None
     trace: Mapping[str, Any] = field(default_factory=dict)
     """The trace context as sent; `protocol.trace` parses it."""
+    knows_capabilities: bool = True
+    session_nonce: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,8 @@ def validate_request(
         return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
         return message
-    legacy_version = _legacy_version(message, headers) if serves_legacy else None
+    session = _session(message, headers) if serves_legacy else None
+    legacy_version = _legacy_version(message, headers, session) if serves_legacy else None
     try:
         if legacy_version is None:
             _refuse_legacy(message, headers, serves_legacy=serves_legacy)
@@ -109,7 +122,7 @@ def validate_request(
             _check_version(meta.protocol_version)
         else:
             check_present_headers(message, headers)
-            meta = _legacy_meta(message.params, legacy_version)
+            meta = _legacy_meta(message.params, legacy_version, session)
     except ProtocolError as failure:
         return InvalidRequest(message.id, failure, is_legacy=legacy_version is not None)
     return ValidRequest(message.id, message.method, message.params, meta)
@@ -120,15 +133,26 @@ def _has_version(message: Request) -> bool:
     return isinstance(meta, dict) and META_PROTOCOL_VERSION in meta
 
 
-def _legacy_version(message: Request, headers: Mapping[str, str]) -> str | None:
+def _session(message: Request, headers: Mapping[str, str]) -> SessionId | None:
+    """Return what the client declared with `initialize`; None if it has no session id of this package."""
+    text = headers.get(HEADER_SESSION_ID)
+    if text is None or message.method == INITIALIZE or _has_version(message):
+        return None
+    from mcp_roundtrip.protocol.session_id import SessionId  # only clients of the earlier versions
+
+    return SessionId.decode(text)
+
+
+def _legacy_version(message: Request, headers: Mapping[str, str], session: SessionId | None) -> str | None:
     """Return the version of a client that opens with `initialize`; None for any other client.
 
     Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
-    Version Header"). A request without the header has the latest of these versions.
+    Version Header"). A request without the header has the version of its session, or else the latest one.
     """
     if _has_version(message):
         return None
-    version = headers.get(HEADER_PROTOCOL_VERSION, LEGACY_VERSION).strip()
+    default = LEGACY_VERSION if session is None else session.version
+    version = headers.get(HEADER_PROTOCOL_VERSION, default).strip()
     return version if version in LEGACY_VERSIONS else None
 
 
@@ -164,16 +188,28 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     )
 
 
-def _legacy_meta(params: Mapping[str, Any], version: str) -> RequestMeta:
-    """Return the `_meta` of a client that opens with `initialize`; it may declare capabilities there, too."""
+def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | None) -> RequestMeta:
+    """Return the `_meta` of a client that opens with `initialize`.
+
+    Capabilities and log level in the `_meta` of the request take precedence over those of the session.
+    """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise _invalid("_meta", "must be an object")
+    capabilities = _optional(meta, META_CLIENT_CAPABILITIES, dict, "an object")
+    log_level = _log_level(meta)
+    if session is not None:
+        capabilities = session.capabilities if capabilities is None else capabilities
+        log_level = log_level or session.log_level
     return RequestMeta(
         protocol_version=version,
-        capabilities=_optional(meta, META_CLIENT_CAPABILITIES, dict, "an object") or {},
+        capabilities=capabilities or {},
+        info=None if session is None else session.client_info,
         progress_token=_progress_token(meta),
+        log_level=log_level,
         trace=_trace(meta),
+        knows_capabilities=capabilities is not None,
+        session_nonce=None if session is None else session.nonce,
     )
 
 

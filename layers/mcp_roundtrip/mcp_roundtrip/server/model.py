@@ -51,6 +51,14 @@ class RequestContext:
         return self.request.params
 
     @property
+    def session_nonce(self) -> str | None:
+        """The nonce of the client's session, which distinguishes anonymous callers and authenticates none.
+
+        None for clients of 2026-07-28, which have no sessions, and for a missing or foreign session id.
+        """
+        return self.request.meta.session_nonce
+
+    @property
     def internal_error(self) -> ProtocolError:
         """The -32603 error that quotes the correlation id of this invocation."""
         return internal_error(self.invocation.correlation_id)
@@ -58,11 +66,15 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The end of a request: a result or an error, the notifications before it, and fields for the log."""
+    """The end of a request: a result or an error, the notifications before it, and fields for the log.
+
+    `headers`: further HTTP headers of a result.
+    """
 
     body: Mapping[str, Any] | ProtocolError
     notifications: tuple[Mapping[str, Any], ...] = ()
     log_fields: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Handler = Callable[[RequestContext], Reply | HttpResponse]

@@ -43,7 +43,7 @@ def result_response(context: RequestContext, reply: Reply, request: HttpRequest)
         response = _too_large_response(context, reply, request.max_response_bytes)
         log_fields = {**log_fields, "outcome": "result_too_large"}
     context.ports.observer.record("request_completed", method=context.request.method, **log_fields)
-    return response
+    return replace(response, headers={**response.headers, **reply.headers}) if reply.headers else response
 
 
 def error_response(

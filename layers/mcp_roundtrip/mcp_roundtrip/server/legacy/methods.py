@@ -1,4 +1,4 @@
-"""The methods of 2025-11-25 and 2025-06-18, served without sessions and without stored state."""
+"""The methods of 2025-11-25 and 2025-06-18, served without stored state."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.constants import (
+    HEADER_SESSION_ID,
     INITIALIZE,
     LEGACY_VERSION,
     LEGACY_VERSIONS,
@@ -17,6 +18,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.request_validation import unknown_method
+from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
 from mcp_roundtrip.server.legacy.model_questions import with_input_responses
 from mcp_roundtrip.server.listing import FeatureList
@@ -89,19 +91,19 @@ class LegacyMethods:
     def _initialize(self, context: RequestContext) -> Reply:
         requested = _requested_version(context.params)
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
-        # No `logging`: the level that a client sets would have to be stored.
+        # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
+        # level in `_meta`, as those of 2026-07-28 do, gets log messages.
         capabilities: dict[str, Any] = {feature: {} for feature in self.features}
         if self.tasks and has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
         instructions = self.options.instructions
-        return Reply(
-            {
-                "protocolVersion": version,
-                "capabilities": capabilities,
-                "serverInfo": self.options.server_info,
-                **({} if instructions is None else {"instructions": instructions}),
-            }
-        )
+        result = {
+            "protocolVersion": version,
+            "capabilities": capabilities,
+            "serverInfo": self.options.server_info,
+            **({} if instructions is None else {"instructions": instructions}),
+        }
+        return Reply(result, headers={HEADER_SESSION_ID: _new_session_id(context, version)})
 
 
 def _requested_version(params: Mapping[str, Any]) -> str:
@@ -111,6 +113,15 @@ def _requested_version(params: Mapping[str, Any]) -> str:
             raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
     version: str = params["protocolVersion"]
     return version
+
+
+def _new_session_id(context: RequestContext, version: str) -> str:
+    """Return a session id that holds what the client declares with this request."""
+    params, meta = context.params, context.request.meta
+    random = context.ports.random_bytes(NONCE_BYTES)
+    return SessionId.create(
+        version, params["clientInfo"], params["capabilities"], random, meta.log_level
+    ).encode()
 
 
 def has_tasks(version: str) -> bool:

@@ -114,10 +114,10 @@ def _askable_capabilities(call: FeatureCall, asks_model: bool) -> dict[str, Any]
 
 
 def _supports_urls(call: FeatureCall) -> bool:
-    """Return whether the client may support URLs: what it sent with `initialize` is not stored."""
+    """Return whether the client declared URLs, or may have declared them."""
     meta = call.context.request.meta
-    denies = "elicitation" in meta.capabilities and not declares(meta.capabilities, ELICITATION_URL)
-    return meta.protocol_version == LEGACY_VERSION and not denies
+    may_support = declares(meta.capabilities, ELICITATION_URL) or not meta.knows_capabilities
+    return meta.protocol_version == LEGACY_VERSION and may_support
 
 
 def _start_run(call: FeatureCall, choice: LegacyQuestions, visits: Visits) -> Run:

@@ -101,8 +101,8 @@ class TaskAugmentedCalls:
         return self.run_legacy(call)
 
     def _call_as_task(self, call: FeatureCall, ttl_ms: float) -> Reply:
-        declared, is_declared = call.context.request.meta.capabilities, _declares_capabilities(call.context)
-        capabilities = declared if is_declared else ASSUMED_CAPABILITIES
+        meta = call.context.request.meta
+        capabilities = meta.capabilities if meta.knows_capabilities else ASSUMED_CAPABILITIES
         context = _in_dialect(_with_capabilities(call.context, capabilities, tasks=True), ttl_ms)
         reply = self.run_round(replace(call, context=context))
         if isinstance(reply.body, ProtocolError):

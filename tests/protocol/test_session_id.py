@@ -1,0 +1,227 @@
+"""Session ids that hold what a client declared."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.protocol.capabilities import (
+    ELICITATION_FORM,
+    ELICITATION_URL,
+    ROOTS,
+    SAMPLING,
+    TASKS,
+    declares,
+)
+from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, LOG_LEVELS, UI_EXTENSION, UI_MIME_TYPE
+from mcp_roundtrip.protocol.session_id import MAX_LENGTH, NONCE_BYTES, SessionId
+
+KNOWN = (
+    *(ELICITATION_FORM, ELICITATION_URL, SAMPLING, (*SAMPLING, "tools"), (*SAMPLING, "context")),
+    *(ROOTS, TASKS, ("extensions", UI_EXTENSION), ("extensions", UI_EXTENSION, "elicitation")),
+)
+"""The capabilities that this package reads."""
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    [
+        "elicitation",
+        "form",
+        "url",
+        "sampling",
+        "tools",
+        "context",
+        "roots",
+        "tasks",
+        "extensions",
+        UI_EXTENSION,
+    ]
+)
+CAPABILITIES = st.dictionaries(
+    NAMES | st.text(max_size=20),
+    JSON_VALUES | st.dictionaries(NAMES, JSON_VALUES | st.dictionaries(NAMES, JSON_VALUES, max_size=3)),
+    max_size=8,
+)
+SESSION_IDS = st.builds(
+    SessionId.create,
+    st.sampled_from(LEGACY_VERSIONS),
+    st.fixed_dictionaries(
+        {}, optional={"name": JSON_VALUES | st.text(), "version": st.text() | st.integers()}
+    ),
+    CAPABILITIES,
+    st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES),
+    st.none() | st.sampled_from(LOG_LEVELS),
+)
+
+
+def create(capabilities: dict[str, Any], name: str = "claude", version: str = "1.0") -> SessionId:
+    info = {"name": name, "version": version}
+    return SessionId.create("2025-11-25", info, capabilities, bytes(NONCE_BYTES))
+
+
+def raw(content: Any) -> str:
+    return urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).rstrip(b"=").decode()
+
+
+@given(SESSION_IDS)
+def test_an_id_is_short_visible_ascii_and_decodes_to_what_was_encoded(session_id: SessionId) -> None:
+    text = session_id.encode()
+    assert re.fullmatch(r"[\x21-\x7e]{1,2048}", text)
+    assert SessionId.decode(text) == session_id
+
+
+@given(CAPABILITIES, st.integers(0, 3_000))
+def test_every_capability_that_the_server_reads_survives_any_size(
+    capabilities: dict[str, Any], padding: int
+) -> None:
+    padded = {**capabilities, "experimental": {"padding": "x" * padding}}
+    kept = create(padded, "\U0001f600" * 200, "\U0001f600" * 200).capabilities
+    for path in KNOWN:
+        assert declares(kept, path) == declares(padded, path), path
+
+
+def test_what_is_unknown_is_dropped_before_what_is_known() -> None:
+    ui = {"mimeTypes": [UI_MIME_TYPE, "text/html"]}
+    elicitation = {"form": {"note": "kept"}, "url": {}}
+    capabilities = {"elicitation": elicitation, "experimental": {"a": {}}, "extensions": {UI_EXTENSION: ui}}
+    assert create(capabilities).capabilities == capabilities
+    large = {**capabilities, "extensions": {UI_EXTENSION: ui, "x.test/y": {"a": "x" * MAX_LENGTH}}}
+    assert create(large).capabilities == capabilities, "unknown extensions first"
+    larger = {**capabilities, "experimental": {"a": "x" * MAX_LENGTH}}
+    assert create(larger).capabilities == {"elicitation": elicitation, "extensions": {UI_EXTENSION: ui}}
+    largest = {**larger, "elicitation": {"form": {"note": "x" * MAX_LENGTH}, "url": {}}}
+    skeleton = {"mimeTypes": [UI_MIME_TYPE]}
+    assert create(largest).capabilities == {
+        "elicitation": {"form": {}, "url": {}},
+        "extensions": {UI_EXTENSION: skeleton},
+    }
+
+
+def test_an_elicitation_of_unknown_modes_does_not_become_one_of_forms() -> None:
+    kept = create({"elicitation": {"voice": {"a": "x" * MAX_LENGTH}}}).capabilities
+    assert not declares(kept, ELICITATION_FORM)
+
+
+def test_an_app_of_another_type_does_not_become_one_of_ours() -> None:
+    kept = create({"extensions": {UI_EXTENSION: {"mimeTypes": ["x" * MAX_LENGTH]}}}).capabilities
+    assert kept["extensions"][UI_EXTENSION]["mimeTypes"] == []
+
+
+def test_a_long_name_is_cut_and_one_that_is_no_text_is_empty() -> None:
+    session_id = create({}, "n" * 1_000, "v" * 1_000)
+    assert session_id.client_info == {"name": "n" * 64, "version": "v" * 32}
+    other = SessionId.create("2025-11-25", {"name": 7}, {}, bytes(NONCE_BYTES))
+    assert other.client_info == {"name": "", "version": ""}
+
+
+VALID = {
+    "protocolVersion": "2025-11-25",
+    "client": ["claude", "1.0"],
+    "capabilities": {"roots": {}},
+    "nonce": "A" * 22,
+}
+
+
+def test_the_content_is_readable() -> None:
+    session_id = create({"roots": {}})
+    assert session_id.encode() == raw(VALID)
+    assert SessionId.decode(raw(VALID)) == session_id
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *({name: value for name, value in VALID.items() if name != left_out} for left_out in VALID),
+        {**VALID, "protocolVersion": "2026-07-28"},
+        {**VALID, "protocolVersion": ["2025-11-25"]},
+        {**VALID, "client": ["claude"]},
+        {**VALID, "client": {"name": "claude", "version": "1.0"}},
+        {**VALID, "client": ["claude", 1]},
+        {**VALID, "capabilities": []},
+        {**VALID, "nonce": "A" * 21},
+        {**VALID, "nonce": "A" * 21 + "="},
+        {**VALID, "nonce": None},
+        {**VALID, "logLevel": "loud"},
+        {**VALID, "logLevel": None},
+        {**VALID, "principal": "alice"},
+        dict(reversed(VALID.items())),
+        {**VALID, "capabilities": {"roots": {"a": "x" * MAX_LENGTH}}},
+        [],
+        None,
+        "",
+        7,
+    ],
+    ids=lambda content: json.dumps(content)[:60],
+)
+def test_other_content_is_no_session(content: Any) -> None:
+    assert SessionId.decode(raw(content)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "x",
+        "x" * MAX_LENGTH,
+        "A" * 100_000,
+        "550e8400-e29b-41d4-a716-446655440000",
+        "é" * 10,
+        "\ud800",
+        "１２３４",
+        raw(VALID) + "=",
+        raw(VALID) + "\n",
+        raw(VALID) + ", " + raw(VALID),
+        raw(VALID)[:-1],
+        raw(VALID).swapcase(),
+        urlsafe_b64encode(json.dumps(VALID).encode()).decode().rstrip("="),
+        urlsafe_b64encode(b"\xff" * 30).decode(),
+        urlsafe_b64encode(b"[" * 1_500).decode(),
+        urlsafe_b64encode(b'{"protocolVersion":NaN}').decode(),
+        urlsafe_b64encode(b"9" * 1_500).decode(),
+    ],
+    ids=lambda text: ascii(text)[:40],
+)
+def test_foreign_and_broken_ids_are_no_session(text: str) -> None:
+    assert SessionId.decode(text) is None
+
+
+@given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{1,100}", fullmatch=True))
+def test_any_text_is_no_session_and_no_error(text: str) -> None:
+    assert SessionId.decode(text) is None
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_no_session_and_no_error(content: bytes) -> None:
+    assert SessionId.decode(urlsafe_b64encode(content).decode().rstrip("=")) is None
+
+
+@given(SESSION_IDS, st.data())
+def test_a_changed_id_is_a_different_valid_one_or_none(session_id: SessionId, data: st.DataObject) -> None:
+    text = session_id.encode()
+    at = data.draw(st.integers(0, len(text) - 1))
+    changed = text[:at] + data.draw(st.sampled_from("AZaz09_-")) + text[at + 1 :]
+    decoded = SessionId.decode(changed)
+    assert decoded is None or decoded.encode() == changed
+
+
+def test_the_last_character_of_the_base64_has_one_spelling() -> None:
+    text = raw(VALID)
+    assert len(text) % 4, "the last character has spare bits"
+    same = [text[:-1] + last for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
+    padding = "=" * (-len(text) % 4)
+    spellings = [
+        each for each in same if urlsafe_b64decode(each + padding) == urlsafe_b64decode(text + padding)
+    ]
+    assert len(spellings) > 1
+    assert [each for each in spellings if SessionId.decode(each) is not None] == [text]
