@@ -1,4 +1,4 @@
-"""Questions and answers: which questions are sent, which answers count, what is asked again."""
+"""Questions and answers: which questions are sent, which answers are accepted, what is asked again."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_the_first_unanswered_question_suspends_the_run() -> None:
     }
 
 
-def test_each_answer_carries_the_run_to_the_next_question_and_to_its_end() -> None:
+def test_each_answer_advances_the_run_to_the_next_question_or_its_end() -> None:
     call = Passes(size_then_name)
     call()
     assert asked(call(size=accept(vcpus=4))).keys() == {"name"}
     assert call(name=accept("orders")) == Done("orders:4")
 
 
-def test_a_question_left_unanswered_is_asked_again() -> None:
+def test_an_unanswered_question_is_asked_again() -> None:
     call = Passes(size_then_name)
     call()
     assert asked(call()).keys() == {"size"}
@@ -71,7 +71,7 @@ def test_an_answer_to_no_question_is_ignored() -> None:
     assert asked(call(size=accept(vcpus=1))).keys() == {"name"}
 
 
-def test_several_questions_share_a_round_and_come_back_in_order() -> None:
+def test_several_questions_share_a_round_and_their_answers_are_in_order() -> None:
     def body(ctx: Context) -> list[Any]:
         size, name = ctx.ask(Elicit("size", "How large?", Size), Elicit("name", "Which name?", str))
         return [size.vcpus, name]
@@ -82,7 +82,7 @@ def test_several_questions_share_a_round_and_come_back_in_order() -> None:
     assert call(size=accept(vcpus=2)) == Done([2, "orders"])
 
 
-def test_an_answer_without_state_is_taken_for_questions_before_the_first_effect() -> None:
+def test_an_answer_without_state_is_accepted_for_questions_before_the_first_effect() -> None:
     assert Passes(size_then_name)(size=accept(vcpus=3), name=accept("n")) == Done("n:3")
 
 
@@ -94,7 +94,7 @@ def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state()
     assert Passes(body)(name=accept("n")) == Done("n")
 
 
-def test_a_run_may_be_kept_from_taking_defaults() -> None:
+def test_a_run_can_be_configured_not_to_use_defaults() -> None:
     def body(ctx: Context) -> bool:
         return ctx.elicit("keep", "Keep it?", bool, default=False)
 
@@ -109,7 +109,7 @@ def test_a_run_may_be_kept_from_taking_defaults() -> None:
     assert outcome.error.questions.keys() == {"keep"}
 
 
-def test_an_answer_without_state_is_not_taken_after_an_effect() -> None:
+def test_an_answer_without_state_is_ignored_after_an_effect() -> None:
     def body(ctx: Context) -> bool:
         ctx.step("create", int)
         return ctx.elicit("keep", "Keep it?", bool)
@@ -134,7 +134,7 @@ def test_an_answer_without_state_is_not_taken_after_an_effect() -> None:
         None,
     ],
 )
-def test_an_answer_that_does_not_fit_is_asked_again_and_the_good_one_taken(answer: Any) -> None:
+def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
     call()
     again = asked(call(size=answer))["size"]["params"]["message"]
@@ -151,7 +151,7 @@ def test_the_reason_for_asking_again_does_not_repeat_the_answer() -> None:
 @pytest.mark.parametrize(
     ("action", "kind"), [("decline", ElicitationDeclined), ("cancel", ElicitationCancelled)]
 )
-def test_a_refusal_is_raised_with_its_key_in_every_pass(action: str, kind: type[Exception]) -> None:
+def test_a_declined_question_raises_with_its_key_in_every_pass(action: str, kind: type[Exception]) -> None:
     def body(ctx: Context) -> str:
         try:
             ctx.elicit("size", "How large?", Size)
@@ -177,7 +177,7 @@ def asks(message: str = "Which?", model: Any = str, *, then: bool = False) -> An
     return body
 
 
-def test_an_answer_to_a_question_that_changed_meanwhile_is_not_taken() -> None:
+def test_an_answer_to_a_question_that_changed_meanwhile_is_ignored() -> None:
     call = Passes(asks("Delete the copy?", bool))
     call()
     changed = call.on(asks("Delete the original?", bool))
@@ -197,9 +197,7 @@ def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled() ->
 @pytest.mark.parametrize(
     ("now", "word"), [(asks("Which one?", then=True), "message"), (asks(model=int, then=True), "form")]
 )
-def test_a_question_that_changed_under_later_effects_is_drift_that_names_what_changed(
-    now: Any, word: str
-) -> None:
+def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(now: Any, word: str) -> None:
     call = Passes(asks(then=True))
     call()
     call(question=accept("a"))
@@ -209,7 +207,7 @@ def test_a_question_that_changed_under_later_effects_is_drift_that_names_what_ch
     assert word in failure.changed
 
 
-def test_an_answer_that_a_new_build_finds_invalid_is_asked_again_or_drift() -> None:
+def test_an_answer_that_a_new_build_rejects_is_asked_again_or_drift() -> None:
     class Loose(BaseModel):
         code: str
 
@@ -233,7 +231,7 @@ def logins(*names: str) -> Any:
     return lambda ctx: list(ctx.ask(*(Elicit(name, f"{name}?", str) for name in names)))
 
 
-def test_in_a_rolling_upgrade_no_question_is_asked_twice_however_the_builds_alternate() -> None:
+def test_alternating_builds_of_a_rolling_upgrade_ask_no_question_twice() -> None:
     old, new = logins("github", "google"), logins("github", "microsoft")
     call = Passes(old)
     assert asked(call()).keys() == {"github", "google"}
@@ -243,7 +241,7 @@ def test_in_a_rolling_upgrade_no_question_is_asked_twice_however_the_builds_alte
     assert call(microsoft=accept("c")) == Done(["a", "b"])
 
 
-def test_an_answer_kept_for_another_build_cannot_be_replaced_by_the_client() -> None:
+def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client() -> None:
     call = Passes(logins("github", "google"))
     call()
     call = call.on(logins("github", "microsoft"))
@@ -276,7 +274,7 @@ def test_an_answer_kept_for_another_build_cannot_be_replaced_by_the_client() -> 
         ({}, lambda ctx: ctx.list_roots(), {"roots": {}}),
     ],
 )
-def test_a_question_the_client_cannot_be_asked_names_exactly_what_is_missing(
+def test_an_unsupported_question_names_exactly_the_missing_capabilities(
     capabilities: dict[str, Any], question: Any, missing: dict[str, Any]
 ) -> None:
     failure = error(Passes(question, capabilities)())
@@ -285,7 +283,7 @@ def test_a_question_the_client_cannot_be_asked_names_exactly_what_is_missing(
     assert failure.data == {"requiredCapabilities": missing}
 
 
-def test_all_that_a_round_misses_is_named_at_once() -> None:
+def test_all_missing_capabilities_of_a_round_are_named_together() -> None:
     def body(ctx: Context) -> Any:
         return ctx.ask(Elicit("a", "?", str), Sample("b", "?", 1), ListRoots())
 
@@ -294,7 +292,7 @@ def test_all_that_a_round_misses_is_named_at_once() -> None:
     assert failure.required == {"elicitation": {"form": {}}, "roots": {}}
 
 
-def test_a_default_stands_in_for_what_cannot_be_asked_and_the_rest_is_asked() -> None:
+def test_defaults_replace_only_the_questions_that_cannot_be_asked() -> None:
     def body(ctx: Context) -> Any:
         return list(ctx.ask(Elicit("unit", "Unit?", str, default="celsius"), ListRoots()))
 
@@ -303,7 +301,7 @@ def test_a_default_stands_in_for_what_cannot_be_asked_and_the_rest_is_asked() ->
     assert call(roots={"roots": []}) == Done(["celsius", ()])
 
 
-def test_a_default_once_taken_stays_even_if_the_client_could_be_asked_later() -> None:
+def test_a_default_once_used_stays_even_if_the_client_can_be_asked_later() -> None:
     def body(ctx: Context) -> str:
         unit = ctx.elicit("unit", "Unit?", str, default="celsius")
         ctx.list_roots()
@@ -315,15 +313,15 @@ def test_a_default_once_taken_stays_even_if_the_client_could_be_asked_later() ->
     assert call(roots={"roots": []}) == Done("celsius")
 
 
-def test_a_default_is_not_used_where_the_client_can_be_asked() -> None:
+def test_a_default_is_not_used_if_the_client_can_be_asked() -> None:
     assert asked(Passes(lambda ctx: ctx.elicit("unit", "Unit?", str, default="celsius"))()).keys() == {"unit"}
 
 
-def test_none_may_be_a_default() -> None:
+def test_none_is_a_valid_default() -> None:
     assert Passes(lambda ctx: ctx.elicit("unit", "Unit?", str, default=None), {})() == Done(None)
 
 
-def test_a_tool_may_catch_a_missing_capability_and_do_without() -> None:
+def test_a_tool_can_catch_a_missing_capability() -> None:
     def body(ctx: Context) -> str:
         try:
             ctx.list_roots()
@@ -341,7 +339,7 @@ def test_literals_are_answered_by_one_of_their_values() -> None:
     assert call(unit=accept("celsius")) == Done("celsius")
 
 
-def test_changing_what_was_answered_does_not_change_the_journal() -> None:
+def test_mutating_an_answer_does_not_change_the_journal() -> None:
     said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
 
     def body(ctx: Context) -> str:
@@ -356,7 +354,7 @@ def test_changing_what_was_answered_does_not_change_the_journal() -> None:
     assert call(ok=accept(True)) == Done("x!")
 
 
-def test_an_invalid_answer_does_not_get_a_client_asked_what_it_did_not_declare() -> None:
+def test_an_invalid_answer_does_not_cause_an_unsupported_question() -> None:
     failure = error(Passes(lambda ctx: ctx.elicit("q", "?", int), {})(q=accept("many")))
     assert isinstance(failure, MissingClientCapability)
 
@@ -370,7 +368,7 @@ def test_questions_of_a_refused_round_are_not_asked_later() -> None:
     assert asked(Passes(body, {"elicitation": {}})()).keys() == {"b"}
 
 
-def test_of_one_ask_any_question_may_change_and_is_asked_again() -> None:
+def test_a_changed_question_within_one_ask_is_asked_again() -> None:
     def asking(*messages: str) -> Any:
         def body(ctx: Context) -> Any:
             answers = ctx.ask(*(Elicit(f"k{index}", text, str) for index, text in enumerate(messages)))
@@ -388,7 +386,7 @@ def test_of_one_ask_any_question_may_change_and_is_asked_again() -> None:
     assert changed(roots={"roots": []}) == Done(["A", "b"])
 
 
-def test_an_answer_a_new_build_finds_invalid_is_asked_again_with_the_reason() -> None:
+def test_an_answer_that_a_new_build_rejects_is_asked_again_with_the_reason() -> None:
     call = Passes(lambda ctx: [ctx.elicit("n", "How many?", Even), ctx.list_roots()])
     call()
     call(n=accept(n=3))
@@ -412,7 +410,7 @@ class Even(BaseModel):
         return value
 
 
-def test_a_removed_default_is_asked_for_while_nothing_depends_on_it() -> None:
+def test_the_question_of_a_removed_default_is_asked_if_nothing_depends_on_it() -> None:
     call = Passes(lambda ctx: [ctx.elicit("u", "?", str, default="c"), ctx.list_roots()], {"roots": {}})
     call()
     call.capabilities = {"roots": {}, "elicitation": {}}

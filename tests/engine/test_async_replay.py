@@ -1,4 +1,4 @@
-"""Asynchronous tools: branches park, steps in flight are journaled, and a question cancels no branch."""
+"""Asynchronous tools: a question parks its branch, and steps of other branches complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def a_few_turns(turns: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_straight_line_works_as_in_a_sync_tool() -> None:
+def test_sequential_code_behaves_as_in_a_sync_tool() -> None:
     async def body(ctx: AsyncContext) -> Any:
         size = await ctx.elicit("size", "How large?", int)
         made = await ctx.step("make", lambda: size * 2)
@@ -42,7 +42,7 @@ def test_a_straight_line_works_as_in_a_sync_tool() -> None:
     assert call(ok=accept(True), why=accept("x")) == Done([2, 4, True, "x"])
 
 
-def test_all_branches_ask_in_one_round_and_each_resumes_by_itself() -> None:
+def test_all_branches_ask_in_one_round_and_each_resumes_separately() -> None:
     async def ask_twice(ctx: AsyncContext) -> list[str]:
         return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
 
@@ -56,7 +56,7 @@ def test_all_branches_ask_in_one_round_and_each_resumes_by_itself() -> None:
     assert call(**{"west/second": accept("w2")}) == Done({"east": ["e1", "e2"], "west": ["w1", "w2"]})
 
 
-def test_a_question_cancels_no_step_of_a_sibling() -> None:
+def test_a_question_does_not_cancel_steps_of_other_branches() -> None:
     ran: Counter[str] = Counter()
 
     async def slow_effect() -> str:
@@ -81,7 +81,7 @@ def test_a_question_cancels_no_step_of_a_sibling() -> None:
     assert ran == {"started": 1, "finished": 1}
 
 
-def test_a_sibling_that_waits_for_something_else_is_waited_for() -> None:
+def test_a_pass_waits_for_branches_that_wait_for_other_things() -> None:
     async def waits(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)
         return await ctx.elicit("late", "?", str)
@@ -95,7 +95,7 @@ def test_a_sibling_that_waits_for_something_else_is_waited_for() -> None:
     assert asked(AsyncPasses(body)()) == {"a/early", "b/late"}
 
 
-def test_the_tasks_of_a_task_group_use_a_branch_each() -> None:
+def test_tasks_of_a_task_group_use_one_branch_each() -> None:
     async def work(ctx: AsyncContext) -> str:
         return await ctx.elicit("q", "?", str)
 
@@ -109,7 +109,7 @@ def test_the_tasks_of_a_task_group_use_a_branch_each() -> None:
     assert call(**{"a/q": accept("1"), "b/q": accept("2")}) == Done(["1", "2"])
 
 
-def test_one_bare_key_from_two_tasks_is_refused() -> None:
+def test_the_same_key_in_two_tasks_without_branches_is_refused() -> None:
     async def work(ctx: AsyncContext) -> str:
         return await ctx.elicit("q", "?", str)
 
@@ -121,7 +121,7 @@ def test_one_bare_key_from_two_tasks_is_refused() -> None:
     assert isinstance(outcome.error, DuplicateKey)
 
 
-def test_branches_may_nest() -> None:
+def test_branches_can_be_nested() -> None:
     async def leaf(ctx: AsyncContext) -> int:
         return await ctx.elicit("n", "?", int)
 
@@ -137,7 +137,7 @@ def test_branches_may_nest() -> None:
     assert call(**{key: accept(1) for key in keys}) == Done({"a": 2, "b": 2})
 
 
-def test_a_parked_task_is_unwound_and_its_steps_do_not_run() -> None:
+def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run() -> None:
     ran: list[str] = []
 
     async def body(ctx: AsyncContext) -> str:
@@ -154,12 +154,12 @@ def test_a_parked_task_is_unwound_and_its_steps_do_not_run() -> None:
     assert ran == ["finally", "finally", "step"]
 
 
-def test_a_tool_that_swallows_its_cancellation_is_suspended_all_the_same() -> None:
+def test_a_tool_that_swallows_its_cancellation_is_suspended() -> None:
     async def body(ctx: AsyncContext) -> str:
         try:
             return await ctx.elicit("q", "?", str)
         except BaseException:
-            return "went on"
+            return "continued"
 
     assert asked(AsyncPasses(body)()) == {"q"}
 
@@ -179,7 +179,7 @@ def test_the_failure_of_a_branch_is_the_failure_of_the_call() -> None:
     assert isinstance(outcome.error, BaseExceptionGroup)
 
 
-def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_not_waited_for_long() -> None:
+def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass() -> None:
     async def body(ctx: AsyncContext) -> Any:
         ready = asyncio.Event()
 
@@ -199,7 +199,7 @@ def test_a_branch_that_waits_for_a_parked_one_by_an_event_is_not_waited_for_long
     assert call(q=accept("x")) == Done("ready")
 
 
-def test_with_little_time_left_branches_give_the_state_back_together() -> None:
+def test_branches_checkpoint_together_when_time_runs_out() -> None:
     ran: Counter[str] = Counter()
 
     def effect(name: str) -> str:
@@ -235,7 +235,7 @@ def test_a_step_may_be_a_coroutine_function_and_its_result_is_typed() -> None:
     assert call(q=accept(True)) == Done((1, "a"))
 
 
-def test_tasks_left_running_do_not_outlive_the_pass() -> None:
+def test_running_tasks_are_cancelled_at_the_end_of_a_pass() -> None:
     left: list[asyncio.Task[None]] = []
 
     async def body(ctx: AsyncContext) -> str:
@@ -247,7 +247,7 @@ def test_tasks_left_running_do_not_outlive_the_pass() -> None:
 
 
 @pytest.mark.parametrize("name", ["now", "uuid", "random"])
-def test_journaled_values_are_awaited_and_stay(name: str) -> None:
+def test_journaled_values_are_awaited_and_equal_in_every_pass(name: str) -> None:
     seen: list[Any] = []
 
     async def body(ctx: AsyncContext) -> None:
@@ -262,7 +262,7 @@ def test_journaled_values_are_awaited_and_stay(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
-def test_nothing_a_tool_raises_gets_past_the_replay(kind: type[BaseException]) -> None:
+def test_the_replay_catches_everything_that_a_tool_raises(kind: type[BaseException]) -> None:
     async def body(ctx: AsyncContext) -> None:
         raise kind
 
@@ -271,7 +271,7 @@ def test_nothing_a_tool_raises_gets_past_the_replay(kind: type[BaseException]) -
     assert isinstance(outcome.error, kind)
 
 
-def test_branches_that_queue_for_a_lock_are_asked_one_after_the_other() -> None:
+def test_branches_that_share_a_lock_ask_one_after_the_other() -> None:
     async def body(ctx: AsyncContext) -> Any:
         lock = asyncio.Lock()
 
@@ -287,7 +287,7 @@ def test_branches_that_queue_for_a_lock_are_asked_one_after_the_other() -> None:
     assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
 
 
-def test_a_task_that_a_step_started_is_the_steps_own_affair() -> None:
+def test_a_task_started_by_a_step_is_not_tracked() -> None:
     readers: list[asyncio.Task[None]] = []
 
     async def connect() -> None:
@@ -303,7 +303,7 @@ def test_a_task_that_a_step_started_is_the_steps_own_affair() -> None:
     assert call(q=accept("x")) == Done("done")
 
 
-def test_the_question_of_a_branch_that_was_given_up_is_not_asked() -> None:
+def test_a_question_of_a_cancelled_branch_is_not_asked() -> None:
     async def asks(ctx: AsyncContext) -> str:
         return await ctx.elicit("q", "stale?", str)
 
@@ -321,7 +321,7 @@ def test_the_question_of_a_branch_that_was_given_up_is_not_asked() -> None:
     assert asked(AsyncPasses(body)()) == {"c"}
 
 
-def test_a_refusal_in_a_branch_names_the_branch() -> None:
+def test_a_declined_question_of_a_branch_names_the_branch() -> None:
     async def asks(ctx: AsyncContext) -> str:
         try:
             return await ctx.elicit("q", "?", str)

@@ -10,7 +10,7 @@ from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes
 
 
-def test_the_read_only_facts_are_handed_on() -> None:
+def test_a_tool_can_read_principal_client_and_lambda_context() -> None:
     lambda_context = object()
     info = CallInfo(Principal("jwt", "alice"), {"name": "client"}, lambda_context)
 

@@ -1,4 +1,4 @@
-"""A call of an asynchronous context cannot be used before it is awaited, and one left behind is an error."""
+"""A call of an asynchronous context cannot be used before `await`, and one never awaited is an error."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DELETED: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_else_is_said() -> Iterator[None]:
-    """Nothing is deleted, and Python's own warnings about coroutines are not heard."""
+def no_side_effects_and_no_warnings() -> Iterator[None]:
+    """Check that nothing is deleted and that Python reports no coroutine of its own."""
     DELETED.clear()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -44,7 +44,7 @@ def sure(ctx: AsyncContext) -> Coroutine[Any, Any, bool]:
 
 
 def line() -> int:
-    """The line that calls this."""
+    """Return the line number of the caller."""
     frame = currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -52,7 +52,7 @@ def line() -> int:
 
 
 def refused(outcome: Outcome, *named: str) -> str:
-    """The message of the NotAwaited that a pass failed with."""
+    """Return the message of the NotAwaited error of a pass."""
     failure = error(outcome)
     assert isinstance(failure, NotAwaited), failure
     for name in named:
@@ -100,7 +100,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_a_question_that_is_not_awaited_cannot_be_used(use: Callable[[Any], Any]) -> None:
+def test_a_question_cannot_be_used_before_it_is_awaited(use: Callable[[Any], Any]) -> None:
     async def body(ctx: AsyncContext) -> None:
         use(sure(ctx))
         delete()
@@ -108,7 +108,7 @@ def test_a_question_that_is_not_awaited_cannot_be_used(use: Callable[[Any], Any]
     refused(AsyncPasses(body)(), "question 'sure'", "write `await ctx.elicit(...)`")
 
 
-def test_code_that_swallows_the_refusal_is_refused_all_the_same_and_runs_no_later_step() -> None:
+def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs() -> None:
     async def body(ctx: AsyncContext) -> str:
         with suppress(Exception):
             if sure(ctx):
@@ -168,7 +168,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize(("make", "name"), CALLS.values(), ids=CALLS.keys())
-def test_every_call_that_is_awaited_refuses_and_is_missed(make: Callable[[Any], Any], name: str) -> None:
+def test_every_awaitable_call_refuses_other_uses_and_is_reported_if_not_awaited(
+    make: Callable[[Any], Any], name: str
+) -> None:
     async def uses(ctx: AsyncContext) -> None:
         if make(ctx):
             delete()
@@ -183,14 +185,14 @@ def test_every_call_that_is_awaited_refuses_and_is_missed(make: Callable[[Any], 
         refused(AsyncPasses(body)(), name, f"{__file__}:")
 
 
-def test_those_are_all_the_calls_that_are_awaited() -> None:
+def test_the_table_has_all_awaitable_calls() -> None:
     awaited = {
         name for name, member in vars(Owner).items() if name[0] != "_" and iscoroutinefunction(unwrap(member))
     }
     assert awaited == {name.split()[0] for name in CALLS}
 
 
-def test_what_a_debugger_prints_is_no_use() -> None:
+def test_repr_in_a_debugger_is_allowed() -> None:
     async def body(ctx: AsyncContext) -> bool:
         call = sure(ctx)
         assert re.fullmatch(r"<question 'sure' \(ctx\.elicit, .*\.py:\d+\)>", repr(call))
@@ -201,7 +203,7 @@ def test_what_a_debugger_prints_is_no_use() -> None:
     assert isinstance(AsyncPasses(body)(), NeedsInput)
 
 
-# -- calls that are left behind -------------------------------------------------------------------------
+# -- calls that are never awaited -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_a_call_in_the_result_is_an_error(hidden: Callable[[Any], Any]) -> None:
     refused(AsyncPasses(body)(), "question 'sure'", "was never awaited")
 
 
-def test_a_call_that_is_discarded_is_noticed_before_the_next_step_runs() -> None:
+def test_a_discarded_call_is_an_error_before_the_next_step_runs() -> None:
     async def body(ctx: AsyncContext) -> str:
         sure(ctx)
         await ctx.step("delete", delete)
@@ -224,7 +226,7 @@ def test_a_call_that_is_discarded_is_noticed_before_the_next_step_runs() -> None
     refused(AsyncPasses(body)(), "question 'sure'", "was never awaited")
 
 
-def test_a_discarded_question_is_an_error_although_another_one_is_asked() -> None:
+def test_a_discarded_question_is_an_error_even_if_another_one_is_asked() -> None:
     async def body(ctx: AsyncContext) -> str:
         ctx.step("audit", int)
         return await ctx.elicit("name", "?", str)
@@ -232,7 +234,7 @@ def test_a_discarded_question_is_an_error_although_another_one_is_asked() -> Non
     refused(AsyncPasses(body)(), "step 'audit'")
 
 
-def test_no_step_runs_over_a_question_that_was_made_and_not_awaited() -> None:
+def test_no_step_runs_while_a_question_is_not_awaited() -> None:
     async def body(ctx: AsyncContext) -> bool:
         answer = sure(ctx)
         await ctx.step("delete", delete)
@@ -241,14 +243,14 @@ def test_no_step_runs_over_a_question_that_was_made_and_not_awaited() -> None:
     refused(AsyncPasses(body)(), "question 'sure'", "step 'delete'", "await it before the step")
 
 
-def test_no_step_is_handed_a_call_instead_of_its_value() -> None:
+def test_a_step_refuses_a_call_as_argument() -> None:
     async def body(ctx: AsyncContext) -> None:
         await ctx.step("delete", lambda price: delete(), ctx.step("price", int))
 
     refused(AsyncPasses(body)(), "step 'price'", "step 'delete'")
 
 
-def test_steps_may_be_made_first_and_awaited_in_turn() -> None:
+def test_steps_may_be_created_first_and_awaited_later() -> None:
     async def body(ctx: AsyncContext) -> list[int]:
         calls = [ctx.step(f"step-{number}", int, number) for number in range(3)]
         return [await call for call in calls]
@@ -256,7 +258,7 @@ def test_steps_may_be_made_first_and_awaited_in_turn() -> None:
     assert AsyncPasses(body)() == Done([0, 1, 2])
 
 
-def test_a_call_that_is_made_and_awaited_after_another_question_is_none_left_behind() -> None:
+def test_a_call_created_before_a_question_and_awaited_after_it_is_no_error() -> None:
     async def body(ctx: AsyncContext) -> list[str]:
         later = ctx.elicit("b", "?", str)
         return [await ctx.elicit("a", "?", str), await later]
@@ -272,7 +274,7 @@ def asked(outcome: Outcome) -> Any:
     return outcome.requests
 
 
-def test_a_call_that_waits_while_the_round_gives_its_state_back_is_none_left_behind() -> None:
+def test_a_call_pending_at_a_checkpoint_is_no_error() -> None:
     async def body(ctx: AsyncContext) -> list[int]:
         await ctx.step("first", int)
         last = ctx.step("last", int, 2)
@@ -284,17 +286,17 @@ def test_a_call_that_waits_while_the_round_gives_its_state_back_is_none_left_beh
     assert outcomes[-1] == Done([1, 2])
 
 
-def test_all_that_was_left_behind_is_named() -> None:
+def test_the_error_names_all_calls_never_awaited() -> None:
     async def body(ctx: AsyncContext) -> Any:
         return [ctx.uuid("a"), ctx.uuid("b")]
 
     refused(AsyncPasses(body)(), "'a'", "'b'")
 
 
-# -- errors of the code itself --------------------------------------------------------------------------
+# -- other errors of the tool --------------------------------------------------------------------------
 
 
-def test_an_unexpected_exception_stays_the_error_and_says_what_was_left_behind() -> None:
+def test_an_unexpected_exception_remains_the_error_with_a_note_about_calls_never_awaited() -> None:
     async def body(ctx: AsyncContext) -> str:
         return json.dumps({"sure": sure(ctx), "made": json.dumps(ctx)})
 
@@ -303,7 +305,7 @@ def test_an_unexpected_exception_stays_the_error_and_says_what_was_left_behind()
     assert "question 'sure'" in failure.__notes__[0]
 
 
-def test_a_tool_error_does_not_hide_a_call_that_was_left_behind() -> None:
+def test_a_tool_error_does_not_hide_a_call_never_awaited() -> None:
     async def body(ctx: AsyncContext) -> None:
         answer = sure(ctx)
         if answer is not True:
@@ -314,7 +316,7 @@ def test_a_tool_error_does_not_hide_a_call_that_was_left_behind() -> None:
     assert isinstance(error(outcome).__context__, ToolError)
 
 
-def test_a_refusal_of_one_question_is_not_hidden_by_calls_that_were_to_follow() -> None:
+def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
     async def body(ctx: AsyncContext) -> None:
         later = ctx.step("later", int)
         await ctx.elicit("a", "?", str)
@@ -325,7 +327,7 @@ def test_a_refusal_of_one_question_is_not_hidden_by_calls_that_were_to_follow() 
     assert isinstance(error(call(a={"action": "decline"})), ElicitationDeclined)
 
 
-def test_the_calls_of_a_branch_that_was_given_up_are_not_missed() -> None:
+def test_calls_of_a_cancelled_branch_are_not_reported() -> None:
     async def waits(ctx: AsyncContext) -> list[Any]:
         later = ctx.step("later", int)
         return [await ctx.elicit("q", "?", str), await later]
@@ -342,12 +344,12 @@ def test_the_calls_of_a_branch_that_was_given_up_are_not_missed() -> None:
         except* ToolError:
             pass
         gc.collect()
-        return await ctx.step("after", str, "went on")
+        return await ctx.step("after", str, "continued")
 
-    assert AsyncPasses(body)() == Done("went on")
+    assert AsyncPasses(body)() == Done("continued")
 
 
-def test_the_calls_of_a_task_that_still_runs_at_the_end_are_not_missed() -> None:
+def test_calls_of_a_task_still_running_at_the_end_are_not_reported() -> None:
     async def runs_on(ctx: AsyncContext) -> None:
         later = ctx.step("later", int)
         await asyncio.sleep(3600)
@@ -361,7 +363,7 @@ def test_the_calls_of_a_task_that_still_runs_at_the_end_are_not_missed() -> None
     assert AsyncPasses(body)() == Done("done")
 
 
-def test_a_call_that_is_closed_is_not_missed() -> None:
+def test_a_closed_call_is_not_reported() -> None:
     async def body(ctx: AsyncContext) -> str:
         sure(ctx).close()
         return "done"
@@ -371,7 +373,7 @@ def test_a_call_that_is_closed_is_not_missed() -> None:
 
 # -- what asyncio does with coroutines ------------------------------------------------------------------
 
-HANDED_OVER: dict[str, Callable[[Any], Any]] = {
+WAYS_OF_ASYNCIO: dict[str, Callable[[Any], Any]] = {
     "gather": lambda call: asyncio.gather(call),
     "gather, twice the same": lambda call: asyncio.gather(call, call),
     "create_task": asyncio.create_task,
@@ -381,10 +383,10 @@ HANDED_OVER: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("hand_over", HANDED_OVER.values(), ids=HANDED_OVER.keys())
-def test_asyncio_takes_a_call_as_any_coroutine(hand_over: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("schedule", WAYS_OF_ASYNCIO.values(), ids=WAYS_OF_ASYNCIO.keys())
+def test_asyncio_accepts_a_call_like_any_coroutine(schedule: Callable[[Any], Any]) -> None:
     async def body(ctx: AsyncContext) -> list[Any]:
-        asked = hand_over(ctx.elicit("q", "?", str))
+        asked = schedule(ctx.elicit("q", "?", str))
         made = await ctx.step("make", int, 7)
         return [made, await asked]
 
@@ -402,7 +404,7 @@ def test_a_call_may_have_a_time_limit() -> None:
     assert AsyncPasses(body)() == Done(7)
 
 
-def test_a_task_group_takes_calls() -> None:
+def test_a_task_group_accepts_calls() -> None:
     async def body(ctx: AsyncContext) -> list[Any]:
         async with asyncio.TaskGroup() as group:
             asked = group.create_task(ctx.elicit("q", "?", str))
@@ -414,7 +416,7 @@ def test_a_task_group_takes_calls() -> None:
     assert call(q=accept("x")) == Done(["x", 7])
 
 
-def test_branches_may_return_the_call_itself() -> None:
+def test_a_branch_may_return_an_awaitable_call() -> None:
     async def body(ctx: AsyncContext) -> Any:
         return await ctx.gather(
             {
@@ -445,7 +447,7 @@ def test_a_call_of_one_branch_may_be_awaited_in_another() -> None:
     assert call(**{"a/q": accept("x")}) == Done({"a": None, "b": "x"})
 
 
-def test_a_task_that_is_cancelled_before_it_began_leaves_nothing_behind() -> None:
+def test_calls_of_a_task_cancelled_before_its_start_are_not_reported() -> None:
     async def body(ctx: AsyncContext) -> str:
         task = asyncio.create_task(ctx.step("delete", delete))
         task.cancel()
@@ -458,21 +460,21 @@ def test_a_task_that_is_cancelled_before_it_began_leaves_nothing_behind() -> Non
 UNAWAITED_TASKS: dict[str, Callable[[Any], Any]] = {
     "gather": asyncio.gather,
     "create_task": asyncio.create_task,
-    "a task of its own": lambda call: asyncio.create_task(asyncio.wait_for(call, 60)),
+    "a separate task": lambda call: asyncio.create_task(asyncio.wait_for(call, 60)),
 }
 
 
-@pytest.mark.parametrize("hand_over", UNAWAITED_TASKS.values(), ids=UNAWAITED_TASKS.keys())
-def test_a_question_in_a_task_that_is_not_awaited_is_an_error(hand_over: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("schedule", UNAWAITED_TASKS.values(), ids=UNAWAITED_TASKS.keys())
+def test_a_question_in_a_task_that_is_not_awaited_is_an_error(schedule: Callable[[Any], Any]) -> None:
     async def body(ctx: AsyncContext) -> str:
-        if hand_over(sure(ctx)):
+        if schedule(sure(ctx)):
             await ctx.step("look", int)
         return "deleted"
 
     refused(AsyncPasses(body)(), "question 'sure'", "a task that was never awaited")
 
 
-def test_a_step_that_is_cut_off_in_a_task_that_is_not_awaited_is_an_error() -> None:
+def test_a_step_interrupted_in_a_task_that_is_not_awaited_is_an_error() -> None:
     async def body(ctx: AsyncContext) -> str:
         task = asyncio.create_task(ctx.step("wait", asyncio.sleep, 3600))
         return f"{task.get_name()} waits"
@@ -480,7 +482,7 @@ def test_a_step_that_is_cut_off_in_a_task_that_is_not_awaited_is_an_error() -> N
     refused(AsyncPasses(body)(), "step 'wait'", "a task that was never awaited")
 
 
-def test_an_error_of_the_tool_is_not_hidden_by_the_tasks_that_it_left() -> None:
+def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks() -> None:
     async def body(ctx: AsyncContext) -> None:
         asyncio.gather(sure(ctx))
         await ctx.step("look", int)
@@ -516,7 +518,7 @@ def test_a_thread_may_make_calls_for_the_event_loop() -> None:
 
 
 @pytest.mark.parametrize("again", [lambda call: call, asyncio.create_task], ids=["await", "create_task"])
-def test_a_call_is_awaited_once(again: Callable[[Any], Any]) -> None:
+def test_a_call_can_be_awaited_only_once(again: Callable[[Any], Any]) -> None:
     async def body(ctx: AsyncContext) -> list[int]:
         call = ctx.step("make", int, 7)
         return [await call, await again(call)]
@@ -524,7 +526,7 @@ def test_a_call_is_awaited_once(again: Callable[[Any], Any]) -> None:
     refused(AsyncPasses(body)(), "step 'make'", "a second time")
 
 
-def test_a_task_and_an_await_are_one_too_many() -> None:
+def test_a_call_scheduled_as_a_task_cannot_be_awaited_too() -> None:
     async def body(ctx: AsyncContext) -> list[int]:
         call = ctx.step("make", int, 7)
         return [await asyncio.create_task(call), await call]
@@ -542,7 +544,7 @@ def test_a_call_in_a_reference_cycle_is_found_at_the_end() -> None:
     refused(AsyncPasses(body)(), "recorded value 'id'")
 
 
-def test_a_retried_step_fails_as_before_with_calls_that_were_to_follow() -> None:
+def test_a_failing_step_with_retries_is_not_hidden_by_calls_not_reached() -> None:
     def never() -> None:
         raise OSError
 

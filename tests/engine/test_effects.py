@@ -1,4 +1,4 @@
-"""Steps and the other effects: run once, the same ever after."""
+"""Steps and other effects run once and have the same value in every pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from support.passes import Passes, accept, error
 
 
-def test_a_step_runs_once_over_all_rounds_and_gives_the_same_value() -> None:
+def test_a_step_runs_once_across_rounds_and_returns_the_same_value() -> None:
     runs: list[int] = []
 
     def create() -> dict[str, int]:
@@ -55,7 +55,7 @@ def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay() -> None:
     assert [type(value) for value in seen[0]] == [type(value) for value in seen[1]]
 
 
-def test_a_step_that_raises_is_not_remembered() -> None:
+def test_a_step_that_raises_is_not_journaled() -> None:
     attempts: list[int] = []
 
     def flaky() -> str:
@@ -77,7 +77,7 @@ def test_a_step_that_raises_is_not_remembered() -> None:
     assert call(q=accept(True)) == Done("ok")
 
 
-def test_a_recorded_result_that_no_longer_fits_its_annotation_is_drift() -> None:
+def test_a_journaled_result_that_violates_a_new_annotation_is_drift() -> None:
     def old() -> str:
         return "x"
 
@@ -115,7 +115,7 @@ def test_idempotency_keys_differ_by_name() -> None:
     assert len(one) == 32
 
 
-def test_the_kinds_in_a_journal_are_the_ones_that_travel() -> None:
+def test_the_kinds_of_entries_have_stable_names() -> None:
     def body(ctx: Context) -> None:
         ctx.step("s", int)
         ctx.now("n")
@@ -129,7 +129,7 @@ def test_the_kinds_in_a_journal_are_the_ones_that_travel() -> None:
     assert kinds == [Kind.STEP, Kind.NOW, Kind.UUID, Kind.RANDOM]
 
 
-def test_changing_what_a_step_returned_does_not_change_the_journal() -> None:
+def test_mutating_a_step_result_does_not_change_the_journal() -> None:
     def names():  # type: ignore[no-untyped-def]  # an author's function without annotations
         return ["a", "b"]
 
@@ -145,10 +145,10 @@ def test_changing_what_a_step_returned_does_not_change_the_journal() -> None:
 
 
 class Opaque:
-    """Nothing that JSON could hold."""
+    """A value that JSON cannot express."""
 
 
-def test_a_result_no_journal_can_carry_is_refused_before_the_step_runs() -> None:
+def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs() -> None:
     ran: list[int] = []
 
     def effect() -> Opaque:
@@ -159,14 +159,14 @@ def test_a_result_no_journal_can_carry_is_refused_before_the_step_runs() -> None
     assert ran == []
 
 
-def test_a_result_that_does_not_survive_its_annotation_is_the_authors_mistake_and_no_drift() -> None:
+def test_a_result_that_violates_its_annotation_is_a_usage_error_and_not_drift() -> None:
     def pairs() -> dict[tuple[int, int], str]:
         return {(1, 2): "x"}
 
     assert isinstance(error(Passes(lambda ctx: ctx.step("s", pairs))()), UsageError)
 
 
-def test_a_result_nested_too_deeply_is_refused_while_the_call_can_still_say_so() -> None:
+def test_a_result_nested_too_deeply_is_refused_when_it_is_returned() -> None:
     def deep():  # type: ignore[no-untyped-def]  # an author's function without annotations
         value: list[Any] = []
         for _ in range(100):
@@ -177,5 +177,5 @@ def test_a_result_nested_too_deeply_is_refused_while_the_call_can_still_say_so()
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "~"])
-def test_the_names_of_idempotency_keys_follow_the_rules_of_keys(name: str) -> None:
+def test_names_of_idempotency_keys_follow_the_rules_for_keys(name: str) -> None:
     assert isinstance(error(Passes(lambda ctx: ctx.idempotency_key(name))()), InvalidKey)

@@ -1,4 +1,4 @@
-"""The form in which a journal travels."""
+"""The serialized form of a journal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mcp_roundtrip.errors import Drift, StateRejected
 from support.passes import Passes, error
 
 
-def test_empty_members_do_not_travel() -> None:
+def test_empty_members_are_not_serialized() -> None:
     assert Journal("id").to_json() == {"v": 1, "id": "id"}
 
 
-def test_an_entry_travels_as_a_short_row() -> None:
+def test_an_entry_is_serialized_as_a_short_row() -> None:
     journal = Journal("id", (Entry("a", Kind.STEP, 1), Entry("b", Kind.ANSWER, {}, Fingerprint("m", "f"))))
     assert journal.to_json()["j"] == [["a", "s", 1], ["b", "a", {}, "m", "f"]]
 
@@ -30,12 +30,12 @@ def test_an_entry_travels_as_a_short_row() -> None:
 @pytest.mark.parametrize(
     "data", [None, [], {}, {"v": 2, "id": "x"}, {"v": "1", "id": "x"}, {"v": True, "id": "x"}]
 )
-def test_another_versions_state_is_refused(data: Any) -> None:
+def test_a_state_of_another_version_is_refused(data: Any) -> None:
     with pytest.raises(StateRejected):
         Journal.from_json(data)
 
 
-def test_a_fingerprint_says_what_changed() -> None:
+def test_a_fingerprint_names_what_changed() -> None:
     one = Fingerprint("m", "f")
     assert one.describe_changes(one) == ""
     assert one.describe_changes(Fingerprint("n", "f")) == "message"
@@ -51,7 +51,7 @@ JSON = st.recursive(
 
 
 def everything(ctx: Context) -> Any:
-    """Uses every kind of entry that a state holds."""
+    """Use every kind of entry that a state can have."""
     ctx.now("now")
     ctx.uuid("uuid")
     ctx.random("random")
@@ -84,7 +84,7 @@ SEALED = sealed()
 
 
 def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
-    """The sealed journal with another value at `path`, or with one more there."""
+    """Return the sealed journal with `value` at `path`, replaced or added."""
     if not path:
         return new
     whole = json.loads(json.dumps(SEALED))
@@ -102,7 +102,7 @@ def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
 
 
 @given(st.sampled_from(list(places(SEALED))), JSON, st.booleans())
-def test_a_journal_of_another_form_is_refused_and_no_other_breaks_a_run(
+def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(
     path: tuple[Any, ...], new: Any, grow: bool
 ) -> None:
     data = changed(path, new, grow=grow)
@@ -110,12 +110,12 @@ def test_a_journal_of_another_form_is_refused_and_no_other_breaks_a_run(
         journal = Journal.from_json(data)
         assert Journal.from_json(journal.to_json()) == journal
         outcome = Passes(everything, {"sampling": {}}, journal=journal)()
-        # A result or an answer is read where it is used, and there the key is named.
+        # Results and answers are validated where they are used; the error there names the key.
         assert isinstance(outcome, NeedsInput) or isinstance(error(outcome), Drift)
 
 
 @given(JSON)
-def test_what_is_no_journal_is_refused(data: Any) -> None:
+def test_a_value_that_is_not_a_journal_is_refused(data: Any) -> None:
     with pytest.raises(StateRejected):
         Journal.from_json(data)
 
@@ -157,6 +157,6 @@ def test_a_malformed_journal_is_refused(members: dict[str, Any]) -> None:
     assert refused.value.reason == "journal"
 
 
-def test_the_journal_that_the_others_are_made_of_is_accepted() -> None:
+def test_the_journal_that_the_malformed_ones_derive_from_is_accepted() -> None:
     kinds = {entry.kind for entry in Journal.from_json(SEALED).entries}
     assert kinds == set(Kind) - {Kind.WAKE, Kind.BEGUN, Kind.FAILED}

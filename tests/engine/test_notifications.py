@@ -29,7 +29,7 @@ def test_progress_that_does_not_increase_is_dropped() -> None:
     assert [params["progress"] for params in reported(call)] == [1, 2, 3]
 
 
-def test_nothing_is_reported_twice_over_the_rounds() -> None:
+def test_no_report_is_sent_twice_across_rounds() -> None:
     def body(ctx: Context) -> None:
         ctx.progress(1, 4, "asking")
         ctx.elicit("q", "?", bool)
@@ -75,20 +75,20 @@ def test_without_a_token_and_a_level_nothing_is_sent() -> None:
     assert run.notifications.messages == []
 
 
-def test_notifications_that_have_no_room_are_counted_and_not_kept() -> None:
+def test_notifications_over_the_limit_are_counted_and_dropped() -> None:
     run = Passes(lambda ctx: None).make_run()
     ctx, size = Context(run, CallInfo()), len(compact_json(note := {"text": "x" * 100}))
     run.notifications.bytes_left = 10 * (size + 100)
     for number in range(1_000):
         ctx.log("info", note)
         ctx.progress(number + 1)
-    kept = run.notifications.messages
-    assert len(kept) + run.notifications.dropped == 2_000
-    assert sum(len(compact_json(each)) for each in kept) <= 10 * (size + 100)
+    buffered = run.notifications.messages
+    assert len(buffered) + run.notifications.dropped == 2_000
+    assert sum(len(compact_json(each)) for each in buffered) <= 10 * (size + 100)
     assert run.notifications.log_fields() == {"notifications_dropped": run.notifications.dropped}
 
 
-def test_an_unknown_log_level_is_the_authors_mistake() -> None:
+def test_an_unknown_log_level_is_a_usage_error() -> None:
     run = Passes(lambda ctx: None).make_run()
     with pytest.raises(UsageError, match="loud"):
         Context(run, CallInfo()).log("loud", "x")
@@ -106,7 +106,7 @@ def test_an_unknown_log_level_is_the_authors_mistake() -> None:
         lambda ctx: ctx.progress(1, -(10**400)),
     ],
 )
-def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_it(report: Any) -> None:
+def test_an_unserializable_notification_is_a_usage_error_for_every_client(report: Any) -> None:
     for wanted in (True, False):
         run = Passes(lambda ctx: None).make_run()
         if not wanted:
@@ -115,7 +115,7 @@ def test_what_cannot_be_sent_fails_in_the_tool_whether_or_not_the_client_wants_i
             report(Context(run, CallInfo()))
 
 
-def test_a_report_is_what_it_was_when_it_was_made() -> None:
+def test_mutating_data_after_a_report_does_not_change_it() -> None:
     data = {"n": 1}
 
     def body(ctx: Context) -> None:
@@ -127,7 +127,7 @@ def test_a_report_is_what_it_was_when_it_was_made() -> None:
     assert reported(call) == [{"level": "info", "data": {"n": 1}}]
 
 
-def test_nothing_is_reported_twice_over_checkpoints() -> None:
+def test_no_report_is_sent_twice_across_checkpoints() -> None:
     def body(ctx: Context) -> None:
         for number in range(4):
             ctx.step(f"step {number}", int)
@@ -142,7 +142,7 @@ def test_nothing_is_reported_twice_over_checkpoints() -> None:
     assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]
 
 
-def test_what_a_step_remembers_besides_its_result_swallows_no_report() -> None:
+def test_internal_entries_of_a_step_do_not_suppress_reports() -> None:
     def body(ctx: Context) -> None:
         ctx.step("work", int)
         ctx.progress(1)

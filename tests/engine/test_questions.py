@@ -1,4 +1,4 @@
-"""Each kind of question: what it sends and what it makes of answers."""
+"""Each kind of question: the request it sends and how it reads answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def only_question(outcome: Any) -> dict[str, Any]:
 # -- sampling -------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_becomes_a_user_message_and_options_go_as_they_are() -> None:
+def test_a_prompt_becomes_a_user_message_and_options_are_sent_unchanged() -> None:
     call = Passes(
         lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100, systemPrompt="Be brief")
     )
@@ -75,7 +75,7 @@ def test_the_text_of_several_blocks_is_joined() -> None:
         {**CREATE_MESSAGE_RESULT, "model": None},
     ],
 )
-def test_what_is_no_create_message_result_is_asked_again(answer: Any) -> None:
+def test_a_malformed_create_message_result_is_asked_again(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text)
     call()
     only_question(call(capital=answer))
@@ -85,7 +85,7 @@ def test_what_is_no_create_message_result_is_asked_again(answer: Any) -> None:
 # -- roots ----------------------------------------------------------------------------------------------
 
 
-def test_roots_come_back_typed() -> None:
+def test_roots_are_returned_typed() -> None:
     call = Passes(lambda ctx: ctx.list_roots())
     assert only_question(call()) == {"method": "roots/list", "params": {}}
     answer = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}], "_meta": {"x": 1}}
@@ -103,13 +103,13 @@ def test_roots_come_back_typed() -> None:
         {"roots": [{"uri": "file:///", "name": {}}]},
     ],
 )
-def test_what_is_no_list_roots_result_is_asked_again(answer: Any) -> None:
+def test_a_malformed_list_roots_result_is_asked_again(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.list_roots())
     call()
     only_question(call(roots=answer))
 
 
-def test_an_answers_meta_is_not_carried_along() -> None:
+def test_meta_of_an_answer_is_not_journaled() -> None:
     call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)])
     call()
     call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
@@ -124,7 +124,7 @@ def connect(complete: list[bool]) -> Any:
     return lambda ctx: ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
 
 
-def test_consent_to_a_url_is_not_completion_so_the_question_stands_until_it_is_done() -> None:
+def test_a_url_question_stays_open_after_consent_until_it_is_done() -> None:
     call = Passes(connect([False, True]), remaining_ms=1_000)  # no time to wait
     question = {
         "method": "elicitation/create",
@@ -135,7 +135,7 @@ def test_consent_to_a_url_is_not_completion_so_the_question_stands_until_it_is_d
     assert call(login={"action": "accept"}) == Done(None)
 
 
-def test_done_is_not_asked_again_in_later_passes() -> None:
+def test_done_is_not_called_again_in_later_passes() -> None:
     complete = [True]
 
     def body(ctx: Context) -> bool:
@@ -149,7 +149,7 @@ def test_done_is_not_asked_again_in_later_passes() -> None:
     assert complete == []
 
 
-def test_what_a_client_adds_to_its_consent_is_not_journaled() -> None:
+def test_extra_members_of_a_consent_are_not_journaled() -> None:
     call = Passes(
         lambda ctx: [ctx.elicit_url("u", "m", "https://x.test", done=lambda: True), ctx.list_roots()]
     )
@@ -159,7 +159,7 @@ def test_what_a_client_adds_to_its_consent_is_not_journaled() -> None:
     assert call.journal.entries[0].value == {"action": "accept"}
 
 
-def test_a_declined_url_is_a_refusal_and_done_is_not_asked() -> None:
+def test_a_declined_url_raises_and_done_is_not_called() -> None:
     call = Passes(connect([]))
     call()
     outcome = call(login={"action": "decline"})
@@ -167,7 +167,7 @@ def test_a_declined_url_is_a_refusal_and_done_is_not_asked() -> None:
     assert isinstance(outcome.error, ElicitationDeclined)
 
 
-def test_a_signed_link_stays_the_same_so_that_its_question_does() -> None:
+def test_a_signed_link_is_equal_in_every_pass() -> None:
     def body(ctx: Context) -> None:
         url = ctx.signed_link("link", "https://x.test/go?a=1", ttl_ms=60_000)
         ctx.elicit_url("login", "Sign in", url, done=lambda: False)
@@ -195,7 +195,7 @@ def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
     assert call(approve={"approved": True}) == Done({"approved": True})
 
 
-def test_a_namespaced_request_needs_the_clients_declaration() -> None:
+def test_a_namespaced_request_requires_the_declaration_of_the_client() -> None:
     outcome = Passes(approval, {}, info=CallInfo(namespaced_requests=True))()
     assert isinstance(outcome, Failed)
     assert outcome.error.data == {"requiredCapabilities": EXTENDED}  # type: ignore[attr-defined]  # -32021
@@ -206,7 +206,7 @@ def approval_among_others(ctx: Context) -> Any:
 
 
 @pytest.mark.parametrize("body", [approval, approval_among_others])
-def test_namespaced_requests_are_off_unless_the_server_turns_them_on(body: Any) -> None:
+def test_namespaced_requests_are_disabled_by_default(body: Any) -> None:
     outcome = Passes(body, EXTENDED)()
     assert isinstance(outcome, Failed)
     assert isinstance(outcome.error, UsageError)
@@ -234,7 +234,7 @@ def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: s
 # -- fingerprints ---------------------------------------------------------------------------------------
 
 
-def test_the_engines_retry_reason_is_no_part_of_the_question() -> None:
+def test_the_reason_for_asking_again_does_not_change_the_fingerprint() -> None:
     call = Passes(lambda ctx: ctx.elicit("n", "Number?", int))
     call()
     call(n=accept("many"))
@@ -249,7 +249,7 @@ def test_only_an_absolute_url_is_sent(url: str) -> None:
     assert isinstance(outcome.error, DefinitionError)
 
 
-def test_a_done_that_is_async_is_refused_instead_of_taken_for_true() -> None:
+def test_an_async_done_is_refused_in_a_sync_tool() -> None:
     async def done() -> bool:
         return False
 
@@ -269,7 +269,7 @@ def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
 
 
 @pytest.mark.parametrize("message", [None, 7, b"x"])
-def test_a_message_that_is_no_text_is_the_authors_mistake(message: Any) -> None:
+def test_a_message_that_is_not_text_is_a_usage_error(message: Any) -> None:
     outcome = Passes(lambda ctx: ctx.elicit("q", message, str))()
     assert isinstance(outcome, Failed)
     assert isinstance(outcome.error, DefinitionError)

@@ -1,4 +1,4 @@
-"""How a pass ends, whatever the tool's own code does about it."""
+"""The outcome of a pass, also if the tool catches exceptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
     def swallowing(ctx: Context) -> str:
         with suppress(Exception):
             ctx.elicit("x", "?", bool)
-        return "went on"
+        return "continued"
 
     call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
     call()
@@ -43,7 +43,7 @@ def test_a_suspended_run_stays_suspended_even_if_the_tool_catches_everything() -
             ctx.elicit("q", "?", str)
         with suppress(BaseException):
             ctx.step("cleanup", lambda: ran.append("cleanup"))
-        return "went on"
+        return "continued"
 
     assert asked(Passes(body)()).keys() == {"q"}
     assert ran == []
@@ -66,7 +66,7 @@ def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last() -> 
     assert ran == ["finally", "finally", "step"]
 
 
-def test_a_tool_that_exits_is_a_failed_tool() -> None:
+def test_sys_exit_in_a_tool_is_a_failure() -> None:
     def body(ctx: Context) -> None:
         raise SystemExit(1)
 
@@ -74,14 +74,14 @@ def test_a_tool_that_exits_is_a_failed_tool() -> None:
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
-def test_nothing_a_tool_raises_gets_past_the_replay(kind: type[BaseException]) -> None:
+def test_the_replay_catches_everything_that_a_tool_raises(kind: type[BaseException]) -> None:
     def body(ctx: Context) -> None:
         raise kind
 
     assert isinstance(error(Passes(body)()), kind)
 
 
-def test_a_suspension_inside_a_group_is_a_suspension() -> None:
+def test_a_suspension_inside_an_exception_group_is_a_suspension() -> None:
     def body(ctx: Context) -> None:
         try:
             ctx.elicit("q", "?", str)

@@ -1,4 +1,4 @@
-"""Steps that are tried again: in rounds, in tasks, and over the time a pass has."""
+"""Retries of steps: in rounds, in tasks, and beyond the time of a pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.passes import AsyncPasses, Passes, accept, error
 
 @dataclass
 class Flaky:
-    """Fails with these errors, one after the other, and then returns "ok"."""
+    """A function that raises these errors in turn, then returns "ok"."""
 
     errors: list[Exception]
     calls: int = 0
@@ -33,8 +33,8 @@ class Flaky:
 
 
 @dataclass
-class Records:
-    """The journal of a task, which its passes have in common."""
+class TaskJournal:
+    """The journal of a task, shared by its passes."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     is_cancelled: bool = False
@@ -50,17 +50,17 @@ def trying(work: Callable[[], Any], retry: Retry) -> Callable[[Context], Any]:
     return lambda ctx: ctx.step("work", work, retry=retry)
 
 
-def in_a_task(work: Callable[[], Any], retry: Retry) -> tuple[Passes, Records]:
-    records = Records()
+def in_a_task(work: Callable[[], Any], retry: Retry) -> tuple[Passes, TaskJournal]:
+    records = TaskJournal()
     return Passes(trying(work, retry), recorder=records), records
 
 
-def next_pass(call: Passes, records: Records) -> Outcome:
+def next_pass(call: Passes, records: TaskJournal) -> Outcome:
     call.journal = Journal("run-1", tuple(records.entries.values()))
     return call()
 
 
-def test_a_step_that_raised_runs_again_and_only_its_result_is_journaled() -> None:
+def test_a_failed_step_is_retried_and_only_its_result_is_journaled() -> None:
     work = Flaky([ConnectionError("one"), TimeoutError("two")])
     call = Passes(trying(work, Retry(attempts=3)))
     assert call() == Done("ok")
@@ -71,7 +71,7 @@ def test_a_step_that_raised_runs_again_and_only_its_result_is_journaled() -> Non
     ]
 
 
-def test_after_the_last_attempt_the_step_has_failed_and_no_pass_runs_it_again() -> None:
+def test_a_step_that_failed_its_last_attempt_never_runs_again() -> None:
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
 
     def body(ctx: Context) -> str:
@@ -100,30 +100,30 @@ def test_after_the_last_attempt_the_step_has_failed_and_no_pass_runs_it_again() 
         (ToolError("no"), Retry(on=(ToolError,))),
     ],
 )
-def test_what_is_not_worth_another_attempt_is_raised_at_once(failure: Exception, retry: Retry) -> None:
+def test_an_error_outside_the_retry_policy_is_raised_at_once(failure: Exception, retry: Retry) -> None:
     work = Flaky([failure])
     assert error(Passes(trying(work, retry))()) is failure
     assert work.calls == 1
 
 
-def test_without_retry_nothing_runs_again() -> None:
+def test_a_step_without_retry_runs_once() -> None:
     work = Flaky([ConnectionError()])
     assert isinstance(error(Passes(lambda ctx: ctx.step("work", work))()), ConnectionError)
 
 
-def test_a_step_that_may_run_once_is_not_tried_again() -> None:
+def test_a_nonrepeatable_step_is_not_retried() -> None:
     work = Flaky([])
 
     def body(ctx: Context) -> str:
         return ctx.step("work", work, at_most_once=True, retry=Retry())  # type: ignore[call-overload,no-any-return]  # what the test is about
 
-    assert isinstance(error(Passes(body, recorder=Records())()), UsageError)
+    assert isinstance(error(Passes(body, recorder=TaskJournal())()), UsageError)
     assert work.calls == 0
 
 
-def test_a_step_that_may_run_once_and_raised_is_the_same_to_every_pass() -> None:
+def test_a_failed_nonrepeatable_step_fails_in_every_pass() -> None:
     work = Flaky([ConnectionError("the line is dead")])
-    records = Records()
+    records = TaskJournal()
     call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=records)
     first = error(call())
     assert isinstance(first, StepInterrupted)
@@ -137,7 +137,7 @@ def test_a_step_that_may_run_once_and_raised_is_the_same_to_every_pass() -> None
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"delay_ms": -1}, {"factor": 0.5}, {"max_delay_ms": -1}], ids=str
 )
-def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_policy_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Retry(**wrong)
 
@@ -152,7 +152,7 @@ def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     st.floats(0, 1, exclude_max=True),
     st.integers(1, 2_000),
 )
-def test_a_pause_lies_between_half_of_its_length_and_all_of_it(
+def test_jitter_shortens_a_delay_by_at_most_half(
     delay_ms: int, factor: float, max_delay_ms: int, random: float, failures: int
 ) -> None:
     retry = Retry(delay_ms=delay_ms, factor=factor, max_delay_ms=max_delay_ms)
@@ -161,7 +161,7 @@ def test_a_pause_lies_between_half_of_its_length_and_all_of_it(
     assert longest / 2 - 2 < retry.pause_ms(failures, random) <= longest + 1
 
 
-def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
+def test_a_round_waits_and_returns_its_state_before_its_deadline() -> None:
     work = Flaky([ConnectionError()])
     call = Passes(trying(work, Retry(delay_ms=40_000)), remaining_ms=13_000)
     begun = call.clock.now
@@ -175,7 +175,7 @@ def test_a_round_waits_and_gives_its_state_back_before_its_time_is_up() -> None:
     assert work.calls == 2
 
 
-def test_attempts_count_over_rounds() -> None:
+def test_attempts_are_counted_across_rounds() -> None:
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
     call = Passes(trying(work, Retry(attempts=4, delay_ms=30_000, factor=1)), remaining_ms=13_000)
     while isinstance(outcome := call(), Checkpointed):
@@ -187,27 +187,27 @@ def test_attempts_count_over_rounds() -> None:
 # -- tasks --------------------------------------------------------------------------------------------
 
 
-def test_a_task_sleeps_over_a_long_pause_and_nothing_runs_before_it_is_over() -> None:
+def test_a_task_sleeps_during_a_long_delay_and_runs_nothing() -> None:
     work = Flaky([ConnectionError()])
     call, records = in_a_task(work, Retry(delay_ms=60_000))
-    asleep = call()
-    assert isinstance(asleep, Sleeping)
-    assert 30_000 <= asleep.wake_at_ms - call.clock() * 1000 <= 60_000
+    sleeping = call()
+    assert isinstance(sleeping, Sleeping)
+    assert 30_000 <= sleeping.wake_at_ms - call.clock() * 1000 <= 60_000
     call.clock.advance(10)
-    assert next_pass(call, records) == asleep
+    assert next_pass(call, records) == sleeping
     assert work.calls == 1
     call.clock.advance(60)
     assert next_pass(call, records) == Done("ok")
 
 
-def test_a_worker_waits_for_a_short_pause_itself() -> None:
+def test_a_worker_waits_for_a_short_delay_itself() -> None:
     work = Flaky([ConnectionError()])
     call, _ = in_a_task(work, Retry(delay_ms=1_000))
     assert call() == Done("ok")
 
 
-def test_a_cancelled_task_is_not_tried_again() -> None:
-    records = Records()
+def test_a_cancelled_task_is_not_retried() -> None:
+    records = TaskJournal()
 
     def work() -> str:
         records.is_cancelled = True
@@ -216,18 +216,18 @@ def test_a_cancelled_task_is_not_tried_again() -> None:
     assert Passes(trying(work, Retry()), recorder=records)() == OwnershipLost()
 
 
-def test_of_two_workers_the_second_waits_as_long_as_the_first_said() -> None:
+def test_a_second_worker_waits_for_the_delay_that_the_first_journaled() -> None:
     work = Flaky([ConnectionError(), ConnectionError()])
     call, _ = in_a_task(work, Retry(delay_ms=60_000))
     first = call()
-    call.journal = Journal("run-1")  # what it read before the first one's failure
+    call.journal = Journal("run-1")  # the journal before the failure of the first worker
     assert call() == first
 
 
 # -- async --------------------------------------------------------------------------------------------
 
 
-def test_an_asynchronous_step_is_tried_again() -> None:
+def test_an_asynchronous_step_is_retried() -> None:
     work = Flaky([ConnectionError(), ConnectionError()])
 
     async def later() -> str:
@@ -241,9 +241,9 @@ def test_an_asynchronous_step_is_tried_again() -> None:
     assert work.calls == 3
 
 
-def test_a_branch_that_waits_for_its_next_attempt_holds_up_no_other() -> None:
+def test_a_branch_waiting_for_a_retry_does_not_block_others() -> None:
     done: list[str] = []
-    records = Records()
+    records = TaskJournal()
 
     async def flaky(ctx: AsyncContext) -> Any:
         return await ctx.step("work", Flaky([ConnectionError()]), retry=Retry(delay_ms=60_000))
@@ -259,7 +259,7 @@ def test_a_branch_that_waits_for_its_next_attempt_holds_up_no_other() -> None:
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
 
 
-def test_of_several_sleeping_branches_the_first_to_wake_wakes_the_task() -> None:
+def test_a_task_wakes_with_the_first_of_its_sleeping_branches() -> None:
     async def body(ctx: AsyncContext) -> None:
         await ctx.gather(
             {
@@ -268,18 +268,18 @@ def test_of_several_sleeping_branches_the_first_to_wake_wakes_the_task() -> None
             }
         )
 
-    call = AsyncPasses(body, recorder=Records())
+    call = AsyncPasses(body, recorder=TaskJournal())
     assert call() == Sleeping(int(call.clock() * 1000) + 1_000)
 
 
-def test_what_becomes_of_a_result_is_no_failure_of_the_function() -> None:
+def test_an_error_while_journaling_a_result_is_not_retried() -> None:
     runs: list[int] = []
 
     def other_kind() -> int:
         runs.append(1)
         return 1
 
-    class Taken(Records):
+    class Taken(TaskJournal):
         def record(self, entry: Entry) -> Entry:
             return replace(entry, value="what another worker journaled")
 
@@ -290,7 +290,7 @@ def test_what_becomes_of_a_result_is_no_failure_of_the_function() -> None:
     assert runs == [1]
 
 
-def test_a_branch_that_ran_out_of_time_resumes_before_the_others_are_asked() -> None:
+def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked() -> None:
     async def long(ctx: AsyncContext) -> None:
         await ctx.step("one", int)
         await ctx.step("two", int)
@@ -298,7 +298,7 @@ def test_a_branch_that_ran_out_of_time_resumes_before_the_others_are_asked() -> 
     async def body(ctx: AsyncContext) -> None:
         await ctx.gather({"long": long, "asks": lambda branch: branch.elicit("q", "?", bool)})
 
-    records = Records()
+    records = TaskJournal()
     call = AsyncPasses(body, recorder=records, remaining_ms=1)
     assert isinstance(call(), Checkpointed)
     assert isinstance(next_pass(call, records), NeedsInput)

@@ -1,4 +1,4 @@
-"""Keys, drift of kinds, and checkpoints."""
+"""Keys, drift between steps and questions, and checkpoints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -
         ctx.step("one", int)
         with suppress(Exception):
             ctx.step("one", int)
-        return "went on"
+        return "continued"
 
     failure = error(Passes(body)())
     assert isinstance(failure, DuplicateKey)
@@ -67,19 +67,19 @@ def test_an_inserted_and_a_removed_step_are_tolerated() -> None:
 
     def old(ctx: Context) -> None:
         step(ctx, "removed")
-        step(ctx, "kept")
+        step(ctx, "unchanged")
         ctx.elicit("q", "?", bool)
 
     def new(ctx: Context) -> bool:
         step(ctx, "inserted")
-        step(ctx, "kept")
+        step(ctx, "unchanged")
         return ctx.elicit("q", "?", bool)
 
     call = Passes(old)
     call()
     upgraded = call.on(new)
     assert upgraded(q=accept(True)) == Done(True)
-    assert ran == ["removed", "kept", "inserted"]
+    assert ran == ["removed", "unchanged", "inserted"]
 
 
 def long_work(*names: str) -> Any:
@@ -89,7 +89,7 @@ def long_work(*names: str) -> Any:
     return body
 
 
-def test_with_little_time_left_a_step_gives_the_state_back_before_it_runs() -> None:
+def test_a_step_checkpoints_before_it_runs_when_little_time_is_left() -> None:
     call = Passes(long_work("a", "b", "c"), remaining_ms=10)
     outcome = call()
     assert isinstance(outcome, Checkpointed)
@@ -98,11 +98,11 @@ def test_with_little_time_left_a_step_gives_the_state_back_before_it_runs() -> N
     assert call() == Done(["a", "b", "c"])
 
 
-def test_a_round_without_progress_never_gives_its_state_back() -> None:
+def test_a_round_without_progress_never_checkpoints() -> None:
     assert Passes(long_work("a"), remaining_ms=0)() == Done(["a"])
 
 
-def test_a_checkpoint_can_say_how_much_time_it_needs() -> None:
+def test_a_checkpoint_can_require_an_amount_of_time() -> None:
     def body(ctx: Context) -> str:
         ctx.step("a", int)
         ctx.checkpoint(needs_ms=10_000)
@@ -112,7 +112,7 @@ def test_a_checkpoint_can_say_how_much_time_it_needs() -> None:
     assert Passes(body, remaining_ms=11_000)() == Done("done")
 
 
-def test_a_checkpoint_inside_a_step_is_refused_before_the_step_is_cut() -> None:
+def test_a_checkpoint_inside_a_step_is_refused() -> None:
     def body(ctx: Context) -> None:
         ctx.step("first", int)
         ctx.step("second", lambda: ctx.checkpoint(needs_ms=1e9))
@@ -120,7 +120,7 @@ def test_a_checkpoint_inside_a_step_is_refused_before_the_step_is_cut() -> None:
     assert isinstance(error(Passes(body)()), UsageError)
 
 
-def test_a_branch_that_is_out_of_time_gets_the_next_worker_though_another_branch_has_time() -> None:
+def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time() -> None:
     class OwnTask:
         def record(self, entry: Entry) -> Entry:
             return entry

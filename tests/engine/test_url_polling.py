@@ -24,20 +24,20 @@ URL = "https://x.test/page"
 
 @dataclass
 class Page:
-    """Is complete from a time on (seconds after the test's begin); remembers when it was looked at."""
+    """A page that is complete from `complete_at` (seconds after the start); it records the times of polls."""
 
     complete_at: float = float("inf")
     takes_s: float = 0.0
     clock: FakeClock = field(default_factory=FakeClock)
-    looks: list[float] = field(default_factory=list)
+    polls: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = self.clock.now
 
     def done(self) -> bool:
-        self.looks.append(self.clock.now - self.began)
+        self.polls.append(self.clock.now - self.began)
         self.clock.advance(self.takes_s)
-        return self.looks[-1] >= self.complete_at
+        return self.polls[-1] >= self.complete_at
 
     async def done_async(self) -> bool:
         await asyncio.sleep(0)
@@ -53,7 +53,7 @@ def visiting(page: Page, **options: Any) -> Callable[[Context], str]:
 
 
 def rounds(call: Passes, most: int = 100) -> tuple[Outcome, int]:
-    """A client that agrees at once, again and again: how the call ends, and after how many questions."""
+    """Play a client that always consents at once. Return the outcome and the number of questions."""
     outcome, questions = call(), 0
     while isinstance(outcome, NeedsInput) and questions < most:
         questions += 1
@@ -65,20 +65,20 @@ def rounds(call: Passes, most: int = 100) -> tuple[Outcome, int]:
 # -- in rounds ------------------------------------------------------------------------------------------
 
 
-def test_a_page_that_is_completed_during_the_round_ends_it() -> None:
+def test_a_page_completed_during_the_round_ends_the_wait() -> None:
     page = Page(complete_at=3)
     assert rounds(Passes(visiting(page), clock=page.clock)) == (Done("done"), 1)
-    assert 3 <= page.looks[-1] < 6
+    assert 3 <= page.polls[-1] < 6
 
 
-def test_a_page_that_is_not_completed_in_time_is_asked_for_again_unchanged() -> None:
+def test_a_page_not_completed_in_time_is_asked_again_unchanged() -> None:
     page = Page()
     call = Passes(visiting(page), clock=page.clock)
     first = asked(call())
     assert asked(call(page=ACCEPT)) == first
     assert call.journal is not None
     assert call.journal.entries == ()
-    assert 26 <= page.looks[-1] <= 29, "the round's 30 s less the reserve"
+    assert 26 <= page.polls[-1] <= 29, "the 30 s of the round minus the reserve"
 
 
 @settings(max_examples=50)
@@ -88,7 +88,7 @@ def test_a_page_that_is_not_completed_in_time_is_asked_for_again_unchanged() -> 
     interval_ms=st.integers(1_000, 20_000),
     remaining_ms=st.integers(5_000, 29_000),
 )
-def test_no_round_is_longer_than_its_time_and_looks_are_rare(
+def test_no_round_exceeds_its_time_and_polls_are_rare(
     complete_at: float, takes_s: float, interval_ms: int, remaining_ms: int
 ) -> None:
     page = Page(complete_at, takes_s)
@@ -99,22 +99,22 @@ def test_no_round_is_longer_than_its_time_and_looks_are_rare(
         outcome = call(page=ACCEPT)
         assert page.clock.now - began <= max(remaining_ms / 1000, takes_s) + 0.001
         elapsed_ms = (page.clock.now - page.began) * 1000
-        assert len(page.looks) <= elapsed_ms / interval_ms + number + 7, "7 are those of the first seconds"
+        assert len(page.polls) <= elapsed_ms / interval_ms + number + 7, "7 polls in the first seconds"
         if isinstance(outcome, Done):
             break
     assert outcome == Done("done")
 
 
-def test_looks_cost_at_most_one_call_a_second() -> None:
+def test_done_is_called_at_most_once_a_second() -> None:
     page = Page(complete_at=200)
     outcome, questions = rounds(Passes(visiting(page), clock=page.clock))
     assert outcome == Done("done")
     assert questions == 7
-    assert page.looks[:3] == [pytest.approx(each, abs=0.2) for each in (0.1, 0.35, 0.85)]
-    assert len(page.looks) <= page.looks[-1] * 0.6
+    assert page.polls[:3] == [pytest.approx(each, abs=0.2) for each in (0.1, 0.35, 0.85)]
+    assert len(page.polls) <= page.polls[-1] * 0.6
 
 
-def test_a_round_that_may_last_longer_than_clients_wait_asks_again_before() -> None:
+def test_a_round_asks_again_before_clients_time_out() -> None:
     page = Page()
     call = Passes(visiting(page), clock=page.clock, remaining_ms=900_000)
     call()
@@ -123,7 +123,7 @@ def test_a_round_that_may_last_longer_than_clients_wait_asks_again_before() -> N
     assert 30 <= page.clock.now - began <= 45
 
 
-def test_a_slow_done_is_not_begun_where_it_would_outlast_the_round() -> None:
+def test_a_slow_done_is_not_called_if_it_would_exceed_the_round() -> None:
     page = Page(takes_s=5)
     call = Passes(visiting(page), clock=page.clock)
     call()
@@ -132,23 +132,23 @@ def test_a_slow_done_is_not_begun_where_it_would_outlast_the_round() -> None:
     assert page.clock.now - began <= 29
 
 
-def test_an_author_who_cannot_be_polled_is_asked_once_in_each_round() -> None:
+def test_without_polling_done_is_called_once_per_round() -> None:
     page = Page(complete_at=20)
     call = Passes(visiting(page, poll_interval_ms=None), clock=page.clock)
     call()
     asked(call(page=ACCEPT))
-    assert page.looks == [0]
+    assert page.polls == [0]
     page.clock.advance(20)
     assert call(page=ACCEPT) == Done("done")
 
 
 @pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])
-def test_an_interval_that_is_too_short_or_no_number_is_refused_with_what_to_write(interval_ms: Any) -> None:
+def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms: Any) -> None:
     with pytest.raises(DefinitionError, match=r"'page'.*poll_interval_ms.*1000.*None"):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 
 
-def test_a_round_counts_as_waiting_while_nothing_else_is_asked() -> None:
+def test_a_round_that_only_polls_counts_as_waiting() -> None:
     page = Page()
 
     def body(ctx: Context) -> str:
@@ -162,13 +162,13 @@ def test_a_round_counts_as_waiting_while_nothing_else_is_asked() -> None:
     assert asked(outcome).keys() == {"name", "page"}
     assert isinstance(outcome, NeedsInput)
     assert call.journal.url_wait_rounds == 0
-    assert page.looks == [0], "the URL is not polled while the form is outstanding"
+    assert page.polls == [0], "the URL is not polled while the form is outstanding"
     outcome = call(name=accept("Ada"), page=ACCEPT)
     assert isinstance(outcome, NeedsInput)
     assert (outcome.requests.keys(), call.journal.url_wait_rounds) == ({"page"}, 1)
 
 
-def test_several_pages_are_waited_for_together() -> None:
+def test_several_pages_are_polled_together() -> None:
     clock = FakeClock()
     early, late = Page(2, clock=clock), Page(9, clock=clock)
 
@@ -177,10 +177,10 @@ def test_several_pages_are_waited_for_together() -> None:
         return "done"
 
     assert rounds(Passes(body, clock=clock)) == (Done("done"), 1)
-    assert early.looks[-1] < 5
+    assert early.polls[-1] < 5
 
 
-def test_of_several_pages_none_is_polled_more_often_than_its_author_says() -> None:
+def test_each_of_several_pages_is_polled_at_its_own_interval() -> None:
     clock = FakeClock()
     often, seldom = Page(20, clock=clock), Page(40, clock=clock)
 
@@ -192,15 +192,15 @@ def test_of_several_pages_none_is_polled_more_often_than_its_author_says() -> No
         return "done"
 
     assert rounds(Passes(body, clock=clock))[0] == Done("done")
-    assert len(often.looks) < len(seldom.looks) < 12
+    assert len(often.polls) < len(seldom.polls) < 12
 
 
-def test_an_error_of_done_reaches_the_tool() -> None:
-    looks: list[bool] = []
+def test_an_exception_in_done_is_raised_in_the_tool() -> None:
+    polls: list[bool] = []
 
     def done() -> bool:
-        looks.append(True)
-        if len(looks) > 2:
+        polls.append(True)
+        if len(polls) > 2:
             raise ConnectionError("gone")
         return False
 
@@ -209,22 +209,22 @@ def test_an_error_of_done_reaches_the_tool() -> None:
     assert isinstance(error(call(page=ACCEPT)), ConnectionError)
 
 
-def test_a_done_that_raises_stop_iteration_ends_no_question() -> None:
-    looks = iter([False])
-    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=lambda: next(looks)))
+def test_stop_iteration_in_done_does_not_complete_the_question() -> None:
+    polls = iter([False])
+    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=lambda: next(polls)))
     call()
     assert isinstance(call(page=ACCEPT), Failed)
 
 
-def test_a_state_of_before_pages_were_waited_for_is_read() -> None:
+def test_a_state_of_a_release_without_polling_is_read() -> None:
     assert Journal.from_json({"v": 1, "id": "x"}).url_wait_rounds == 0
     assert Journal.from_json(Journal("x", url_wait_rounds=3).to_json()).url_wait_rounds == 3
 
 
-# -- beside other branches ------------------------------------------------------------------------------
+# -- with other branches --------------------------------------------------------------------------------
 
 
-def test_an_async_tool_waits_with_a_done_of_either_kind() -> None:
+def test_an_async_tool_accepts_a_sync_and_an_async_done() -> None:
     pages = Page(complete_at=3), Page(complete_at=3)
 
     async def plain(ctx: AsyncContext) -> None:
@@ -247,7 +247,7 @@ def test_a_done_that_uses_the_context_is_refused(ask: Callable[[AsyncContext], A
     assert re.search("'page'.*done= uses the context", str(error(call(page=ACCEPT))))
 
 
-def test_a_page_is_waited_for_while_other_branches_work() -> None:
+def test_a_page_is_polled_while_other_branches_work() -> None:
     page, order = Page(complete_at=3), list[str]()
 
     async def body(ctx: AsyncContext) -> str:
@@ -267,7 +267,7 @@ def test_a_page_is_waited_for_while_other_branches_work() -> None:
     assert order == ["worked", "worked", "visited"]
 
 
-def test_what_another_branch_asks_is_not_held_back_by_a_page() -> None:
+def test_polling_a_page_does_not_delay_questions_of_other_branches() -> None:
     page = Page()
 
     async def body(ctx: AsyncContext) -> str:
@@ -284,7 +284,7 @@ def test_what_another_branch_asks_is_not_held_back_by_a_page() -> None:
     assert asked(call()).keys() == {"a/page", "b/first"}
     outcome = call(**{"a/page": ACCEPT, "b/first": accept("Ada")})
     assert asked(outcome).keys() == {"a/page", "b/last"}
-    assert len(page.looks) < 4
+    assert len(page.polls) < 4
     page.complete_at = 0
     assert call(**{"a/page": ACCEPT, "b/last": accept("Lovelace")}) == Done("Ada Lovelace")
 
@@ -292,7 +292,7 @@ def test_what_another_branch_asks_is_not_held_back_by_a_page() -> None:
 # -- in tasks -------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_can_become_a_task_waits_there_and_takes_the_consent_along() -> None:
+def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent() -> None:
     page = Page()
     call = Passes(visiting(page), clock=page.clock, may_start_task=True)
     asked(call())
@@ -300,10 +300,10 @@ def test_a_call_that_can_become_a_task_waits_there_and_takes_the_consent_along()
     assert isinstance(outcome, TaskRequested)
     assert outcome.journal.unused_responses == {"page": ACCEPT}
     assert outcome.journal.outstanding.keys() == {"page"}
-    assert page.looks == [0]
+    assert page.polls == [0]
 
 
-def test_a_page_that_cannot_be_polled_makes_no_task() -> None:
+def test_a_page_without_polling_does_not_start_a_task() -> None:
     page = Page()
     call = Passes(visiting(page, poll_interval_ms=None), clock=page.clock, may_start_task=True)
     asked(call())
@@ -311,8 +311,8 @@ def test_a_page_that_cannot_be_polled_makes_no_task() -> None:
 
 
 @dataclass
-class Records:
-    """The journal of a task, which its passes have in common."""
+class TaskJournal:
+    """The journal of a task, shared by its passes."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
 
@@ -323,8 +323,8 @@ class Records:
         return True
 
 
-def test_a_task_sleeps_longer_and_longer_until_the_page_is_complete() -> None:
-    page, records = Page(complete_at=1_000), Records()
+def test_a_task_polls_with_growing_intervals_until_the_page_is_complete() -> None:
+    page, records = Page(complete_at=1_000), TaskJournal()
     call = Passes(visiting(page), clock=page.clock, recorder=records, remaining_ms=800_000)
     asked(call())
     assert call.journal is not None
@@ -340,11 +340,11 @@ def test_a_task_sleeps_longer_and_longer_until_the_page_is_complete() -> None:
     assert page.clock.now - page.began < 1_061
     assert slept == sorted(slept)
     assert slept[-1] <= 60
-    assert len(page.looks) < 40
+    assert len(page.polls) < 40
 
 
-def test_an_opened_page_in_a_task_may_still_change_its_question() -> None:
-    page, records = Page(), Records()
+def test_the_question_of_an_opened_page_in_a_task_may_change() -> None:
+    page, records = Page(), TaskJournal()
     texts = ["Go there", "Please go there"]
 
     def body(ctx: Context) -> None:
@@ -362,7 +362,7 @@ def test_an_opened_page_in_a_task_may_still_change_its_question() -> None:
 # -- references -----------------------------------------------------------------------------------------
 
 
-def test_a_reference_is_the_same_in_equal_calls_and_an_idempotency_key_is_not() -> None:
+def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> None:
     def body(ctx: Context) -> list[str]:
         return [ctx.reference("approval"), ctx.reference("other"), ctx.idempotency_key("approval")]
 
@@ -374,7 +374,7 @@ def test_a_reference_is_the_same_in_equal_calls_and_an_idempotency_key_is_not() 
     assert all(len(each) == 32 for each in one)
 
 
-def test_a_reference_belongs_only_to_the_answers_before_it() -> None:
+def test_a_reference_depends_only_on_the_answers_before_it() -> None:
     def body(ctx: Context) -> str:
         amount = ctx.elicit("amount", "How much?", int)
         reference = ctx.reference("approval")
@@ -389,7 +389,7 @@ def test_a_reference_belongs_only_to_the_answers_before_it() -> None:
     assert reference(5, "a") == reference(5, "b") != reference(5_000, "a")
 
 
-def test_anonymous_callers_have_references_of_their_own() -> None:
+def test_anonymous_callers_have_different_references() -> None:
     def references(call: Passes) -> list[str]:
         outcomes = [call(), call()]
         return [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
@@ -400,7 +400,7 @@ def test_anonymous_callers_have_references_of_their_own() -> None:
     assert one == again != other
 
 
-def test_a_branchs_reference_is_not_touched_by_what_its_siblings_answered() -> None:
+def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches() -> None:
     async def body(ctx: AsyncContext) -> str:
         async def size(branch: AsyncContext) -> str:
             return str(await branch.elicit("size", "How large?", int))

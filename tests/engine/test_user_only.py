@@ -1,4 +1,4 @@
-"""Questions that only the user may answer: an answer counts once the client was sent the question."""
+"""Questions that only the user may answer: answers count only after the client received the question."""
 
 from __future__ import annotations
 
@@ -64,25 +64,25 @@ def of(model: Any, **options: Any) -> Callable[[Context], Any]:
 
 
 @pytest.mark.parametrize(("model", "answer"), CONFIRMATIONS, ids=str)
-def test_a_confirmation_that_comes_before_its_question_is_asked(model: Any, answer: Any) -> None:
+def test_a_confirmation_sent_before_its_question_is_ignored(model: Any, answer: Any) -> None:
     call = Passes(of(model))
     assert asked(call(question=answer)).keys() == {"question"}
     assert isinstance(call(question=answer), Done)
 
 
 @pytest.mark.parametrize(("model", "answer"), [(str, accept("x")), (Size, accept(vcpus=1))])
-def test_other_forms_may_be_answered_ahead(model: Any, answer: Any) -> None:
+def test_other_forms_may_be_answered_in_advance(model: Any, answer: Any) -> None:
     assert isinstance(Passes(of(model))(question=answer), Done)
 
 
-def test_the_author_decides_where_the_default_is_not_right() -> None:
+def test_the_author_can_override_the_default() -> None:
     assert Passes(of(bool, user_only=False))(question=accept(True)) == Done(True)
     call = Passes(of(str, user_only=True))
     assert asked(call(question=accept("yes"))).keys() == {"question"}
     assert call(question=accept("yes")) == Done("yes")
 
 
-def test_an_answer_counts_only_for_the_text_that_was_shown() -> None:
+def test_an_answer_counts_only_for_the_displayed_text() -> None:
     call = Passes(pay)
     call()
     changed = call.on(lambda ctx: pay(ctx, to="eve"))
@@ -91,11 +91,11 @@ def test_an_answer_counts_only_for_the_text_that_was_shown() -> None:
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_nor_does_a_refusal_count_before_the_question(action: str) -> None:
+def test_a_refusal_sent_before_the_question_is_ignored(action: str) -> None:
     assert asked(Passes(pay)(sure={"action": action})).keys() == {"sure"}
 
 
-def test_what_is_asked_after_it_cannot_be_answered_ahead_either() -> None:
+def test_questions_after_a_confirmation_cannot_be_answered_in_advance() -> None:
     def body(ctx: Context) -> list[Any]:
         sure = ctx.confirm("sure", "Pay?", default=False)
         said = ctx.sample("why", "Why?", max_tokens=9).text
@@ -107,7 +107,7 @@ def test_what_is_asked_after_it_cannot_be_answered_ahead_either() -> None:
     assert call(why=said) == Done([False, "rent"])
 
 
-def test_what_is_asked_before_it_can() -> None:
+def test_questions_before_a_confirmation_can_be_answered_in_advance() -> None:
     def body(ctx: Context) -> str:
         name = ctx.elicit("to", "To whom?", str)
         return f"{name}: {pay(ctx, name)}"
@@ -117,7 +117,7 @@ def test_what_is_asked_before_it_can() -> None:
     assert call(sure=accept(True)) == Done("eve: paid")
 
 
-def test_the_questions_of_its_ask_are_all_shown() -> None:
+def test_all_questions_of_an_ask_with_a_confirmation_are_sent() -> None:
     def body(ctx: Context) -> list[Any]:
         return list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool)))
 
@@ -126,7 +126,7 @@ def test_the_questions_of_its_ask_are_all_shown() -> None:
     assert call(to=accept("bob"), sure=accept(True)) == Done(["bob", True])
 
 
-def test_the_questions_that_its_branches_reach_later_are_shown() -> None:
+def test_questions_that_other_branches_reach_later_are_sent() -> None:
     async def body(ctx: AsyncContext) -> dict[str, Any]:
         return await ctx.gather({"a": confirm, "b": reason})
 
@@ -143,7 +143,7 @@ def test_the_questions_that_its_branches_reach_later_are_shown() -> None:
     assert call(**answers) == Done({"a": True, "b": "rent"})
 
 
-def test_a_page_speaks_for_itself() -> None:
+def test_a_url_question_needs_no_prior_display() -> None:
     def body(ctx: Context) -> bool:
         sure = ctx.confirm("sure", "Pay?", default=False)
         ctx.ask(ElicitUrl("page", "Sign", "https://x.test", lambda: True))
@@ -153,7 +153,7 @@ def test_a_page_speaks_for_itself() -> None:
     assert Passes(body, capabilities)(page={"action": "accept"}) == Done(False)
 
 
-def test_a_namespaced_request_is_asked_before_it_is_answered() -> None:
+def test_a_namespaced_request_cannot_be_answered_in_advance() -> None:
     call = Passes(
         lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
         {"extensions": {"com.example/approval": {}}},
@@ -163,7 +163,7 @@ def test_a_namespaced_request_is_asked_before_it_is_answered() -> None:
     assert call(approval={"approved": False}) == Done(False)
 
 
-def test_the_clients_model_may_answer_ahead_because_no_user_is_asked() -> None:
+def test_sampling_may_be_answered_in_advance_because_no_user_is_asked() -> None:
     said = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
     call = Passes(lambda ctx: ctx.ask(Sample("why", "Why?", 9))[0].text)
     assert call(why=said) == Done("rent")
@@ -179,7 +179,7 @@ async def pay_later(ctx: AsyncContext) -> str:
 @pytest.mark.parametrize(
     "passes", [lambda: Passes(pay), lambda: AsyncPasses(pay_later)], ids=["sync", "async"]
 )
-def test_only_a_user_who_says_yes_confirms(passes: Callable[[], Passes]) -> None:
+def test_only_an_accepted_yes_confirms(passes: Callable[[], Passes]) -> None:
     for answer, end in (
         (accept(True), "paid"),
         (accept(False), "not paid"),
@@ -196,6 +196,6 @@ def test_only_a_user_who_says_yes_confirms(passes: Callable[[], Passes]) -> None
     assert failure.key == "sure"
 
 
-def test_a_confirmation_has_a_default_for_clients_that_cannot_be_asked() -> None:
+def test_a_confirmation_can_have_a_default_for_clients_that_cannot_be_asked() -> None:
     assert Passes(lambda ctx: ctx.confirm("sure", "Pay?", default=False), {})() == Done(False)
     assert isinstance(error(Passes(pay, {})()), MissingClientCapability)
