@@ -71,7 +71,13 @@ SCENARIOS: Final = (
     # Last: it gives calls 500 ms, in which a busy computer may not start two environments.
     "server-stateless",
 )
-LEGACY_SCENARIOS: Final = ("server-initialize", "server-session-lifecycle", "ping", *_FEATURES)
+LEGACY_SCENARIOS: Final = (
+    "server-initialize",
+    "server-session-lifecycle",
+    "server-sse-multiple-streams",
+    "ping",
+    *_FEATURES,
+)
 
 _LISTS: Final = ("tools-list", "resources-list", "prompts-list")
 ANY_SERVER: Final = (
@@ -87,6 +93,7 @@ ANY_SERVER: Final = (
 ANY_LEGACY_SERVER: Final = (
     "server-initialize",
     "server-session-lifecycle",
+    "server-sse-multiple-streams",
     "ping",
     *_LISTS,
     "dns-rebinding-protection",
@@ -104,7 +111,6 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         "elicitation-sep1034-defaults": _STREAM,
         "elicitation-sep1330-enums": _STREAM,
         "server-sse-polling": "a stream that breaks off has to be resumed, which takes stored events",
-        "server-sse-multiple-streams": "it stops at a server without sessions",
         "logging-set-level": _LEVEL,
         "tools-call-with-logging": _LEVEL,
         "resources-subscribe": _SUBSCRIPTION,
