@@ -26,6 +26,7 @@ INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
 # The packaged browser is the newest that unpacks on Node.js 20.
 BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
+APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 
 # A pyenv shim exists even when its version is not selected, so each candidate is run.
 runs    = $(shell $(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
@@ -48,7 +49,7 @@ supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call 
 # its command line runs on 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
-                .cache/typescript/package-lock.json .cache/browser/package-lock.json)
+                .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json)
 
 TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
@@ -184,6 +185,7 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
 .cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
 .cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
+.cache/apps/package-lock.json: NPM = $(APPS_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \

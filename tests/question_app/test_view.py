@@ -1,0 +1,516 @@
+"""The view of the question app in a browser, inside a host made with the official app-bridge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.question_app import META, Show, asking, complete, form
+
+pytest_plugins = ["support.question_app"]
+
+IMAGES = Path(__file__).parents[2] / "docs/images"
+
+SIZE = form(
+    "How large should orders be?",
+    {
+        "vcpus": {
+            "type": "integer",
+            "title": "Virtual CPUs",
+            "minimum": 1,
+            "maximum": 16,
+            "description": "Each has 2 GiB of memory",
+        }
+    },
+)
+KEEP = form("orders costs 40 EUR a month. Keep it?", {"value": {"type": "boolean"}})
+DONE = [{"result": complete("orders runs at db-1")}]
+
+EVERYTHING = form(
+    "Please describe the database.",
+    {
+        "name": {"type": "string", "title": "Name", "minLength": 2, "maxLength": 20, "default": "orders"},
+        "notes": {"type": "string", "title": "Notes", "maxLength": 500},
+        "contact": {"type": "string", "format": "email", "title": "Contact"},
+        "day": {"type": "string", "format": "date", "title": "Day"},
+        "at": {"type": "string", "format": "date-time", "title": "Moment"},
+        "ratio": {"type": "number", "title": "Ratio", "maximum": 2},
+        "region": {
+            "type": "string",
+            "title": "Region",
+            "oneOf": [{"const": "eu-1", "title": "Europe"}, {"const": "us-1", "title": "America"}],
+        },
+        "plan": {"type": "string", "title": "Plan", "enum": list("abcdefgh"), "default": "b"},
+        "tags": {
+            "type": "array",
+            "title": "Tags",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {
+                "anyOf": [
+                    {"const": "t", "title": "Test"},
+                    {"const": "s", "title": "Staging"},
+                    {"const": "p", "title": "Production"},
+                ]
+            },
+        },
+        "backup": {"type": "boolean", "title": "Backups", "default": True},
+    },
+    required=["name", "region", "tags"],
+)
+
+
+def answers_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of each accepted answer by key."""
+    return {key: answer.get("content") for key, answer in call["arguments"]["answers"].items()}
+
+
+def test_an_answer_goes_to_the_answer_tool_and_the_result_to_the_model(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE}, instruction="Call provision_database again.")),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    (call,) = log["calls"]
+    assert call["name"] == "answer_questions"
+    assert call["arguments"] == {
+        "tool": "provision_database",
+        "arguments": {"name": "orders"},
+        "state": "state-1",
+        "answers": {"size": {"action": "accept", "content": {"vcpus": 4}}},
+    }
+    (context,) = log["contexts"]
+    assert [block["text"] for block in context["content"]][1:] == ["orders runs at db-1"]
+    (message,) = log["messages"]
+    assert message["role"] == "user"
+    assert message["content"][0]["text"].endswith("Call provision_database again.")
+    assert log["complaints"] == []
+
+
+def test_every_kind_of_field_gives_the_value_that_its_schema_asks_for(show: Show) -> None:
+    log = show(
+        ("result", asking({"all": EVERYTHING})),
+        ("fill", "Notes", "two\nlines"),
+        ("fill", "Contact", "mia@müller.example"),
+        ("fill", "Day", "2026-12-24"),
+        ("fill", "Moment", "2026-12-24T18:00"),
+        ("fill", "Ratio", "1.5"),
+        ("check", "America"),
+        ("check", "Test"),
+        ("check", "Production"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    assert answers_of(log["calls"][0])["all"] == {
+        "name": "orders",
+        "notes": "two\nlines",
+        "contact": "mia@müller.example",
+        "day": "2026-12-24",
+        "at": "2026-12-24T17:00:00.000Z",
+        "ratio": 1.5,
+        "region": "us-1",
+        "plan": "b",
+        "tags": ["t", "p"],
+        "backup": True,
+    }
+
+
+def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_for(show: Show) -> None:
+    log = show(
+        ("result", asking({"all": EVERYTHING})),
+        ("fill", "Name", ""),
+        ("select", "Plan", "No answer"),
+        ("fill", "Ratio", "much"),
+        ("check", "No answer"),
+        ("click", "Send"),
+        ("see", "Some answers are missing or not possible."),
+        ("evaluate", "document.activeElement === document.querySelector('[aria-invalid=true]')"),
+        (
+            "evaluate",
+            "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)",
+        ),
+        ("fill", "Name", "o"),
+        ("fill", "Ratio", "3"),
+        ("check", "Europe"),
+        *[("check", name) for name in ("Test", "Staging", "Production")],
+        ("click", "Send"),
+        (
+            "evaluate",
+            "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)",
+        ),
+        ("fill", "Name", "or"),
+        ("fill", "Ratio", ""),
+        ("evaluate", "document.querySelectorAll('[type=checkbox]')[0].click()"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    focuses_first, first, second, _ = log["values"]
+    assert focuses_first
+    needed = "This answer is needed."
+    assert first[:4] == [needed, "Enter a number, such as 1.5.", needed, needed]
+    assert second[:3] == ["Enter at least 2 characters.", "Enter at most 2.", "Choose at most 2."]
+    assert answers_of(log["calls"][0])["all"] == {"name": "or", "region": "eu-1", "tags": ["s", "p"]}
+
+
+def test_a_refused_answer_is_shown_with_what_was_typed_and_the_reason(show: Show) -> None:
+    reason = "\n\nThe previous answer was not accepted. vcpus: 3 is not a power of two"
+    again = {**SIZE, "params": {**SIZE["params"], "message": SIZE["params"]["message"] + reason}}
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "3"),
+        ("click", "Send"),
+        ("see", "3 is not a power of two"),
+        ("evaluate", "document.activeElement.value"),
+        ("press", "Backspace"),
+        ("type", "4"),
+        ("press", "Enter"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": asking({"size": again}, "state-2")}, *DONE],
+    )
+    assert log["values"] == ["3"]
+    assert [call["arguments"]["state"] for call in log["calls"]] == ["state-1", "state-2"]
+    assert answers_of(log["calls"][1]) == {"size": {"vcpus": 4}}
+
+
+def test_a_further_question_is_shown_in_the_same_view(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "Keep it?"),
+        ("check", "Yes"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": asking({"keep": KEEP}, "state-2")}, *DONE],
+    )
+    assert answers_of(log["calls"][1]) == {"keep": {"value": True}}
+
+
+def test_the_message_is_the_label_of_a_form_with_one_value(show: Show) -> None:
+    log = show(
+        ("result", asking({"keep": KEEP})),
+        ("see", "Keep it?"),
+        ("tree",),
+        ("evaluate", "document.body.innerText"),
+    )
+    tree, shown = log["values"]
+    assert 'group "orders costs 40 EUR a month. Keep it?"' in tree
+    assert shown.count("Keep it?") == 1
+
+
+def test_the_user_can_decline(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("click", "Decline"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": {**complete("The user declined."), "isError": True}}],
+    )
+    assert log["calls"][0]["arguments"]["answers"] == {"size": {"action": "decline"}}
+
+
+def test_several_questions_are_answered_or_declined_one_by_one(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE, "keep": KEEP})),
+        ("evaluate", "document.querySelectorAll('section')[1].querySelector('[type=checkbox]').click()"),
+        ("fill", "Virtual CPUs", "2"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    assert log["calls"][0]["arguments"]["answers"] == {
+        "size": {"action": "accept", "content": {"vcpus": 2}},
+        "keep": {"action": "decline"},
+    }
+
+
+def test_a_keyboard_is_enough(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE, "keep": KEEP})),
+        ("see", "Keep it?"),
+        ("evaluate", "window.focus()"),
+        ("press", "Tab"),
+        ("type", "8"),
+        ("press", "Tab", 2),
+        ("press", "ArrowDown"),
+        ("press", "Tab", 2),
+        ("evaluate", "document.activeElement.textContent"),
+        ("press", "Enter"),
+        ("see", "The assistant can go on."),
+        ("evaluate", "document.activeElement.tagName"),
+        answers=DONE,
+    )
+    assert log["values"][1:] == ["Send", "H1"]
+    assert answers_of(log["calls"][0]) == {"size": {"vcpus": 8}, "keep": {"value": False}}
+
+
+def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
+    url = "https://bank.example/sign?x=1"
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Please sign in.", "url": url},
+    }
+    log = show(
+        ("result", asking({"sign": question})),
+        ("see", url),
+        ("click", "Open link"),
+        ("click", "Continue"),
+        ("see", "This is not finished yet."),
+        ("click", "Continue"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": asking({"sign": question}, "state-2")}, *DONE],
+    )
+    assert log["links"] == [url]
+    assert [call["arguments"]["answers"] for call in log["calls"]] == [{"sign": {"action": "accept"}}] * 2
+
+
+def test_a_url_that_is_not_of_the_web_cannot_be_opened(show: Show) -> None:
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Please sign in.", "url": "javascript://x/%0aalert(1)"},
+    }
+    log = show(("result", asking({"sign": question})), ("see", "javascript://x"), ("tree",))
+    assert "Open link" not in log["values"][0]
+
+
+@pytest.mark.parametrize("refused", ["context", "message"])
+def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refused: str) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "copy it into the conversation"),
+        ("see", "orders runs at db-1"),
+        ("click", "Copy"),
+        ("see", "Copied."),
+        answers=DONE,
+        refused=[refused],
+    )
+    assert len(log["calls"]) == 1
+
+
+def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_object(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+        onlyObjects=True,
+    )
+    assert [type(message["content"]) for message in log["messages"]] == [list, dict]
+
+
+def test_an_answer_that_could_not_be_sent_can_be_sent_again(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The answer was not sent: Too many requests"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=[{"error": {"code": -32603, "message": "Too many requests"}}, *DONE],
+    )
+    assert log["calls"][0] == log["calls"][1]
+
+
+def test_a_call_that_is_still_running_is_waited_for(show: Show) -> None:
+    working = {"content": [], "_meta": {META: {"status": "working", "state": "state-2", "retryAfterMs": 1}}}
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": working}, *DONE],
+    )
+    assert [call["arguments"]["answers"] for call in log["calls"]][1:] == [{}]
+    assert log["calls"][1]["arguments"]["state"] == "state-2"
+
+
+def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("height", 100, 600),
+        ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}),
+        ("see", "Virtual CPUs"),
+    )
+    assert max(log["heights"]) > 100
+    log = show(
+        ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}), ("gone",), ("height", 0, 0)
+    )
+    assert set(log["heights"]) <= {0}
+
+
+def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE}, issuedAt=1)),
+        ("see", "provision_database has finished."),
+        ("evaluate", "document.querySelector('details').open = true"),
+        ("see", "orders runs at db-1"),
+        answers=DONE,
+    )
+    assert [call["arguments"]["answers"] for call in log["calls"]] == [{}]
+    assert (log["contexts"], log["messages"]) == ([], [])
+
+
+def test_a_view_that_is_opened_again_shows_the_question_if_nobody_knows_better(show: Show) -> None:
+    show(
+        ("result", asking({"size": SIZE}, issuedAt=1)),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=[{"error": {"code": -32000, "message": "offline"}}, *DONE],
+    )
+
+
+def test_the_old_result_does_not_ask_again(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        ("result", asking({"size": SIZE})),
+        ("see", "The assistant can go on."),
+        ("tree",),
+        answers=DONE,
+    )
+    assert "Virtual CPUs" not in log["values"][0]
+
+
+def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
+    ended = {
+        "content": [{"type": "text", "text": "This question has expired."}],
+        "isError": True,
+        "_meta": {META: {"status": "ended"}},
+    }
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "This question has expired."),
+        ("tree",),
+        answers=[{"result": ended}],
+    )
+    assert "Send" not in log["values"][0]
+    assert log["messages"] == []
+
+
+def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("see", "Virtual CPUs"),
+        ("cancelled",),
+        ("see", "This call was cancelled."),
+        ("tree",),
+        ("teardown",),
+    )
+    assert "Send" not in log["values"][0]
+    assert log["values"][1] == {}
+
+
+def test_a_host_that_asks_through_the_view_gets_the_answer_itself(show: Show) -> None:
+    log = show(
+        ("elicit", SIZE["params"]),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("elicited",),
+        ("gone",),
+    )
+    assert log["values"] == [{"action": "accept", "content": {"vcpus": 4}}]
+    assert log["calls"] == []
+
+
+HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+
+
+def test_hostile_texts_are_shown_as_text(show: Show) -> None:
+    properties = {
+        HOSTILE: {"type": "string", "title": HOSTILE, "description": HOSTILE, "default": HOSTILE},
+        "one": {"type": "string", "oneOf": [{"const": HOSTILE, "title": HOSTILE}]},
+        "many": {"type": "array", "title": HOSTILE, "items": {"enum": [HOSTILE]}},
+        "__proto__x": {"type": "string", "enum": [HOSTILE] * 9},
+    }
+    log = show(
+        ("result", asking({HOSTILE: form(HOSTILE, properties, required=[])}, tool=HOSTILE)),
+        ("see", "<img src=x"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        ("evaluate", "[document.title, document.images.length, document.scripts.length]"),
+        answers=[{"result": complete(HOSTILE)}],
+    )
+    assert log["values"] == [["Questions", 0, 1]]
+    assert log["complaints"] == []
+
+
+def test_texts_of_any_script_keep_their_direction(show: Show) -> None:
+    question = form(
+        "ما حجم قاعدة البيانات؟ 🐘", {"size": {"type": "string", "title": "الحجم", "maxLength": 2}}
+    )
+    log = show(
+        ("result", asking({"size": question})),
+        ("evaluate", "getComputedStyle(document.querySelector('.message')).direction"),
+        ("fill", "الحجم", "👩‍🚀"),
+        ("click", "Send"),
+        ("see", "Enter at most 2 characters. These are 3."),
+        ("fill", "الحجم", "🐘🐘"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    assert log["values"] == ["rtl"]
+    assert answers_of(log["calls"][0]) == {"size": {"size": "🐘🐘"}}
+
+
+def test_200_fields_and_5000_choices_are_shown(show: Show) -> None:
+    many = [f"option {number}" for number in range(5_000)]
+    fields: dict[str, Any] = {f"field_{number}": {"type": "string"} for number in range(200)}
+    fields |= {"one": {"type": "string", "enum": many}, "some": {"type": "array", "items": {"enum": many}}}
+    log = show(
+        ("result", asking({"all": form("Many", fields, required=["one", "some"])})),
+        ("select", "one", "option 4999"),
+        ("fill", "Show choices that contain", "4998"),
+        ("check", "option 4998"),
+        ("fill", "field 199", "last"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    content = answers_of(log["calls"][0])["all"]
+    assert content == {"field_199": "last", "one": "option 4999", "some": ["option 4998"]}
+
+
+def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
+    colour = "getComputedStyle(document.body).backgroundColor"
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("evaluate", colour),
+        ("context", {"theme": "dark"}),
+        ("see", "Virtual CPUs"),
+        ("evaluate", colour),
+        ("context", {"styles": {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}}),
+        ("see", "Virtual CPUs"),
+        ("evaluate", colour),
+    )
+    assert log["values"] == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", "rgb(1, 2, 3)"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_pictures_of_the_documentation_show_the_view(show: Show, theme: str, tmp_path: Path) -> None:
+    question = form(
+        "How large should orders be?",
+        {
+            "vcpus": SIZE["params"]["requestedSchema"]["properties"]["vcpus"] | {"default": 4},
+            "region": EVERYTHING["params"]["requestedSchema"]["properties"]["region"],
+            "contact": {"type": "string", "format": "email", "title": "Contact", "description": "For alarms"},
+        },
+        required=["vcpus", "region"],
+    )
+    picture = tmp_path / f"question-app-{theme}.png"
+    show(("result", asking({"size": question})), ("check", "Europe"), ("fitted", str(picture)), theme=theme)
+    assert picture.stat().st_size < 60_000
+    assert (IMAGES / picture.name).stat().st_size < 60_000

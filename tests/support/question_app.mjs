@@ -1,0 +1,107 @@
+// Shows a view in a host made with app-bridge, takes the steps that the test lists, and prints what the host received.
+import { readFileSync } from "node:fs";
+import packaged from "@sparticuz/chromium";
+import { chromium } from "playwright-core";
+
+const given = JSON.parse(readFileSync(0, "utf8"));
+const { steps, pages, modules, answers = [], server } = given;
+
+// The policy for a view without `csp` in its metadata, and frames, which the sandbox itself needs.
+const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
+  "img-src 'self' data:; media-src 'self' data:; connect-src 'none'; frame-src 'self'";
+
+const log = { calls: [], messages: [], contexts: [], links: [], heights: [], complaints: [], values: [] };
+const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
+try {
+  const page = await browser.newPage({ viewport: { width: given.width ?? 688, height: 900 }, timezoneId: "Europe/Berlin" });
+  page.setDefaultTimeout(20_000);
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) log.complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => log.complaints.push(String(error)));
+  await page.route("**/*", (route) => {
+    const url = new URL(route.request().url());
+    const type = (path) => (path.endsWith("html") ? "text/html" : "text/javascript");
+    if (url.origin === "http://sandbox.test")
+      return route.fulfill({ contentType: "text/html", body: pages.sandbox, headers: { "Content-Security-Policy": POLICY } });
+    if (url.href === "http://host.test/") return route.fulfill({ contentType: "text/html", body: pages.host });
+    if (url.origin === "http://host.test" && url.pathname.startsWith("/modules/"))
+      return route.fulfill({ contentType: type(url.pathname), body: readFileSync(modules + url.pathname.slice(8)) });
+    if (url.pathname !== "/favicon.ico") log.complaints.push(`requested ${url}`);
+    return route.abort();
+  });
+  await page.exposeFunction("record", (what, value) => { log[what].push(value); });
+  await page.exposeFunction("answerCall", async (params) => {
+    log.calls.push(params);
+    if (!server) return answers.shift() ?? { error: { code: -32000, message: "The test has no further answer" } };
+    return rpc("tools/call", params);
+  });
+  await page.addInitScript((value) => { window.given = value; }, given);
+
+  let sent = 0;
+  async function rpc(method, params) {
+    const mirrored = params.name ?? params.uri;
+    const response = await fetch(server.url, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json", Accept: "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": mirrored, ...server.headers,
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: ++sent, method, params: { ...params, _meta: server.meta } }),
+    });
+    return response.json();
+  }
+
+  await page.goto("http://host.test/");
+  await page.waitForFunction(() => window.isReady);
+  await page.evaluate(() => host.initialized);
+  const view = page.frameLocator("iframe").frameLocator("iframe");
+  const frame = page.frames().at(-1);
+  const field = (label) => view.getByLabel(label, { exact: false }).first();
+  const take = {
+    result: (result) => page.evaluate((value) => host.result(value), result),
+    // Calls a tool of the server as the model would, and shows its result in the view.
+    call: async (name, args) => {
+      const { result } = await rpc("tools/call", { name, arguments: args });
+      log.values.push(result);
+      await take.result(result);
+    },
+    cancelled: () => page.evaluate(() => host.cancelled()),
+    teardown: async () => log.values.push(await page.evaluate(() => host.teardown())),
+    context: (context) => page.evaluate((value) => host.context(value), context),
+    elicit: (params) => page.evaluate((value) => { window.elicited = host.elicit(value); }, params),
+    elicited: async () => log.values.push(await page.evaluate(() => window.elicited)),
+    press: (key, times = 1) => Array.from({ length: times }).reduce((done) => done.then(() => page.keyboard.press(key)), Promise.resolve()),
+    type: (text) => page.keyboard.type(text),
+    focus: (label) => field(label).focus(),
+    fill: (label, text) => field(label).fill(text),
+    check: (label) => field(label).check(),
+    select: (label, option) => field(label).selectOption(option),
+    click: (name) => view.getByRole("button", { name, exact: true }).click(),
+    see: (text) => view.getByText(text, { exact: false }).filter({ visible: true }).first().waitFor(),
+    gone: () => frame.waitForFunction(() => document.querySelector("main").hidden),
+    height: (least, most) => page.waitForFunction(([low, high]) => {
+      const { height } = document.querySelector("iframe").getBoundingClientRect();
+      return height >= low && height <= high;
+    }, [least, most]),
+    evaluate: async (expression) => log.values.push(await frame.evaluate(expression)),
+    tree: async () => log.values.push(await view.locator("body").ariaSnapshot()),
+    screenshot: (path) => page.screenshot({ path, fullPage: true }),
+    fitted: async (path) => {
+      const box = await page.locator("iframe").boundingBox();
+      await page.setViewportSize({ width: given.width ?? 688, height: Math.ceil(box.y + box.height + 24) });
+      await page.screenshot({ path });
+    },
+  };
+  for (const [verb, ...args] of steps) {
+    try {
+      await take[verb](...args);
+    } catch (error) {
+      const shown = await view.locator("body").innerText();
+      throw new Error(`step ${JSON.stringify([verb, ...args])}: ${error.message}\nshown: ${shown}\n${JSON.stringify(log)}`);
+    }
+  }
+  console.log(JSON.stringify(log));
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,81 @@
+"""The question app in a browser, inside a host made with the official `app-bridge`, if both are installed.
+
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixture; its tests are skipped where
+`make test` found no Node.js to install them with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import skips
+from support.browser import RunProgram
+
+pytest_plugins = ["support.browser"]
+
+MODULES = Path(__file__).parents[2] / ".cache/apps/node_modules"
+PROGRAM = Path(__file__).with_name("question_app.mjs")
+PAGES = {
+    "host": Path(__file__).with_name("question_app.html"),
+    "sandbox": Path(__file__).with_name("question_app_sandbox.html"),
+}
+
+META = "mcp-roundtrip/questions"
+
+Step = Sequence[Any]
+"""A verb of question_app.mjs and its arguments: ("fill", "Virtual CPUs", "4")."""
+
+Log = Mapping[str, list[Any]]
+"""What the host received: calls, messages, contexts, links, heights, complaints of the browser, values."""
+
+Show = Callable[..., Log]
+"""Takes steps in the view. Keywords: `answers` to its calls, `server`, `refused`, `theme` and the rest of
+question_app.html."""
+
+
+def view() -> str:
+    """The document of the question app."""
+    return (files("mcp_roundtrip") / "question_app/view.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def show(run_in_browser: RunProgram) -> Show:
+    if not (MODULES / "@modelcontextprotocol/ext-apps").exists():
+        skips.skip(skips.NODE, "app-bridge")
+
+    def take(*steps: Step, **options: Any) -> Log:
+        pages = {name: path.read_text() for name, path in PAGES.items()}
+        given = {"view": view(), "steps": steps, "pages": pages, "modules": f"{MODULES}/", **options}
+        log: Log = run_in_browser(PROGRAM, given)
+        return log
+
+    return take
+
+
+def form(
+    message: str, properties: Mapping[str, Any], *, required: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """An input request for a form; by default all fields are required."""
+    needed = list(properties) if required is None else list(required)
+    schema = {"type": "object", "properties": properties, "required": needed}
+    return {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": message, "requestedSchema": schema},
+    }
+
+
+def asking(requests: Mapping[str, Any], state: str = "state-1", **members: Any) -> dict[str, Any]:
+    """A result that asks, with the metadata of the view."""
+    call = {"status": "asking", "tool": "provision_database", "arguments": {"name": "orders"}, "state": state}
+    meta = {**call, "requests": requests, "issuedAt": 4_000_000_000, **members}
+    return {"content": [{"type": "text", "text": "The user is being asked."}], "_meta": {META: meta}}
+
+
+def complete(text: str) -> dict[str, Any]:
+    """The result of the call, as the answer tool returns it."""
+    return {"content": [{"type": "text", "text": text}], "_meta": {META: {"status": "complete"}}}
