@@ -12,7 +12,7 @@ from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore, Update
 from mcp_roundtrip_testing.clock import FakeClock
 
 T = TypeVar("T")
@@ -82,9 +82,9 @@ class CrashingStore:
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         return self._call(f"update {sk}", lambda: self.store.update(pk, sk, change))
 
-    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        name = f"put_new_and_update {item['sk']!s} {sk}"
-        return self._call(name, lambda: self.store.put_new_and_update(item, pk, sk, change))
+    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+        name = " ".join(["put_new_and_update", str(item["sk"]), *(each.sk for each in updates)])
+        return self._call(name, lambda: self.store.put_new_and_update(item, *updates))
 
     def _call(self, name: str, operation: Callable[[], T]) -> T:
         number, self.calls = self.calls, self.calls + 1

@@ -12,6 +12,7 @@ from mcp_roundtrip.aws.dynamodb import (
 )
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
+from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip.tasks.transitions import claim
 from support.dynamodb_clients import REGION, Wire, behind, client, new_table
 
@@ -74,7 +75,7 @@ def test_an_equal_item_of_another_writer_is_a_failed_put(wire, store_losing_resp
 
 def test_a_transaction_whose_response_was_lost_is_executed_once(wire, store_losing_responses, store):
     wire.lose = [nothing]
-    assert store_losing_responses.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert store_losing_responses.put_new_and_update(ITEM, Update("p", "O", COUNT)) is True
     assert wire.operations == ["TransactWriteItems", "TransactWriteItems"]
     assert (store.get("p", "M"), store.get("p", "O")) == (ITEM, {"pk": "p", "sk": "O", "n": 1})
 
@@ -96,7 +97,7 @@ def recording_store(wire, table, pauses):
 
 def test_a_transaction_that_conflicts_with_another_is_retried(wire, recording_store, pauses, store):
     wire.refuse = 3 * [(400, "TransactionCanceledException", CONFLICT)]
-    assert recording_store.put_new_and_update(ITEM, "p", "O", COUNT) is True
+    assert recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT)) is True
     assert store.get("p", "O")["n"] == 1
     assert len(pauses) == 3
     assert all(0 <= pause <= FIRST_CONFLICT_PAUSE_S * 2**n for n, pause in enumerate(pauses))
@@ -112,7 +113,7 @@ def test_an_update_that_conflicts_with_a_transaction_is_retried(wire, recording_
 def test_a_persistent_conflict_is_a_store_error(wire, recording_store, pauses):
     wire.refuse = CONFLICT_ATTEMPTS * [(400, "TransactionCanceledException", CONFLICT)]
     with pytest.raises(StoreError) as failure:
-        recording_store.put_new_and_update(ITEM, "p", "O", COUNT)
+        recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
     assert failure.value.reason == "TransactionConflict"
     assert len(wire.operations) == CONFLICT_ATTEMPTS == len(pauses) + 1
 
@@ -121,7 +122,7 @@ def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, recor
     reasons = [{"Code": "None"}, {"Code": "ThrottlingError"}]
     wire.refuse = [(400, "TransactionCanceledException", {"CancellationReasons": reasons})]
     with pytest.raises(StoreError) as failure:
-        recording_store.put_new_and_update(ITEM, "p", "O", COUNT)
+        recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
     assert (failure.value.reason, pauses, store.get("p", "M")) == ("ThrottlingError", [], None)
 
 

@@ -133,9 +133,9 @@ class Doomed:
     def update(self, pk: str, sk: str, change: Any) -> Any:
         return self._call(f"update:{sk}", lambda: self.store.update(pk, sk, change))
 
-    def put_new_and_update(self, item: Any, pk: str, sk: str, change: Any) -> Any:
-        name = f"put_new_and_update:{item['sk']}:{sk}"
-        return self._call(name, lambda: self.store.put_new_and_update(item, pk, sk, change))
+    def put_new_and_update(self, item: Any, *updates: Any) -> Any:
+        name = ":".join(["put_new_and_update", item["sk"], *(each.sk for each in updates)])
+        return self._call(name, lambda: self.store.put_new_and_update(item, *updates))
 
     def _call(self, name: str, operation: Callable[[], Any]) -> Any:
         past = lines(self.record)

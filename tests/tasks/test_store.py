@@ -8,7 +8,7 @@ from moto import mock_aws
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
-from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, item_size
+from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, Update, item_size
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.dynalite", "support.ministack"]
@@ -256,7 +256,7 @@ with_transactions = but_for(dynalite_store="has no TransactWriteItems")
 
 @with_transactions
 def test_an_item_is_written_together_with_a_change_of_another(store):
-    assert store.put_new_and_update(ITEM, "q", "O", COUNT) is True
+    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT)) is True
     assert store.get("p", "M") == ITEM
     assert store.get("q", "O") == {"pk": "q", "sk": "O", "last": "x", "n": 1}
     assert store.put_new(ITEM | {"ver": 4}) == ITEM
@@ -266,29 +266,49 @@ def test_an_item_is_written_together_with_a_change_of_another(store):
 def test_neither_is_written_where_the_condition_of_the_change_does_not_hold(store):
     present = {"pk": "q", "sk": "O", "n": 2}
     store.put_new(present)
-    assert store.put_new_and_update(ITEM, "q", "O", COUNT) is False
+    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT)) is False
     assert (store.get("p", "M"), store.get("q", "O")) == (None, present)
+
+
+@with_transactions
+def test_an_item_is_written_together_with_changes_of_several_others(store):
+    found = Change(Absent("call"), set={"call": "p"})
+    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "C", found)) is True
+    assert store.get("p", "M") == ITEM
+    assert store.get("q", "O") == {"pk": "q", "sk": "O", "last": "x", "n": 1}
+    assert store.get("r", "C") == {"pk": "r", "sk": "C", "call": "p"}
+
+
+@with_transactions
+@pytest.mark.parametrize("failing", ["q", "r"])
+def test_nothing_is_written_where_one_of_several_conditions_does_not_hold(store, failing):
+    present = {"pk": failing, "sk": "O", "n": 2}
+    store.put_new(present)
+    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "O", COUNT)) is False
+    assert store.get("p", "M") is None
+    assert [store.get(pk, "O") for pk in ("q", "r") if pk != failing] == [None]
+    assert store.get(failing, "O") == present
 
 
 @with_transactions
 def test_neither_is_written_where_the_new_item_exists(store):
     store.put_new(ITEM)
     with pytest.raises(StoreError):
-        store.put_new_and_update(ITEM | {"ver": 4}, "q", "O", COUNT)
+        store.put_new_and_update(ITEM | {"ver": 4}, Update("q", "O", COUNT))
     assert (store.get("p", "M"), store.get("q", "O")) == (ITEM, None)
 
 
 @with_transactions
 def test_neither_is_written_where_the_new_item_is_too_large(store):
     with pytest.raises(ItemTooLarge):
-        store.put_new_and_update(item_of(MAX_ITEM + 1), "q", "O", COUNT)
+        store.put_new_and_update(item_of(MAX_ITEM + 1), Update("q", "O", COUNT))
     assert store.get("q", "O") is None
 
 
 @but_for(dynalite_store="has no TransactWriteItems", moto="loses updates among threads")
 def test_of_many_threads_as_many_write_both_as_the_condition_lets(store):
     def write(number):
-        return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, "q", "O", COUNT)
+        return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(write, range(8))) == 2

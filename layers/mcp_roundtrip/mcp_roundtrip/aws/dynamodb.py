@@ -21,7 +21,7 @@ from mcp_roundtrip.aws.clients import error_reason
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
-from mcp_roundtrip.tasks.store import MAX_ITEM, check_item_size
+from mcp_roundtrip.tasks.store import MAX_ITEM, Update, check_item_size
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -121,10 +121,9 @@ class DynamoStore:
             )
         return _without_write_id(from_attributes(answer["Attributes"]))
 
-    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        """Write both items in one transaction. Needs the permissions of the two writes, and no other."""
+    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+        """Write all items in one transaction. Needs the permissions of the single writes, and no other."""
         check_item_size(item)
-        key = to_attributes({"pk": pk, "sk": sk})
         writes: Sequence[Any] = [
             {
                 "Put": {
@@ -133,7 +132,7 @@ class DynamoStore:
                     "ConditionExpression": "attribute_not_exists(pk)",
                 }
             },
-            {"Update": {"TableName": self._table_name, "Key": key, **build_expressions(change)}},
+            *({"Update": self._to_update(each)} for each in updates),
         ]
         token = self._random_bytes(16).hex()  # makes a repeated request idempotent
         try:
@@ -143,6 +142,10 @@ class DynamoStore:
         except _ConditionFailed:
             return False
         return True
+
+    def _to_update(self, update: Update) -> dict[str, Any]:
+        key = to_attributes({"pk": update.pk, "sk": update.sk})
+        return {"TableName": self._table_name, "Key": key, **build_expressions(update.change)}
 
     def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
         """Repeat a write that conflicts with a transaction in progress."""
@@ -195,10 +198,10 @@ def _map_error(error: ClientError) -> Exception:
 
 
 def _map_cancellation(codes: Sequence[str]) -> Exception:
-    """Map the cancellation codes of the two writes of `put_new_and_update` to an exception."""
-    if codes == ["None", "ConditionalCheckFailed"]:
-        return _ConditionFailed(None)
+    """Map the cancellation codes of `put_new_and_update`, that of the new item first, to an exception."""
     reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)
+    if reason is None and codes[:1] == ["None"]:
+        return _ConditionFailed(None)
     return StoreError(reason or _FAILED)
 
 

@@ -22,6 +22,7 @@ from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestConte
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.question_links import question_page_url
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 
 T = TypeVar("T")
@@ -36,34 +37,41 @@ TaskOperation = Callable[[Tasks, str | None, str], T]
 # -- the objects of the extension ---------------------------------------------------------------------------
 
 
-def task_members(task: Task) -> dict[str, Any]:
-    """Return the members of a Task object."""
+def task_members(task: Task, audience: Callable[[], str] | None = None) -> dict[str, Any]:
+    """Return the members of a Task object.
+
+    `audience` returns the URI of the endpoint. With it, `statusMessage` has the link to questions that the
+    client cannot show.
+    """
     members: dict[str, Any] = {
         "taskId": task.task_id,
-        "status": task.status.value,
+        "status": task.visible_status.value,
         "createdAt": _iso_timestamp(task.created_at_ms),
         "lastUpdatedAt": _iso_timestamp(task.updated_at_ms),
         "ttlMs": task.ttl_ms,
         "pollIntervalMs": POLL_INTERVAL_MS,
     }
-    return members if task.message is None else {**members, "statusMessage": task.message}
+    message = task.message
+    if audience is not None and task.waits_for_page:
+        message = _question_message(question_page_url(audience(), task.link or ""))
+    return members if message is None else {**members, "statusMessage": message}
 
 
-def detailed_task_members(task: Task) -> dict[str, Any]:
+def detailed_task_members(task: Task, audience: Callable[[], str]) -> dict[str, Any]:
     """Return the members of a DetailedTask: with its input requests, its result or its error."""
-    match task.status:
+    members = task_members(task, audience)
+    match task.visible_status:
         case Status.INPUT_REQUIRED:
-            return {**task_members(task), "inputRequests": input_requests(task)}
+            return {**members, "inputRequests": task.client_requests}
         case Status.COMPLETED:
-            return {**task_members(task), "result": task.result}
+            return {**members, "result": task.result}
         case Status.FAILED:
-            return {**task_members(task), "error": task.error}
-    return task_members(task)
+            return {**members, "error": task.error}
+    return members
 
 
-def input_requests(task: Task) -> dict[str, Any]:
-    """Return the outstanding input requests of a task."""
-    return {key: asked.request for key, asked in task.requests.items()}
+def _question_message(url: str) -> str:
+    return f"The task has a question for the user, who answers it at {url}"
 
 
 def _iso_timestamp(epoch_ms: int) -> str:
@@ -157,7 +165,8 @@ class TaskMethods:
 
     def _get(self, context: RequestContext) -> Reply:
         task = _run_extension_operation(context, Tasks.get)
-        result = results.complete(self.server_info, **detailed_task_members(task))
+        members = detailed_task_members(task, context.ports.config.audience)
+        result = results.complete(self.server_info, **members)
         return Reply(result, log_fields={"task": task.task_id})
 
     def _update(self, context: RequestContext) -> Reply:

@@ -28,7 +28,7 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, Item, all_of, any_of
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import TaskStore, Update
 
 OPEN_TASKS: Final = "O"
 """The sort key of the item."""
@@ -66,15 +66,31 @@ class TaskLimit:
 
     def create(self, principal: str | None, task: Task) -> None:
         """Write the item of a new task. Raises TooManyOpenTasks and StoreError."""
-        if not self.max_open:
+        if self.max_open:
+            self._create_counted(principal, task, [])
+        else:
             self.store.put_new(task.to_item())
-            return
+
+    def create_with(self, principal: str | None, task: Task, update: Update) -> bool:
+        """Write the item of a new task together with an update; return whether the update's condition held.
+
+        If it did not, nothing is written. Raises TooManyOpenTasks and StoreError.
+        """
+        if self.max_open:
+            return self._create_counted(principal, task, [update])
+        return self.store.put_new_and_update(task.to_item(), update)
+
+    def _create_counted(self, principal: str | None, task: Task, updates: list[Update]) -> bool:
         pk = open_tasks_partition_key(principal)
         is_last_to_expire = True  # it usually is, and the first write needs no read
         for _ in range(WRITE_ATTEMPTS):
-            entry = self._add(task, is_last_to_expire=is_last_to_expire)
-            if self.store.put_new_and_update(task.to_item(), pk, OPEN_TASKS, entry):
-                return
+            entry = Update(pk, OPEN_TASKS, self._add(task, is_last_to_expire=is_last_to_expire))
+            if self.store.put_new_and_update(task.to_item(), entry, *updates):
+                return True
+            if not all(
+                each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates
+            ):
+                return False
             is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= task.expires_s
         raise StoreError("too_many_concurrent_updates")
 

@@ -17,6 +17,7 @@ st, rn, ver            status, work state, version of the two
 cAt, uAt, ttlms, dead  creation, last update, time to live, deadline
 wk, run, caps, dl      worker, flow id, client capabilities, dialect
 req, acc, iss          outstanding requests, accepted wire keys, wire keys issued for each key
+lnk                    token of the link to the outstanding requests of channel "page" (`question_links`)
 lo, lu, att, seen      lease owner, lease end, attempts, length of the journal at the last progress
 kick, kicks, wake      last dispatch, dispatches since the last progress, wake-up time
 msg, err               status message, error
@@ -45,6 +46,9 @@ TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
 
 RETENTION_MS: Final = 3_600_000
 """The time for which a task stays readable after the end of its time to live."""
+
+CLIENT: Final = "client"
+"""The channel of the requests that the client of a task answers. Other rows name their channel."""
 
 _TASK_ID: Final = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
 
@@ -90,22 +94,24 @@ def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str
 class OutstandingRequest:
     """A request that waits for the client's response.
 
-    `key` and `fingerprint` are the engine's, `request` is sent to the client, `order` is the position of the
-    response in the journal.
+    `key` and `fingerprint` are the engine's, `request` is what the user is asked, `order` is the position of
+    the response in the journal. `channel` is the way in which the user is asked (see `engine.channels`).
     """
 
     key: str
     fingerprint: Fingerprint
     request: Mapping[str, Any]
     order: int
+    channel: str = CLIENT
 
     def to_json(self) -> list[Any]:
-        return [self.key, self.fingerprint.message, self.fingerprint.form, self.request, self.order]
+        row = [self.key, self.fingerprint.message, self.fingerprint.form, self.request, self.order]
+        return row if self.channel == CLIENT else [*row, self.channel]
 
     @classmethod
     def from_json(cls, row: list[Any]) -> OutstandingRequest:
-        key, message, form, request, order = row
-        return cls(key, Fingerprint(message, form), request, order)
+        key, message, form, request, order, *channel = row
+        return cls(key, Fingerprint(message, form), request, order, *channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,7 @@ class Task:
     result_owner: str = ""
     error: Mapping[str, Any] | None = None
     dialect: str = "extension"
+    link: str | None = None
 
     @property
     def task_id(self) -> str:
@@ -162,9 +169,27 @@ class Task:
     def is_terminal(self) -> bool:
         return self.status in TERMINAL
 
+    @property
+    def client_requests(self) -> dict[str, Mapping[str, Any]]:
+        """The outstanding requests that its client answers, by wire key."""
+        return {name: asked.request for name, asked in self.requests.items() if asked.channel == CLIENT}
+
+    @property
+    def visible_status(self) -> Status:
+        """The status for its client, which cannot answer requests of other channels."""
+        return Status.WORKING if self.waits_for_page else self.status
+
+    @property
+    def waits_for_page(self) -> bool:
+        """Whether the user has to answer at its link before it can continue."""
+        waits = self.status is Status.INPUT_REQUIRED
+        return waits and self.link is not None and not self.client_requests
+
     def to_item(self) -> dict[str, Value]:
         """Return the item of a new task."""
+        link: dict[str, Value] = {} if self.link is None else {"lnk": self.link}
         return {
+            **link,
             "pk": self.pk,
             "sk": TASK,
             "st": self.status.value,
@@ -217,6 +242,7 @@ class Task:
             result_owner=read.get("reso", ""),
             error=json_value(read.get("err", "null")),
             dialect=read["dl"],
+            link=read.get("lnk"),
         )
 
 

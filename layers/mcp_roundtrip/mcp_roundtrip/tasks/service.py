@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -25,7 +25,15 @@ from mcp_roundtrip.tasks.items import (
     split_result,
 )
 from mcp_roundtrip.tasks.limit import TaskLimit
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.model import (
+    CLIENT,
+    TASK,
+    OutstandingRequest,
+    Status,
+    Task,
+    WorkState,
+    task_partition_key,
+)
 from mcp_roundtrip.tasks.store import TaskStore
 
 REDISPATCH_MS: Final = 15_000
@@ -138,16 +146,25 @@ class Tasks:
         return self._with_result(task)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Store the responses to outstanding requests. The first response to each counts; others are ignored.
+        """Store the client's responses to outstanding requests; see `store_responses`."""
+        pk = task_partition_key(self.dialect, principal, task_id)
+        if pk is None:
+            raise UnknownTask(task_id)
+        self.store_responses(pk, responses, channels=(CLIENT,))
 
-        After the last one, a worker is dispatched. Raises UnknownTask, StoreError, and ItemTooLarge for a
-        response over the limit of an item.
+    def store_responses(self, pk: str, responses: Mapping[str, Any], *, channels: Collection[str]) -> bool:
+        """Store responses to outstanding requests of these channels; return whether one was stored.
+
+        The first response to each request counts; others are ignored. After the last one, the worker is
+        dispatched, if the task has one. Raises UnknownTask, StoreError, and ItemTooLarge for a response over
+        the limit of an item.
         """
         for _ in range(UPDATE_ATTEMPTS):
-            task = self._find(principal, task_id)
-            answered = responses.keys() & task.requests.keys()
+            task = self._read(pk)
+            asked = {key for key, each in task.requests.items() if each.channel in channels}
+            answered = responses.keys() & asked
             if task.status is not Status.INPUT_REQUIRED or not answered:
-                return
+                return False
             for key in sorted(answered):
                 self.store.put_new(response_to_item(task, key, task.requests[key], responses[key]))
             left = {key: asked for key, asked in task.requests.items() if key not in answered}
@@ -158,7 +175,7 @@ class Tasks:
             if self.store.update(task.pk, TASK, change) is not None:
                 if not left and not is_leased:
                     self._dispatch(task)
-                return
+                return True
         raise StoreError("too_many_concurrent_updates")
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
@@ -187,10 +204,15 @@ class Tasks:
 
     def _find(self, principal: str | None, task_id: str) -> Task:
         pk = task_partition_key(self.dialect, principal, task_id)
-        item = None if pk is None else self.store.get(pk, TASK)
+        if pk is None:
+            raise UnknownTask(task_id)
+        return self._read(pk)
+
+    def _read(self, pk: str) -> Task:
+        item = self.store.get(pk, TASK)
         # DynamoDB deletes expired items late.
         if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
-            raise UnknownTask(task_id)
+            raise UnknownTask(pk.partition("#")[2])
         return Task.from_item(item)
 
     def _redispatch_if_stale(self, task: Task, now_ms: int) -> None:
@@ -210,6 +232,8 @@ class Tasks:
             self._dispatch(task)
 
     def _dispatch(self, task: Task) -> None:
+        if not task.worker:  # a parked call: its caller's next call runs it
+            return
         try:
             self.dispatcher.dispatch(task.worker, task.pk)
         except StoreError as error:

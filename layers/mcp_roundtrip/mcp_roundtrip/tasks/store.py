@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
@@ -11,6 +12,15 @@ from mcp_roundtrip.tasks.changes import Change, Item
 
 MAX_ITEM = 400_000
 """The limit of an item in bytes. DynamoDB's own is 400 KiB with the names of attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A change of the item with this key."""
+
+    pk: str
+    sk: str
+    change: Change
 
 
 class TaskStore(Protocol):
@@ -35,10 +45,10 @@ class TaskStore(Protocol):
         """Change an item and return it, or None if the condition does not hold. Raises ItemTooLarge."""
         ...
 
-    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
-        """Write `item` and change another item, both or neither; return whether the condition held.
+    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+        """Write `item` and change other items, all or none; return whether all conditions held.
 
-        The key of `item` must be unused. Raises ItemTooLarge.
+        The key of `item` must be unused, and the updates are of different items. Raises ItemTooLarge.
         """
         ...
 
@@ -74,23 +84,30 @@ class MemoryStore:
         with self._lock:
             return self._update(pk, sk, change)
 
-    def put_new_and_update(self, item: Item, pk: str, sk: str, change: Change) -> bool:
+    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
         check_item_size(item)
         with self._lock:
             if _key(item) in self._items:
                 raise StoreError("item_exists")
-            if self._update(pk, sk, change) is None:
+            changed = [self._changed(each.pk, each.sk, each.change) for each in updates]
+            written = [each for each in changed if each is not None]
+            if len(written) < len(updates):
                 return False
-            self._items[_key(item)] = dict(item)
+            self._items |= {_key(each): each for each in (dict(item), *written)}
             return True
 
     def _update(self, pk: str, sk: str, change: Change) -> Item | None:
+        changed = self._changed(pk, sk, change)
+        if changed is not None:
+            self._items[pk, sk] = dict(changed)
+        return changed
+
+    def _changed(self, pk: str, sk: str, change: Change) -> Item | None:
         changed = change.apply_to(self._items.get((pk, sk), {}))
         if changed is None:
             return None
         changed = {"pk": pk, "sk": sk, **changed}
         check_item_size(changed)
-        self._items[pk, sk] = dict(changed)
         return changed
 
 

@@ -35,7 +35,7 @@ from mcp_roundtrip.tasks.changes import (
     any_of,
     has_one_of,
 )
-from mcp_roundtrip.tasks.model import OutstandingRequest, Status, WorkState, requests_to_text
+from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
 
 IS_OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
 LEASE_ATTRIBUTES: Final = ("lo", "lu")
@@ -85,8 +85,9 @@ def park(
     accepted_keys: Collection[str],
     now_ms: int,
     wake_at_ms: int | None = None,
+    link: str | None = None,
 ) -> Change:
-    """Wait for responses, and until `wake_at_ms` if it is given.
+    """Wait for responses, and until `wake_at_ms` if it is given. `link` is the token of a link to requests.
 
     The condition includes `version`: a response that arrived during the pass prevents the change.
     """
@@ -100,6 +101,7 @@ def park(
         req=requests_to_text(requests),
         iss=canonical.compact_json(issued_counts),
         **({} if wake_at_ms is None else _wake_up_attributes(wake_at_ms)),
+        **({} if link is None else {"lnk": link}),
     )
 
 
@@ -122,18 +124,22 @@ def sleep(
 def accept_responses(
     *, version: int, requests: Mapping[str, OutstandingRequest], is_leased: bool, now_ms: int
 ) -> Change:
-    """Leave only `requests` outstanding; if there are none, and no worker runs, make the task ready."""
+    """Leave only `requests` outstanding; if there are none, and no worker runs, make the task ready.
+
+    The token of a link stays while one of its requests is outstanding.
+    """
     attributes: dict[str, Value] = {"req": requests_to_text(requests), "uAt": now_ms}
     is_ready = not requests and not is_leased
     if not requests:
         attributes |= {"st": Status.WORKING.value}
     if is_ready:
         attributes |= {"rn": WorkState.READY.value, "kick": now_ms, "kicks": 0}
+    needs_link = any(asked.channel != CLIENT for asked in requests.values())
     return Change(
         all_of(Equals("ver", version), Equals("st", Status.INPUT_REQUIRED.value)),
         set=attributes,
         add={"ver": 1},
-        remove=("wake",) if is_ready else (),
+        remove=(*(("wake",) if is_ready else ()), *(() if needs_link else ("lnk",))),
     )
 
 

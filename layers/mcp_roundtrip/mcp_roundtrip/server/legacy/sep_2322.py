@@ -29,7 +29,6 @@ from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.task_methods import (
-    input_requests,
     run_task_operation,
     task_members,
     task_table_unavailable,
@@ -111,7 +110,7 @@ class TaskAugmentedCalls:
             case "task":
                 return replace(reply, body={"task": _rename_members(reply.body)})
             case "complete":
-                task = _dialect_members(_store_completed(context, reply.body))
+                task = _dialect_members(_store_completed(context, reply.body), context)
                 return replace(
                     reply, body={"task": task}, log_fields={**reply.log_fields, "task": task["taskId"]}
                 )
@@ -167,9 +166,9 @@ def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task
 # -- tasks/* --------------------------------------------------------------------------------------------
 
 
-def _dialect_members(task: Task) -> dict[str, Any]:
+def _dialect_members(task: Task, context: RequestContext) -> dict[str, Any]:
     """Return the members of a Task; in this dialect a task whose tool reported an error has failed."""
-    members = _rename_members(task_members(task))
+    members = _rename_members(task_members(task, context.ports.config.audience))
     return {**members, "status": Status.FAILED.value} if _is_error(task) else members
 
 
@@ -191,16 +190,16 @@ def _rename_members(members: Mapping[str, Any]) -> dict[str, Any]:
 
 def _get(context: RequestContext) -> Reply:
     task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.get)
-    return Reply(_dialect_members(task), log_fields={"task": task.task_id})
+    return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})
 
 
 def _result(context: RequestContext) -> Reply:
     task = _wait_for_task(_in_dialect(context))
-    match task.status:
+    match task.visible_status:
         case Status.INPUT_REQUIRED:
             result: dict[str, Any] = {
                 "resultType": "input_required",
-                "inputRequests": input_requests(task),
+                "inputRequests": task.client_requests,
             }
         case Status.COMPLETED:
             result = call_tool_result(task.result)
@@ -219,7 +218,7 @@ def _wait_for_task(context: RequestContext) -> Task:
     pause_ms = PAUSE_MS
     while True:
         task = run_task_operation(context, context.params.get("taskId"), Tasks.get)
-        if task.status is not Status.WORKING:
+        if task.visible_status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
         if left_ms < PAUSE_MS:
@@ -247,7 +246,7 @@ def _cancel(context: RequestContext) -> Reply:
     task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.cancel)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
-    return Reply(_dialect_members(task), log_fields={"task": task.task_id})
+    return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})
 
 
 def _related_task_meta(task_id: Any) -> dict[str, Any]:

@@ -1,0 +1,250 @@
+"""Links to the questions of tasks and parked calls: what they lead to, and which answers count."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pytest
+from moto import mock_aws
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.engine.journal import Fingerprint, Journal
+from mcp_roundtrip.internal_errors import ItemTooLarge
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.model import CLIENT, TASK, OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.question_links import (
+    PAGE,
+    QuestionLinks,
+    link_to_item,
+    new_token,
+    question_page_url,
+)
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from support.dynamodb_clients import client, new_table
+
+pytest_plugins = ["support.ministack"]
+
+TTL_MS = 60_000
+CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
+FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
+YES = {"action": "accept", "content": {"value": True}}
+NO = {"action": "decline"}
+
+
+@pytest.fixture(params=["memory", "moto", "ministack"])
+def store(request):
+    if request.param == "memory":
+        yield MemoryStore()
+    elif request.param == "moto":
+        with mock_aws():
+            connected = client()
+            yield DynamoStore(connected, new_table(connected))
+            connected.close()
+    else:
+        dynamodb = request.getfixturevalue("ministack_dynamodb")
+        yield DynamoStore(dynamodb, new_table(dynamodb))
+
+
+def asked(key, order, channel=PAGE):
+    return OutstandingRequest(key, Fingerprint("m", "f"), FORM, order, channel)
+
+
+@dataclass
+class Table:
+    """A task that waits for two answers on a page, and the token of the link to them."""
+
+    store: object
+    clock: FakeClock = field(default_factory=FakeClock)
+    worker: str = "worker:1"
+    channel: str = PAGE
+
+    def __post_init__(self):
+        self.tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms)
+        self.links = QuestionLinks(self.tasks)
+        self.task = self.tasks.create(
+            CALL, "alice", Journal("flow"), worker=self.worker, capabilities={}, ttl_ms=TTL_MS
+        )
+        self.tasks.dispatcher.sent.clear()
+        self.token = new_token(lambda count: bytes(range(count)))
+        self.park({"size": asked("size", 0, self.channel), "keep": asked("keep", 1, self.channel)})
+
+    def now_ms(self):
+        return int(self.clock() * 1000)
+
+    def park(self, requests):
+        assert self.store.put_new(link_to_item(self.token, self.task, "order", requests)) is None
+        now_ms = self.now_ms()
+        claim = transitions.claim(owner="w", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
+        version = self.store.update(self.task.pk, TASK, claim)["ver"]
+        park = transitions.park(
+            owner="w",
+            version=version,
+            requests=requests,
+            issued_counts=dict.fromkeys(requests, 1),
+            accepted_keys=(),
+            now_ms=now_ms,
+            link=self.token,
+        )
+        assert self.store.update(self.task.pk, TASK, park) is not None
+
+    def stored(self):
+        return Task.from_item(self.store.get(self.task.pk, TASK))
+
+    def responses(self):
+        return TaskHistory.from_items(self.stored(), self.store.query(self.task.pk)).responses
+
+
+@pytest.fixture
+def table(store):
+    return Table(store)
+
+
+def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
+    token = new_token(lambda count: b"\xff" * count)
+    assert question_page_url("https://mcp.test/mcp/", token) == (
+        f"https://mcp.test/mcp/questions?token={'_' * 42}8"
+    )
+
+
+def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_caller(table):
+    item = link_to_item(table.token, table.task, "order", ["size"])
+    assert table.token not in json.dumps(item)
+    assert "alice" not in json.dumps(item)
+    assert item["exp"] == table.task.expires_s
+
+
+def test_an_open_link_leads_to_its_questions_in_order(table):
+    found = table.links.find(table.token)
+    assert (found.state, found.tool) == ("open", "order")
+    assert list(found.requests.items()) == [("size", FORM), ("keep", FORM)]
+    assert found.expires_at_ms == table.task.deadline_ms
+
+
+def test_looking_at_a_link_changes_nothing(table):
+    before = table.store.query(table.task.pk)
+    for _ in range(3):
+        table.links.find(table.token)
+    assert table.store.query(table.task.pk) == before
+
+
+def test_answers_are_stored_and_the_worker_is_dispatched(table):
+    assert table.links.answer(table.token, {"size": YES, "keep": NO}) == "stored"
+    assert table.responses() == {"size": YES, "keep": NO}
+    task = table.stored()
+    assert (task.status, task.work_state, task.link) == (Status.WORKING, WorkState.READY, None)
+    assert list(table.tasks.dispatcher.sent) == [("worker:1", table.task.pk)]
+
+
+def test_no_worker_is_dispatched_for_a_call_without_one(store):
+    parked = Table(store, worker="")
+    assert parked.links.answer(parked.token, {"size": YES, "keep": YES}) == "stored"
+    assert parked.stored().work_state is WorkState.READY
+    assert not parked.tasks.dispatcher.sent
+
+
+def test_a_second_answer_is_ignored(table):
+    table.links.answer(table.token, {"size": YES, "keep": YES})
+    assert table.links.answer(table.token, {"size": NO, "keep": NO}) == "answered"
+    assert table.responses() == {"size": YES, "keep": YES}
+    assert table.links.find(table.token).state == "answered"
+    assert len(table.tasks.dispatcher.sent) == 1
+
+
+def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
+    assert table.links.answer(table.token, {"size": YES, "other": YES}) == "incomplete"
+    assert table.responses() == {}
+    assert table.links.find(table.token).state == "open"
+
+
+def test_responses_to_what_the_link_does_not_name_are_ignored(table):
+    assert table.links.answer(table.token, {"size": YES, "keep": YES, "other": YES}) == "stored"
+    assert table.responses().keys() == {"size", "keep"}
+
+
+def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
+    table.tasks.update("alice", table.task.task_id, {"size": YES, "keep": YES})
+    assert table.responses() == {}
+    assert table.links.find(table.token).state == "open"
+
+
+def test_a_link_does_not_answer_questions_of_the_client(store):
+    table = Table(store, channel=CLIENT)
+    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "answered"
+    assert table.responses() == {}
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x", "A" * 43, "A" * 42 + "é", "A" * 100_000, "../" * 20, "A" * 42 + "\n", None, 7]
+)
+def test_any_other_token_is_unknown(table, token):
+    assert table.links.find(token).state == "unknown"
+    assert table.links.answer(token, {"size": YES, "keep": YES}) == "unknown"
+
+
+def test_a_link_expires_with_the_time_to_live_of_its_task(table):
+    table.clock.advance(TTL_MS / 1000)
+    assert table.links.find(table.token).state == "expired"
+    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "expired"
+    assert table.responses() == {}
+
+
+def test_a_link_ends_with_its_task(table):
+    assert table.tasks.cancel("alice", table.task.task_id) is not None
+    assert table.links.find(table.token).state == "ended"
+    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "ended"
+
+
+@pytest.mark.parametrize("store", ["memory", "ministack"], indirect=True)  # moto loses updates among threads
+def test_of_many_posts_at_once_exactly_one_is_stored(table):
+    def post(number):
+        answer = {"action": "accept", "content": {"value": number}}
+        return table.links.answer(table.token, {"size": answer, "keep": answer})
+
+    with ThreadPoolExecutor(8) as threads:
+        states = list(threads.map(post, range(8)))
+    assert sorted(states) == ["answered"] * 7 + ["stored"]
+    assert table.responses().keys() == {"size", "keep"}
+
+
+def test_an_answer_that_no_item_can_hold_is_refused_with_its_limit(table):
+    large = {"action": "accept", "content": {"value": "x" * 1_048_576}}
+    with pytest.raises(ItemTooLarge, match="the limit is 400000"):
+        table.links.answer(table.token, {"size": large, "keep": YES})
+    assert table.links.find(table.token).state == "open"
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_after_a_crash_at_any_call_a_second_post_completes_the_answer(is_done):
+    for killed_call in range(9):
+        table = Table(MemoryStore())
+        dying = CrashingStore(table.store, killed_call, is_done)
+        crashed = QuestionLinks(Tasks(dying, RecordingDispatcher(), table.now_ms))
+        try:
+            assert crashed.answer(table.token, {"size": YES, "keep": YES}) == "stored"
+        except WorkerKilled:
+            assert table.links.answer(table.token, {"size": NO, "keep": NO}) in ("stored", "answered")
+        else:
+            break
+        assert table.responses().keys() == {"size", "keep"}
+        assert table.links.find(table.token).state == "answered"
+    assert killed_call == 6, "every call was tried"
+
+
+def test_rows_that_were_written_before_channels_existed_are_of_the_client():
+    row = ["size", "m", "f", FORM, 0]
+    assert OutstandingRequest.from_json(row) == asked("size", 0, CLIENT)
+    assert OutstandingRequest.from_json(row).to_json() == row
+    assert OutstandingRequest.from_json(asked("size", 0).to_json()) == asked("size", 0)
+
+
+def test_a_task_that_waits_for_a_page_is_working_for_its_client(table):
+    task = table.stored()
+    assert (task.status, task.visible_status, task.client_requests) == (
+        Status.INPUT_REQUIRED,
+        Status.WORKING,
+        {},
+    )
