@@ -191,7 +191,9 @@ NEVER_LOADED = {
     "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
     "mcp_roundtrip.state.codec": "for the first round trip",
     "mcp_roundtrip.engine.url_polling": "for async tools",
+    "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
     "mcp_roundtrip.schema.raw_arguments": "for a raw input_schema",
+    "mcp_roundtrip.server.client_behavior": "for calls that run out of time",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
 """What a plain call must never load, with what it costs a cold start or what it is for."""
