@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -161,6 +162,28 @@ def test_a_cycle_is_found_and_named() -> None:
     graph = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset({"a"})}
     assert find_cycle(graph) == ["b", "c", "b"]
     assert find_cycle({**graph, "c": frozenset()}) == []
+
+
+SHARED_CLASS_NAMES = {
+    "Round": "the testing package's is what an author sees of the server's: its messages, not how it ran",
+}
+"""Name of a public class that two modules define -> the reason."""
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    folders = (
+        PACKAGE,
+        Path(mcp_roundtrip_local.__file__).parent,
+        Path(mcp_roundtrip_testing.__file__).parent,
+    )
+    defined = Counter(
+        node.name
+        for folder in folders
+        for path in folder.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in defined.items() if count > 1} == SHARED_CLASS_NAMES.keys()
 
 
 LONGEST_MODULE = 330

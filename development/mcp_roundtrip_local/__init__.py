@@ -2,7 +2,7 @@
 
 ``python -m mcp_roundtrip_local`` is the command; `serve` does the same from Python. Where to look:
 
-- `app`: `serve` and `LocalApp`, which connect all the parts below
+- `serving`: `serve`, which starts all servers; `app`: `LocalApp`, which runs the functions of the template
 - `template/`: reads template.yaml, resolves its intrinsic functions, checks its parameters
 - `http/`: the HTTP server on 127.0.0.1, and which requests of web pages it refuses
 - `api_gateway/`: the HTTP API: routes, events in payload format 2.0, CORS
@@ -12,7 +12,8 @@
 - `catalog`, `sample_events/`, `new_tool/`: the commands `make catalog`, `make events` and `make new-tool`
 """
 
-from mcp_roundtrip_local.app import LocalApp, serve
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.template.model import FunctionFailed, TemplateError
 
 __all__ = ["FunctionFailed", "LocalApp", "TemplateError", "serve"]

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from mcp_roundtrip_local.app import LocalApp, serve
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.template.model import Route, TemplateError
-from mcp_roundtrip_local.template.reader import parameters_without_default
+from mcp_roundtrip_local.template.parameters import parameters_without_default
 from mcp_roundtrip_local.template.validation import how_to_set
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}

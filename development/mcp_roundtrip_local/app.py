@@ -1,38 +1,29 @@
-"""Run a template: the HTTP API, the functions and the services that they call, all on 127.0.0.1."""
+"""A running template: invokes its functions, and reloads it when its sources change."""
 
 from __future__ import annotations
 
-import atexit
 import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
-from mcp_roundtrip_local.execution.debugger import TIMEOUT_S, Debugger
+from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
-from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
-from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve as serve_kms
-from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
-from mcp_roundtrip_local.services.sqs import Queues
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
-from mcp_roundtrip_local.source_watcher import Watcher, call_periodically, syntax_error
+from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
 from mcp_roundtrip_local.template.model import (
     Application,
     Function,
@@ -213,93 +204,6 @@ class LocalApp:
         if self._debugger is not None:
             return self._debugger.environment(function, variables)
         return ProcessEnvironment(function, variables, python=self._options.python, log=self._options.log)
-
-
-@contextmanager
-def serve(
-    template: Path,
-    *,
-    port: int = 0,
-    fresh: bool = False,
-    parameters: Mapping[str, str] | None = None,
-    python: str = sys.executable,
-    log: Log = print,
-    watch_interval_s: float = 1.0,
-    integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
-    variables: Mapping[str, str] | None = None,
-    debug: bool = False,
-) -> Iterator[LocalApp]:
-    """Run a SAM template until the block ends.
-
-    `port` 0 selects a free port. With `fresh`, each invocation gets a new process. `parameters` are those of
-    the template. `python` is the interpreter of the functions; it needs awslambdaric. `log` receives the
-    lines that functions print, a line for each request, and errors. Sources are checked before invocations,
-    at most once in `watch_interval_s`, and in the background unless that is 0. `variables` are added to the
-    environment of every function; they override those of `Metadata.LocalRun` in the template (see
-    `services.stand_ins`). With `debug`, all functions run in one process that has the terminal, one event at
-    a time and without timeouts. Raises TemplateError, and OSError if the port is in use.
-    """
-    app: LocalApp
-    with ExitStack() as stack:
-        given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
-        options = Options(parameters or {}, fresh, python, log, watch_interval_s, given, debug)
-        credentials = Credentials.from_variables(given) or Credentials.random()
-        kms, emulator = FakeKms(), Emulator(log)
-        gateway = Gateway(
-            lambda: app.routes(),
-            lambda *call: app.run(*call),
-            log,
-            cors=lambda: app.cors(),
-            timeout_s=TIMEOUT_S if debug else integration_timeout_s,
-        )
-        stack.callback(gateway.close)
-        front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
-        stack.callback(front.close)
-        servers = _listen_for_sdks(stack, lambda: app, credentials, log)
-        endpoints = {
-            # Other services get an error here, so that no request reaches AWS.
-            "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
-            **{name: server.url for name, server in servers.items()},
-            **_serve_storage_and_keys(stack, kms, emulator, credentials),
-        }
-        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, emulator, options)
-        stack.callback(app.close)
-        atexit.register(app.close)  # if the block is never left
-        stack.callback(atexit.unregister, app.close)
-        for server in (*servers.values(), front):
-            server.start()
-        if watch_interval_s > 0:
-            stack.enter_context(call_periodically(app.current, watch_interval_s))
-        yield app
-
-
-def _listen_for_sdks(
-    stack: ExitStack, app: Callable[[], LocalApp], credentials: Credentials, log: Log
-) -> dict[str, HttpServer]:
-    """Return the servers of Lambda and SQS by the variables of their URLs. Start them after `app` exists."""
-    lambda_api = LambdaApi(
-        lambda: app().functions(), lambda *call: app().run_nested(*call), lambda *call: app().run(*call), log
-    )
-    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), log)
-    lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
-    stack.callback(lambda_server.close)
-    stack.callback(queues.close)
-    sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
-    stack.callback(sqs_server.close)
-    return {"AWS_ENDPOINT_URL_LAMBDA": lambda_server, "AWS_ENDPOINT_URL_SQS": sqs_server}
-
-
-def _serve_storage_and_keys(
-    stack: ExitStack, kms: FakeKms, emulator: Emulator, credentials: Credentials
-) -> dict[str, str]:
-    """Serve DynamoDB, S3 and KMS; return their URLs by the variables that AWS SDKs read."""
-    storage_url = stack.enter_context(serve_storage(emulator, credentials))
-    kms_url = stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url
-    return {
-        "AWS_ENDPOINT_URL_KMS": kms_url,
-        "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
-        "AWS_ENDPOINT_URL_S3": storage_url,
-    }
 
 
 def _failed_result(message: str) -> InvocationResult:

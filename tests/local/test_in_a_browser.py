@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.execution.runtime_api import Invocation, RuntimeApi
+from mcp_roundtrip_local.execution.runtime_api import RuntimeApi, RuntimeEvent
 from support.sam_applications import write_application
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def app(tmp_path: Path) -> Iterator[LocalApp]:
 @pytest.fixture
 def runtime() -> Iterator[RuntimeApi]:
     api = RuntimeApi()
-    api.pending.put(Invocation("id-1", b"{}", "arn:f", 1))
+    api.pending.put(RuntimeEvent("id-1", b"{}", "arn:f", 1))
     yield api
     api.close()
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, holds, resolve
+from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, resolve
 
-SCOPE = Scope(
+NAMES = TemplateNames(
     values={
         "Stage": "prod",
         "Count": "2",
@@ -48,7 +48,7 @@ SCOPE = Scope(
     ],
 )
 def test_a_function_is_replaced_by_its_value(node: Any, value: Any) -> None:
-    assert resolve(node, SCOPE) == value
+    assert resolve(node, NAMES) == value
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_a_function_is_replaced_by_its_value(node: Any, value: Any) -> None:
 )
 def test_what_only_a_deployment_knows_is_refused(node: Any) -> None:
     with pytest.raises(Unresolvable):
-        resolve(node, SCOPE)
+        resolve(node, NAMES)
 
 
 def test_the_branch_not_taken_is_not_resolved() -> None:
-    assert resolve({"Fn::If": ["Neither", {"Fn::ImportValue": "x"}, 1]}, SCOPE) == 1
+    assert resolve({"Fn::If": ["Neither", {"Fn::ImportValue": "x"}, 1]}, NAMES) == 1
 
 
 def test_conditions_combine() -> None:
-    assert holds("Both", SCOPE)
-    assert not holds("Neither", SCOPE)
+    assert holds("Both", NAMES)
+    assert not holds("Neither", NAMES)
 
 
 def test_a_condition_must_be_made_of_condition_functions() -> None:
     with pytest.raises(Unresolvable):
-        holds("Odd", Scope({}, {}, {}, {"Odd": "true"}))
+        holds("Odd", TemplateNames({}, {}, {}, {"Odd": "true"}))

@@ -8,16 +8,16 @@ import pytest
 
 from mcp_roundtrip_local.execution.runtime_api import (
     MAX_RESPONSE,
-    Invocation,
     Oversized,
     Raised,
     Ready,
     Responded,
     RuntimeApi,
+    RuntimeEvent,
 )
 from support.sam_applications import http
 
-INVOCATION = Invocation("id-1", b'{"a": 1}', "arn:f", 1234, '{"custom": {}}')
+EVENT = RuntimeEvent("id-1", b'{"a": 1}', "arn:f", 1234, '{"custom": {}}')
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def url(api: RuntimeApi, path: str) -> str:
 
 
 def test_the_next_event_comes_with_its_headers(api: RuntimeApi) -> None:
-    api.pending.put(INVOCATION)
+    api.pending.put(EVENT)
     response = http(url(api, "invocation/next"))
     assert response.json() == {"a": 1}
     assert response.headers["lambda-runtime-aws-request-id"] == "id-1"
@@ -54,7 +54,7 @@ def test_the_next_event_comes_with_its_headers(api: RuntimeApi) -> None:
 def test_an_answer_becomes_a_report(
     api: RuntimeApi, path: str, body: bytes, status: int, report: object
 ) -> None:
-    api.pending.put(INVOCATION)
+    api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     assert http(url(api, path), method="POST", body=body).status == status
     assert [api.reports.get(timeout=1) for _ in range(2)] == [Ready(), report]
@@ -64,13 +64,13 @@ def test_an_answer_becomes_a_report(
     ("path", "status"), [("invocation/id-2/response", 400), ("invocation/id-1/other", 404), ("exit", 404)]
 )
 def test_what_belongs_to_no_event_is_refused(api: RuntimeApi, path: str, status: int) -> None:
-    api.pending.put(INVOCATION)
+    api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     assert http(url(api, path), method="POST", body=b"{}").status == status
 
 
 def test_an_event_is_answered_once(api: RuntimeApi) -> None:
-    api.pending.put(INVOCATION)
+    api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     statuses = [http(url(api, "invocation/id-1/response"), method="POST", body=b"1").status for _ in range(2)]
     assert statuses == [202, 400]

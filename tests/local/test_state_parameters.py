@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.template.model import ACCOUNT, REGION
-from mcp_roundtrip_local.template.reader import KmsKey, Template
+from mcp_roundtrip_local.template.reader import Template, TemplateKey
 from support.messages import call, headers
 from support.sam_applications import http
 from support.source_template import ROOT
@@ -24,8 +24,8 @@ TEMPLATE = ROOT / "template.yaml"
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
 
-STATE_KEY = KmsKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
-STATE_ENCRYPTION_KEY = KmsKey(
+STATE_KEY = TemplateKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
+STATE_ENCRYPTION_KEY = TemplateKey(
     "StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
 )
 
@@ -92,7 +92,7 @@ def is_accepted(app: LocalApp, state: str) -> bool:
     ],
 )
 def test_the_keys_to_create_are_those_whose_condition_holds(
-    parameters: Mapping[str, str], keys: tuple[KmsKey, ...]
+    parameters: Mapping[str, str], keys: tuple[TemplateKey, ...]
 ) -> None:
     assert Template(TEMPLATE, {"AuthMode": "none", **parameters}).keys() == keys
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local.template.model import Application, Route, TemplateError
-from mcp_roundtrip_local.template.reader import KmsKey, Template, parameters_without_default
+from mcp_roundtrip_local.template.parameters import parameters_without_default
+from mcp_roundtrip_local.template.reader import Template, TemplateKey
 from support.sam_applications import write_application
 
 TEMPLATE = """
@@ -117,7 +118,7 @@ def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> N
 
 def test_keys_are_listed_with_their_aliases(tmp_path: Path) -> None:
     template = Template(write_application(tmp_path, TEMPLATE, SOURCES), {"Stage": "dev"})
-    assert template.keys() == (KmsKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
+    assert template.keys() == (TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
 
 
 def test_everything_an_application_is_read_from_is_a_source(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from mcp_roundtrip.protocol.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
     InvalidEnvelope,
+    JsonRpcRequest,
     Notification,
-    Request,
     error,
     http_status,
     parse_message,
@@ -23,11 +23,11 @@ from mcp_roundtrip.protocol.jsonrpc import (
 
 def test_a_request_is_read() -> None:
     body = '{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1}}'
-    assert parse_message(body) == Request("a", "tools/list", {"x": 1})
+    assert parse_message(body) == JsonRpcRequest("a", "tools/list", {"x": 1})
 
 
 def test_params_may_be_absent() -> None:
-    assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == Request(0, "m", {})
+    assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == JsonRpcRequest(0, "m", {})
 
 
 def test_a_message_without_id_is_a_notification() -> None:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, JsonRpcRequest
 from mcp_roundtrip.protocol.mirrored_headers import check_headers, decode_header, encode_header
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
-CALL = Request(1, "tools/call", {"name": "get_weather", "_meta": {VERSION: "2026-07-28"}})
+CALL = JsonRpcRequest(1, "tools/call", {"name": "get_weather", "_meta": {VERSION: "2026-07-28"}})
 AGREEING = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "get_weather"}
 
 
@@ -82,24 +82,24 @@ def test_a_missing_or_different_header_is_a_mismatch(changes: dict[str, str | No
 
 
 def test_an_encoded_name_is_compared_after_decoding() -> None:
-    request = Request(1, "tools/call", {"name": "wetter_münchen", "_meta": {VERSION: "2026-07-28"}})
+    request = JsonRpcRequest(1, "tools/call", {"name": "wetter_münchen", "_meta": {VERSION: "2026-07-28"}})
     check_headers(request, {**AGREEING, "mcp-name": encode_header("wetter_münchen")})
 
 
 def test_methods_without_a_name_need_no_name_header() -> None:
-    check_headers(Request(1, "tools/list", {"_meta": {VERSION: "2026-07-28"}}),
+    check_headers(JsonRpcRequest(1, "tools/list", {"_meta": {VERSION: "2026-07-28"}}),
           {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"})  # fmt: skip
 
 
 def test_a_body_without_a_version_is_no_header_mismatch() -> None:
     check_headers(
-        Request(1, "server/discover", {}),
+        JsonRpcRequest(1, "server/discover", {}),
         {"mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover"},
     )
 
 
 def test_the_name_of_a_task_request_may_be_absent_but_may_not_differ() -> None:
-    request = Request(1, "tasks/get", {"taskId": "t", "_meta": {VERSION: "2026-07-28"}})
+    request = JsonRpcRequest(1, "tasks/get", {"taskId": "t", "_meta": {VERSION: "2026-07-28"}})
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get"}
     check_headers(request, headers)
     with pytest.raises(ProtocolError):

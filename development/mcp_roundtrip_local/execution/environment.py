@@ -18,13 +18,13 @@ from types import MappingProxyType
 from mcp_roundtrip_local.execution.runtime_api import (
     MAX_RESPONSE,
     Exited,
-    Invocation,
     Oversized,
     Raised,
     Ready,
     Report,
     Responded,
     RuntimeApi,
+    RuntimeEvent,
 )
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import LATEST, REGION, Function
@@ -99,7 +99,7 @@ class ProcessEnvironment:
         timeout_s = self._function.timeout_s
         request_id = str(uuid.uuid4())
         deadline_ms = int((time.time() + timeout_s) * 1000)
-        self._api.pending.put(Invocation(request_id, payload, function_arn, deadline_ms, client_context))
+        self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
         report = self._report(timeout_s)
         match report:
             case Responded(answer):

@@ -22,7 +22,7 @@ _JSON = (("Content-Type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class RuntimeEvent:
     """An event for the function. `client_context` is ASCII JSON; `deadline_ms` is in epoch milliseconds."""
 
     request_id: str
@@ -73,7 +73,7 @@ class RuntimeApi:
     """
 
     def __init__(self) -> None:
-        self.pending: SimpleQueue[Invocation | None] = SimpleQueue()
+        self.pending: SimpleQueue[RuntimeEvent | None] = SimpleQueue()
         self.reports: SimpleQueue[Report] = SimpleQueue()
         self._ready = False
         self._current: str | None = None
@@ -119,7 +119,7 @@ class RuntimeApi:
         return _status(202)
 
 
-def _next_headers(invocation: Invocation) -> tuple[tuple[str, str], ...]:
+def _next_headers(invocation: RuntimeEvent) -> tuple[tuple[str, str], ...]:
     headers = [
         ("Content-Type", "application/json"),
         ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_local.template.model import TemplateError
-from mcp_roundtrip_local.template.reader import KmsKey
+from mcp_roundtrip_local.template.reader import TemplateKey
 
 
 class TemplateKeys:
@@ -17,13 +17,13 @@ class TemplateKeys:
         self._kms = kms
         self.arns: dict[str, str] = {}
 
-    def create(self, keys: Iterable[KmsKey]) -> None:
+    def create(self, keys: Iterable[TemplateKey]) -> None:
         """Create the keys that do not exist yet. Raises TemplateError for a key spec that is not emulated."""
         for key in keys:
             if key.logical_id not in self.arns:
                 self.arns[key.logical_id] = self._create(key)
 
-    def _create(self, key: KmsKey) -> str:
+    def _create(self, key: TemplateKey) -> str:
         try:
             metadata = self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]
             for alias in key.aliases:

@@ -21,7 +21,7 @@ class Unresolvable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TemplateNames:
     """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``."""
 
     values: Mapping[str, Any]
@@ -30,48 +30,48 @@ class Scope:
     conditions: Mapping[str, Any]
 
 
-def resolve(node: Any, scope: Scope) -> Any:
+def resolve(node: Any, names: TemplateNames) -> Any:
     """Return the value of `node` with intrinsic functions resolved; None for AWS::NoValue.
 
     Raises Unresolvable with the reason.
     """
-    value = _resolve(node, scope)
+    value = _resolve(node, names)
     return None if value is _NO_VALUE else value
 
 
-def holds(condition: str, scope: Scope) -> bool:
+def holds(condition: str, names: TemplateNames) -> bool:
     """Return whether the named condition is true. Raises Unresolvable."""
-    if condition not in scope.conditions:
+    if condition not in names.conditions:
         raise Unresolvable(f"there is no condition {condition}")
-    return is_true(scope.conditions[condition], scope)
+    return is_true(names.conditions[condition], names)
 
 
-def is_true(node: Any, scope: Scope) -> bool:
+def is_true(node: Any, names: TemplateNames) -> bool:
     """Evaluate a condition function, or a rule-specific function. Raises Unresolvable."""
     if not isinstance(node, dict) or len(node) != 1:
         raise Unresolvable(f"{node!r} is not a condition")
     ((name, argument),) = node.items()
     match name:
         case "Condition":
-            return holds(str(argument), scope)
+            return holds(str(argument), names)
         case "Fn::Equals":
             left, right = _arguments(argument, 2, name)
-            return bool(_comparable(left, scope) == _comparable(right, scope))
+            return bool(_comparable(left, names) == _comparable(right, names))
         case "Fn::Not":
-            return not is_true(_arguments(argument, 1, name)[0], scope)
+            return not is_true(_arguments(argument, 1, name)[0], names)
         case "Fn::And":
-            return all(is_true(part, scope) for part in argument)
+            return all(is_true(part, names) for part in argument)
         case "Fn::Or":
-            return any(is_true(part, scope) for part in argument)
+            return any(is_true(part, names) for part in argument)
         case "Fn::Contains":
             items, item = _arguments(argument, 2, name)
-            return _text(item, scope) in _list(items, scope)
+            return _text(item, names) in _list(items, names)
         case "Fn::EachMemberEquals":
             items, item = _arguments(argument, 2, name)
-            return all(each == _text(item, scope) for each in _list(items, scope))
+            return all(each == _text(item, names) for each in _list(items, names))
         case "Fn::EachMemberIn":
             items, among = _arguments(argument, 2, name)
-            return set(_list(items, scope)) <= set(_list(among, scope))
+            return set(_list(items, names)) <= set(_list(among, names))
     raise Unresolvable(f"{name} is not a condition function")
 
 
@@ -83,24 +83,24 @@ def is_intrinsic(node: Any) -> bool:
     return name == "Ref" or (isinstance(name, str) and name.startswith("Fn::"))
 
 
-def _resolve(node: Any, scope: Scope) -> Any:
+def _resolve(node: Any, names: TemplateNames) -> Any:
     if is_intrinsic(node):
         ((name, argument),) = node.items()
         if name not in _FUNCTIONS:
             raise Unresolvable(f"{name} cannot be resolved on this computer")
-        return _FUNCTIONS[name](argument, scope)
+        return _FUNCTIONS[name](argument, names)
     if isinstance(node, dict):
-        members = {name: _resolve(member, scope) for name, member in node.items()}
+        members = {name: _resolve(member, names) for name, member in node.items()}
         return {name: member for name, member in members.items() if member is not _NO_VALUE}
     if isinstance(node, list):
-        return [item for item in (_resolve(item, scope) for item in node) if item is not _NO_VALUE]
+        return [item for item in (_resolve(item, names) for item in node) if item is not _NO_VALUE]
     if isinstance(node, str) and "{{resolve:" in node:
         raise Unresolvable("dynamic references ({{resolve:…}}) cannot be resolved on this computer")
     return node
 
 
-def _text(node: Any, scope: Scope) -> str:
-    value = _resolve(node, scope)
+def _text(node: Any, names: TemplateNames) -> str:
+    value = _resolve(node, names)
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
@@ -108,8 +108,8 @@ def _text(node: Any, scope: Scope) -> str:
     return str(value)
 
 
-def _list(node: Any, scope: Scope) -> list[Any]:
-    value = _resolve(node, scope)
+def _list(node: Any, names: TemplateNames) -> list[Any]:
+    value = _resolve(node, names)
     if not isinstance(value, list):
         raise Unresolvable(f"expected a list, not {type(value).__name__}")
     return value
@@ -121,25 +121,25 @@ def _arguments(node: Any, count: int, function: str) -> list[Any]:
     return node
 
 
-def _ref(name: Any, scope: Scope) -> Any:
+def _ref(name: Any, names: TemplateNames) -> Any:
     if name == "AWS::NoValue":
         return _NO_VALUE
-    if name not in scope.values:
+    if name not in names.values:
         raise Unresolvable(f"{name} is neither a parameter nor a resource that exists under these conditions")
-    value = scope.values[name]
+    value = names.values[name]
     if isinstance(value, Unresolvable):
         raise value
     return value
 
 
-def _get_att(argument: Any, scope: Scope) -> str:
-    path = argument if isinstance(argument, str) else ".".join(_text(part, scope) for part in argument)
-    if path not in scope.attributes:
+def _get_att(argument: Any, names: TemplateNames) -> str:
+    path = argument if isinstance(argument, str) else ".".join(_text(part, names) for part in argument)
+    if path not in names.attributes:
         raise Unresolvable(f"the attribute {path} is only known in a deployment")
-    return scope.attributes[path]
+    return names.attributes[path]
 
 
-def _sub(argument: Any, scope: Scope) -> str:
+def _sub(argument: Any, names: TemplateNames) -> str:
     text, local = (argument, {}) if isinstance(argument, str) else _arguments(argument, 2, "Fn::Sub")
 
     def variable(match: re.Match[str]) -> str:
@@ -147,60 +147,60 @@ def _sub(argument: Any, scope: Scope) -> str:
         if literal:
             return f"${{{name}}}"
         if name in local:
-            return _text(local[name], scope)
-        if name in scope.values or "." not in name:
-            return _text({"Ref": name}, scope)
-        return _get_att(name, scope)
+            return _text(local[name], names)
+        if name in names.values or "." not in name:
+            return _text({"Ref": name}, names)
+        return _get_att(name, names)
 
     if not isinstance(text, str):
         raise Unresolvable("Fn::Sub takes a string")
     return _VARIABLE.sub(variable, text)
 
 
-def _if(argument: Any, scope: Scope) -> Any:
+def _if(argument: Any, names: TemplateNames) -> Any:
     condition, then, otherwise = _arguments(argument, 3, "Fn::If")
-    return _resolve(then if holds(condition, scope) else otherwise, scope)
+    return _resolve(then if holds(condition, names) else otherwise, names)
 
 
-def _join(argument: Any, scope: Scope) -> str:
+def _join(argument: Any, names: TemplateNames) -> str:
     delimiter, items = _arguments(argument, 2, "Fn::Join")
-    return str(delimiter).join(_text(item, scope) for item in _list(items, scope))
+    return str(delimiter).join(_text(item, names) for item in _list(items, names))
 
 
-def _split(argument: Any, scope: Scope) -> list[str]:
+def _split(argument: Any, names: TemplateNames) -> list[str]:
     delimiter, text = _arguments(argument, 2, "Fn::Split")
-    return _text(text, scope).split(str(delimiter))
+    return _text(text, names).split(str(delimiter))
 
 
-def _select(argument: Any, scope: Scope) -> Any:
+def _select(argument: Any, names: TemplateNames) -> Any:
     index, items = _arguments(argument, 2, "Fn::Select")
     try:
-        return _list(items, scope)[int(_text(index, scope))]
+        return _list(items, names)[int(_text(index, names))]
     except (ValueError, IndexError):
         raise Unresolvable("Fn::Select has no item of that index") from None
 
 
-def _find_in_map(argument: Any, scope: Scope) -> Any:
-    found: Any = scope.mappings
+def _find_in_map(argument: Any, names: TemplateNames) -> Any:
+    found: Any = names.mappings
     for key in _arguments(argument, 3, "Fn::FindInMap"):
-        name = _text(key, scope)
+        name = _text(key, names)
         if name not in found:
             raise Unresolvable(f"Fn::FindInMap finds no {name}")
         found = found[name]
     return found
 
 
-def _base64(argument: Any, scope: Scope) -> str:
-    return b64encode(_text(argument, scope).encode()).decode()
+def _base64(argument: Any, names: TemplateNames) -> str:
+    return b64encode(_text(argument, names).encode()).decode()
 
 
-def _comparable(node: Any, scope: Scope) -> Any:
-    value = _resolve(node, scope)
+def _comparable(node: Any, names: TemplateNames) -> Any:
+    value = _resolve(node, names)
     # Parameters are strings: `!Equals [!Ref Count, 1]` compares "1" with 1.
-    return value if isinstance(value, (list, dict)) else _text(value, scope)
+    return value if isinstance(value, (list, dict)) else _text(value, names)
 
 
-_FUNCTIONS: dict[str, Callable[[Any, Scope], Any]] = {
+_FUNCTIONS: dict[str, Callable[[Any, TemplateNames], Any]] = {
     "Ref": _ref,
     "Fn::GetAtt": _get_att,
     "Fn::Sub": _sub,
@@ -210,8 +210,8 @@ _FUNCTIONS: dict[str, Callable[[Any, Scope], Any]] = {
     "Fn::Select": _select,
     "Fn::FindInMap": _find_in_map,
     "Fn::Base64": _base64,
-    "Fn::Equals": lambda argument, scope: is_true({"Fn::Equals": argument}, scope),
-    "Fn::Not": lambda argument, scope: is_true({"Fn::Not": argument}, scope),
-    "Fn::And": lambda argument, scope: is_true({"Fn::And": argument}, scope),
-    "Fn::Or": lambda argument, scope: is_true({"Fn::Or": argument}, scope),
+    "Fn::Equals": lambda argument, names: is_true({"Fn::Equals": argument}, names),
+    "Fn::Not": lambda argument, names: is_true({"Fn::Not": argument}, names),
+    "Fn::And": lambda argument, names: is_true({"Fn::And": argument}, names),
+    "Fn::Or": lambda argument, names: is_true({"Fn::Or": argument}, names),
 }

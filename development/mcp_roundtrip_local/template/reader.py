@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, holds, is_intrinsic
+from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip_local.template.model import (
     ACCOUNT,
     LATEST,
@@ -26,19 +25,10 @@ from mcp_roundtrip_local.template.model import (
     TemplateError,
     function_arn,
 )
-from mcp_roundtrip_local.template.resource import Resource
-from mcp_roundtrip_local.template.validation import check_rules, check_settings, how_to_set
+from mcp_roundtrip_local.template.parameters import PSEUDO_PARAMETERS, resolve_parameters
+from mcp_roundtrip_local.template.resource import TemplateResource
+from mcp_roundtrip_local.template.validation import check_rules, check_settings
 from mcp_roundtrip_local.template.yaml_reader import load
-
-PSEUDO_PARAMETERS = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::Partition": "aws",
-    "AWS::Region": REGION,
-    "AWS::StackName": STACK_NAME,
-    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK_NAME}/0",
-    "AWS::URLSuffix": "amazonaws.com",
-    "AWS::NotificationARNs": [],
-}
 
 FUNCTION = "AWS::Serverless::Function"
 LAYER = "AWS::Serverless::LayerVersion"
@@ -53,7 +43,7 @@ ALIAS = "AWS::KMS::Alias"
 
 
 @dataclass(frozen=True, slots=True)
-class KmsKey:
+class TemplateKey:
     """A KMS key of the template, with the names of its aliases."""
 
     logical_id: str
@@ -72,46 +62,46 @@ class Template:
         self.path = path.resolve()
         document = load(self.path)
         self._globals: Mapping[str, Any] = document.get("Globals") or {}
-        self._scope = Scope(
-            values={**PSEUDO_PARAMETERS, **_parameters(document.get("Parameters", {}), parameters)},
+        self._names = TemplateNames(
+            values={**PSEUDO_PARAMETERS, **resolve_parameters(document.get("Parameters", {}), parameters)},
             attributes={},
             mappings=document.get("Mappings", {}),
             conditions=document.get("Conditions", {}),
         )
-        check_rules(document.get("Rules") or {}, self._scope)
+        check_rules(document.get("Rules") or {}, self._names)
         self._resources = {
             name: resource
             for name, resource in document.get("Resources", {}).items()
             if self._exists(name, resource)
         }
 
-    def keys(self) -> tuple[KmsKey, ...]:
+    def keys(self) -> tuple[TemplateKey, ...]:
         """Return the KMS keys. `application` needs their ARNs."""
         aliases: dict[str, list[str]] = {}
-        for alias in self._of_type(ALIAS, self._named()):
+        for alias in self._of_type(ALIAS, self._local_names()):
             aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
         return tuple(
-            KmsKey(
+            TemplateKey(
                 key.name,
                 key.text("KeySpec", "SYMMETRIC_DEFAULT"),
                 key.text("KeyUsage", "ENCRYPT_DECRYPT"),
                 tuple(aliases.get(key.name, ())),
             )
-            for key in self._of_type(KEY, self._named())
+            for key in self._of_type(KEY, self._local_names())
         )
 
     def application(self, key_arns: Mapping[str, str], api_url: str, sqs_url: str = "") -> Application:
         """Return the resolved application. `key_arns` has the ARNs of the created keys by logical id."""
-        scope = self._named(key_arns, api_url, sqs_url)
+        names = self._local_names(key_arns, api_url, sqs_url)
         layers = {
             layer_arn(layer.name): _layer_folder(layer.folder("ContentUri", self.path.parent))
-            for layer in self._of_type(LAYER, scope)
+            for layer in self._of_type(LAYER, names)
         }
-        resources = list(self._of_type(FUNCTION, scope))
+        resources = list(self._of_type(FUNCTION, names))
         functions = [self._function(resource, layers) for resource in resources]
         return Application(
             {function.name: function for function in functions},
-            {queue.name: queue for queue in self._queues(scope)},
+            {queue.name: queue for queue in self._queues(names)},
             tuple(
                 route
                 for resource, function in zip(resources, functions, strict=True)
@@ -121,11 +111,11 @@ class Template:
                 self.path,
                 *dict.fromkeys([f.code for f in functions] + [d for f in functions for d in f.layers]),
             ),
-            self._storage(scope),
-            self._cors(scope),
+            self._storage(names),
+            self._cors(names),
         )
 
-    def _function(self, resource: Resource, layers: Mapping[str, Path]) -> Function:
+    def _function(self, resource: TemplateResource, layers: Mapping[str, Path]) -> Function:
         if resource.get("PackageType", "Zip") != "Zip" or "InlineCode" in resource.properties:
             raise TemplateError(
                 f"{resource.name}: only functions with Handler and a local CodeUri can be run"
@@ -151,28 +141,30 @@ class Template:
             log_level=str(logging.get("ApplicationLogLevel", "")),
         )
         written = (resource.properties.get("Environment") or {}).get("Variables") or {}
-        check_settings(function, written, self._scope.values)
+        check_settings(function, written, self._names.values)
         return function
 
-    def _cors(self, scope: Scope) -> Any:
+    def _cors(self, names: TemplateNames) -> Any:
         """Return the CORS configuration of the first API that has one, otherwise that of Globals."""
-        shared = Resource("Globals.HttpApi", self._globals_of("HttpApi"), scope).get("CorsConfiguration")
-        apis = (api for kind in HTTP_APIS for api in self._of_type(kind, scope))
+        shared = TemplateResource("Globals.HttpApi", self._globals_of("HttpApi"), names).get(
+            "CorsConfiguration"
+        )
+        apis = (api for kind in HTTP_APIS for api in self._of_type(kind, names))
         return next((cors for api in apis if (cors := api.get("CorsConfiguration")) is not None), shared)
 
-    def _storage(self, scope: Scope) -> Storage:
+    def _storage(self, names: TemplateNames) -> Storage:
         tables = {
             table.text("TableName", table.name): {
                 name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties
             }
-            for table in self._of_type(TABLE, scope)
+            for table in self._of_type(TABLE, names)
         }
-        return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, scope))))
+        return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, names))))
 
-    def _queues(self, scope: Scope) -> Iterator[Queue]:
+    def _queues(self, names: TemplateNames) -> Iterator[Queue]:
         """Yield the queues with an event source mapping; others, such as dead-letter queues, are left out."""
-        queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, scope)}
-        for source in self._of_type(EVENT_SOURCE, scope):
+        queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, names)}
+        for source in self._of_type(EVENT_SOURCE, names):
             queue = queues.get(source.text("EventSourceArn"))
             if queue is None:
                 raise TemplateError(f"{source.name}.EventSourceArn: must be a queue of this template")
@@ -190,32 +182,32 @@ class Template:
         if not isinstance(resource, dict) or "Type" not in resource:
             raise TemplateError(f"{name}: a resource needs a Type")
         try:
-            return "Condition" not in resource or holds(resource["Condition"], self._scope)
+            return "Condition" not in resource or holds(resource["Condition"], self._names)
         except Unresolvable as error:
             raise TemplateError(f"{name}.Condition: {error}") from None
 
-    def _of_type(self, kind: str, scope: Scope) -> Iterator[Resource]:
+    def _of_type(self, kind: str, names: TemplateNames) -> Iterator[TemplateResource]:
         for name, resource in self._resources.items():
             if resource["Type"] == kind:
                 properties = resource.get("Properties") or {}
                 if kind == FUNCTION:
                     properties = _merged(self._globals_of("Function"), properties)
-                yield Resource(name, properties, scope)
+                yield TemplateResource(name, properties, names)
 
-    def _named(
+    def _local_names(
         self, key_arns: Mapping[str, str] | None = None, api_url: str = "", sqs_url: str = ""
-    ) -> Scope:
-        """Return the scope with the names and ARNs that the template's resources have on this computer."""
-        values, attributes = dict(self._scope.values), dict(self._scope.attributes)
+    ) -> TemplateNames:
+        """Return the template's names with those of its resources: their names and ARNs on this computer."""
+        values, attributes = dict(self._names.values), dict(self._names.attributes)
         values.update((name, name) for name in self._resources)
-        for alias in self._of_type(ALIAS, self._scope):
+        for alias in self._of_type(ALIAS, self._names):
             values[alias.name] = alias.text("AliasName")
-        for layer in self._of_type(LAYER, self._scope):
+        for layer in self._of_type(LAYER, self._names):
             values[layer.name] = layer_arn(layer.name)
         for kind in HTTP_APIS:
-            for api in self._of_type(kind, self._scope):
+            for api in self._of_type(kind, self._names):
                 attributes |= {f"{api.name}.ApiEndpoint": api_url, f"{api.name}.ApiId": api.name}
-        for function in self._of_type(FUNCTION, self._scope):
+        for function in self._of_type(FUNCTION, self._names):
             name = values[function.name] = function.text("FunctionName", function.name)
             attributes[f"{function.name}.Arn"] = function_arn(name)
             if alias_name := function.text("AutoPublishAlias", ""):
@@ -223,27 +215,20 @@ class Template:
                 values[f"{function.name}.Alias"] = function_arn(name, alias_name)
                 values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
                 values[f"{function.name}.Version"] = function_arn(name, LATEST)  # the only version
-        for queue in self._of_type(QUEUE, self._scope):
+        for queue in self._of_type(QUEUE, self._names):
             values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
             attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
-        for table in self._of_type(TABLE, self._scope):
+        for table in self._of_type(TABLE, self._names):
             name = values[table.name] = table.text("TableName", table.name)
             attributes[f"{table.name}.Arn"] = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
-        for bucket in self._of_type(BUCKET, self._scope):
+        for bucket in self._of_type(BUCKET, self._names):
             name = values[bucket.name] = _bucket_name(bucket)
             attributes[f"{bucket.name}.Arn"] = f"arn:aws:s3:::{name}"
-        for key in self._of_type(KEY, self._scope):
+        for key in self._of_type(KEY, self._names):
             arn = (key_arns or {}).get(key.name, key.name)
             values[key.name] = attributes[f"{key.name}.KeyId"] = arn.rpartition("/")[2]
             attributes[f"{key.name}.Arn"] = arn
-        return Scope(values, attributes, self._scope.mappings, self._scope.conditions)
-
-
-def parameters_without_default(path: Path) -> set[str]:
-    """Return the names of the parameters without a default. Raises TemplateError."""
-    return {
-        name for name, parameter in load(path).get("Parameters", {}).items() if "Default" not in parameter
-    }
+        return TemplateNames(values, attributes, self._names.mappings, self._names.conditions)
 
 
 def layer_arn(logical_id: str) -> str:
@@ -260,16 +245,16 @@ def _layer_folder(content: Path) -> Path:
     return built if built.is_dir() else content
 
 
-def _bucket_name(bucket: Resource) -> str:
+def _bucket_name(bucket: TemplateResource) -> str:
     # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
     return bucket.text("BucketName", f"{STACK_NAME}-{bucket.name.lower()}")
 
 
-def _routes(resource: Resource, function: str) -> Iterator[Route]:
+def _routes(resource: TemplateResource, function: str) -> Iterator[Route]:
     for event_name, event in (resource.properties.get("Events") or {}).items():
         if event.get("Type") == "HttpApi":
-            where = Resource(
-                f"{resource.name}.Events.{event_name}", event.get("Properties") or {}, resource.scope
+            where = TemplateResource(
+                f"{resource.name}.Events.{event_name}", event.get("Properties") or {}, resource.names
             )
             yield Route(where.text("Method", "ANY").upper(), where.text("Path", "$default"), function)
 
@@ -289,27 +274,3 @@ def _merged(base: Any, over: Any) -> Any:
     if isinstance(base, list) and isinstance(over, list):
         return base + over
     return over
-
-
-def _parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    for name in given:
-        if name not in declared:
-            nearest = get_close_matches(name, declared, 1)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(declared) or 'none'}"
-            raise TemplateError(f"the template has no parameter {name}; {hint}")
-    return {name: _parameter(name, parameter, given) for name, parameter in declared.items()}
-
-
-def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str]) -> Any:
-    kind = str(declared.get("Type", "String"))
-    if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
-        return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
-    value = given.get(name, declared.get("Default"))
-    if value is None:
-        raise TemplateError(f"the parameter {name} has no default: set it with {how_to_set(name)}")
-    allowed = [str(option) for option in declared.get("AllowedValues", [])]
-    if allowed and str(value) not in allowed:
-        raise TemplateError(f"the parameter {name} must be one of {', '.join(allowed)}")
-    if kind == "CommaDelimitedList" or kind.startswith("List<"):
-        return [item.strip() for item in str(value).split(",")]
-    return str(value)

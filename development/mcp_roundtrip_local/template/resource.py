@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, resolve
+from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, resolve
 from mcp_roundtrip_local.template.model import TemplateError
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class TemplateResource:
     """The properties of a resource. Methods raise TemplateError, which names the resource and property."""
 
     name: str
     properties: Mapping[str, Any]
-    scope: Scope
+    names: TemplateNames
 
     def get(self, name: str, default: Any = None) -> Any:
         try:
-            value = resolve(self.properties.get(name), self.scope)
+            value = resolve(self.properties.get(name), self.names)
         except Unresolvable as error:
             raise TemplateError(f"{self.name}.{name}: {error}") from None
         return default if value is None else value
@@ -32,7 +32,7 @@ class Resource:
         found = {}
         for member, value in (self.properties.get(name) or {}).items():
             with suppress(Unresolvable):
-                found[member] = resolve(value, self.scope)
+                found[member] = resolve(value, self.names)
         return found
 
     def text(self, name: str, default: str | None = None) -> str:

@@ -13,19 +13,19 @@ from typing import Any
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import PREFIX
-from mcp_roundtrip_local.template.intrinsics import Scope, Unresolvable, is_true
+from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_local.template.model import Function, TemplateError
 
 _IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
 
-def check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
+def check_rules(rules: Mapping[str, Any], names: TemplateNames) -> None:
     """Raise TemplateError with the description of the first assertion that does not hold."""
     for name, rule in rules.items():
-        if "RuleCondition" in rule and not _holds(rule["RuleCondition"], scope):
+        if "RuleCondition" in rule and not _holds(rule["RuleCondition"], names):
             continue
         for assertion in rule.get("Assertions", ()):
-            if not _holds(assertion["Assert"], scope):
+            if not _holds(assertion["Assert"], names):
                 description = assertion.get("AssertDescription", f"rule {name} does not hold")
                 raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
 
@@ -51,9 +51,9 @@ def how_to_set(*names: str) -> str:
     return f'{options}, or make run PARAMETERS="{" ".join(f"{name}=…" for name in names)}"'
 
 
-def _holds(condition: Any, scope: Scope) -> bool:
+def _holds(condition: Any, names: TemplateNames) -> bool:
     try:
-        return is_true(condition, scope)
+        return is_true(condition, names)
     except Unresolvable:  # it depends on values that only a deployment knows
         return True
 

@@ -56,7 +56,7 @@ ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class JsonRpcRequest:
     """A request. `params` is empty if the message has none."""
 
     id: RequestId
@@ -95,7 +95,7 @@ class BodyTooLarge(InvalidEnvelope):
         self.log_fields = {"reason": "body_too_large", "setting": setting}
 
 
-def parse_message(body: str | bytes, max_values: int | None = None) -> Request | Notification:
+def parse_message(body: str | bytes, max_values: int | None = None) -> JsonRpcRequest | Notification:
     """Parse one message of at most `max_values` JSON values.
 
     Raises InvalidEnvelope: BodyTooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
@@ -115,7 +115,7 @@ def parse_message(body: str | bytes, max_values: int | None = None) -> Request |
     return _message(message, message.get("id"))
 
 
-def _message(message: dict[str, Any], request_id: RequestId | None) -> Request | Notification:
+def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRequest | Notification:
     if message.get("jsonrpc") != "2.0":
         raise InvalidEnvelope(INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
     method = message.get("method")
@@ -130,7 +130,7 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> Request |
         raise InvalidEnvelope(INVALID_REQUEST, "'params' must be an object", request_id)
     if request_id is None:
         return Notification(method)
-    return Request(request_id, method, params)
+    return JsonRpcRequest(request_id, method, params)
 
 
 def is_echoable(value: object) -> bool:

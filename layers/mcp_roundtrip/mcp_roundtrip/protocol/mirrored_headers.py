@@ -16,14 +16,14 @@ from mcp_roundtrip.protocol.constants import (
     NAME_HEADER_REQUIRED,
     NAME_PARAMETER,
 )
-from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, Request
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, JsonRpcRequest
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _ALLOWED: Final = re.compile(r"[\x20-\x7e\t]*")
 _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
-def check_headers(request: Request, headers: Mapping[str, str]) -> None:
+def check_headers(request: JsonRpcRequest, headers: Mapping[str, str]) -> None:
     """Raise -32020 unless the headers are present and equal the members of the body.
 
     The version is compared only if the body has one: `_meta` without a version is another error.
@@ -34,7 +34,7 @@ def check_headers(request: Request, headers: Mapping[str, str]) -> None:
         _check_name(request, headers.get(HEADER_NAME))
 
 
-def check_present_headers(request: Request, headers: Mapping[str, str]) -> None:
+def check_present_headers(request: JsonRpcRequest, headers: Mapping[str, str]) -> None:
     """Raise -32020 if a header differs from the body, for clients that open with `initialize`.
 
     They need not send these headers; but if they do, a proxy may have routed by them.
@@ -46,7 +46,7 @@ def check_present_headers(request: Request, headers: Mapping[str, str]) -> None:
         _check_name(request, headers[HEADER_NAME])
 
 
-def _check_name(request: Request, header: str | None) -> None:
+def _check_name(request: JsonRpcRequest, header: str | None) -> None:
     if header is None:
         if request.method in NAME_HEADER_REQUIRED:
             raise mismatch("the Mcp-Name header is missing")
@@ -66,7 +66,7 @@ def _compare(header: str, value: str | None, expected: str | None) -> None:
         raise mismatch(f"the {header} header does not match the body")
 
 
-def _body_version(request: Request) -> str | None:
+def _body_version(request: JsonRpcRequest) -> str | None:
     meta = request.params.get("_meta")
     version = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
     return version if isinstance(version, str) else None

@@ -38,8 +38,8 @@ from mcp_roundtrip.protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     InvalidEnvelope,
+    JsonRpcRequest,
     Notification,
-    Request,
     RequestId,
     is_echoable,
     parse_message,
@@ -128,12 +128,12 @@ def validate_request(
     return ValidRequest(message.id, message.method, message.params, meta)
 
 
-def _has_version(message: Request) -> bool:
+def _has_version(message: JsonRpcRequest) -> bool:
     meta = message.params.get("_meta")
     return isinstance(meta, dict) and META_PROTOCOL_VERSION in meta
 
 
-def _session(message: Request, headers: Mapping[str, str]) -> SessionId | None:
+def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId | None:
     """Return what the client declared with `initialize`; None if it has no session id of this package."""
     text = headers.get(HEADER_SESSION_ID)
     if text is None or message.method == INITIALIZE or _has_version(message):
@@ -143,7 +143,9 @@ def _session(message: Request, headers: Mapping[str, str]) -> SessionId | None:
     return SessionId.decode(text)
 
 
-def _legacy_version(message: Request, headers: Mapping[str, str], session: SessionId | None) -> str | None:
+def _legacy_version(
+    message: JsonRpcRequest, headers: Mapping[str, str], session: SessionId | None
+) -> str | None:
     """Return the version of a client that opens with `initialize`; None for any other client.
 
     Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
@@ -156,7 +158,7 @@ def _legacy_version(message: Request, headers: Mapping[str, str], session: Sessi
     return version if version in LEGACY_VERSIONS else None
 
 
-def _refuse_legacy(message: Request, headers: Mapping[str, str], *, serves_legacy: bool) -> None:
+def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serves_legacy: bool) -> None:
     """Raise -32022 with the supported versions for a client that opens with `initialize`.
 
     Its user may see nothing else, so -32602 would not help. A client whose header has a supported version is

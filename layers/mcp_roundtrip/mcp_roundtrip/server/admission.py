@@ -13,7 +13,7 @@ No  check                                   error            function
 8   the params have the right types         -32602           `CallParams.read`, `read_uri` …
 9   the feature exists                      -32602           `find_by_name`, `find_by_uri`
 10  the caller has the scopes               403              `authorize`
-11  parameter headers match the arguments   -32020           `check_parameter_headers`
+11  parameter headers match the arguments   -32020           `check_call_headers`
 12  the client has the capabilities         -32021           `require_capabilities`
 ==  ======================================  ===============  ===============================
 """
@@ -196,7 +196,7 @@ def read_reference(params: Mapping[str, Any]) -> Reference:
     )
 
 
-def check_parameter_headers(call: FeatureCall) -> None:
+def check_call_headers(call: FeatureCall) -> None:
     """Check that `Mcp-Param-*` headers agree with the arguments (SEP-2243). Raises ProtocolError -32020."""
     mirrored, context = call.feature.parameters.parameter_headers, call.context
     if mirrored and context.headers is not None:

@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
-from mcp_roundtrip.server.admission import check_parameter_headers, find_by_name
+from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import (
     CallParams,
@@ -109,5 +109,5 @@ class ToolMethods:
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
         call = FeatureCall(tool, tool.name, params, context, self.options)
-        check_parameter_headers(call)
+        check_call_headers(call)
         return call
