@@ -31,7 +31,7 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.messages import http_event
-from support.task_deployment import World, accepted
+from support.task_deployment import TaskDeployment, accepted
 
 LEGACY_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
@@ -111,7 +111,7 @@ def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -
 
 
 @dataclass
-class LegacyWorld(World):
+class LegacyWorld(TaskDeployment):
     """As a client of 2025-11-25 knows it. `pause` is what happens while the server waits."""
 
     pause: Callable[[], None] = lambda: None
@@ -171,7 +171,7 @@ class LegacyWorld(World):
 
 
 @pytest.fixture
-def world() -> LegacyWorld:
+def deployment() -> LegacyWorld:
     return LegacyWorld(server)
 
 
@@ -194,43 +194,45 @@ def essence(value: Any, task_id: str) -> Any:
     return "<taskId>" if value == task_id else value
 
 
-def test_the_twelve_messages_of_the_example_flow(world: LegacyWorld) -> None:
+def test_the_twelve_messages_of_the_example_flow(deployment: LegacyWorld) -> None:
     """The SEP's sixth message has `_meta` beside `result`, where JSON-RPC has none: here it is inside."""
     task_id = ""
     for request, expected in PAIRS:
         sent = json.loads(json.dumps(request).replace("<taskId>", task_id))
-        response = json.loads(world.request(sent).body)
+        response = json.loads(deployment.request(sent).body)
         valid(sent["method"], sent["params"], response)
         task_id = task_id or response["result"]["task"]["taskId"]
         assert essence(response, task_id) == expected
-        world.run_workers()
+        deployment.run_workers()
 
 
-def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    assert "result" in world.respond(task_id, echo_input=accepted({"not_requested_parameter": "x"}))
-    world.run_workers()
-    assert world.task(task_id)["status"] == "input_required"
-    assert world.outcome(task_id)["result"]["inputRequests"].keys() == {"echo_input~2"}
-    world.respond(task_id, **{"echo_input~2": accepted({"input": "hi"})})
-    world.run_workers()
-    assert world.outcome(task_id)["result"]["content"][0]["text"] == "Echo: hi"
+def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(
+    deployment: LegacyWorld,
+) -> None:
+    task_id = deployment.parked()
+    assert "result" in deployment.respond(task_id, echo_input=accepted({"not_requested_parameter": "x"}))
+    deployment.run_workers()
+    assert deployment.task(task_id)["status"] == "input_required"
+    assert deployment.outcome(task_id)["result"]["inputRequests"].keys() == {"echo_input~2"}
+    deployment.respond(task_id, **{"echo_input~2": accepted({"input": "hi"})})
+    deployment.run_workers()
+    assert deployment.outcome(task_id)["result"]["content"][0]["text"] == "Echo: hi"
 
 
-def test_a_call_may_begin_with_rounds_and_continue_as_a_task(world: LegacyWorld) -> None:
+def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyWorld) -> None:
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
-    asked = world.ask("tools/call", **call)["result"]
+    asked = deployment.ask("tools/call", **call)["result"]
     assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
-    assert not world.table.dispatcher.sent
+    assert not deployment.table.dispatcher.sent
     answers = {"size": accepted(4)}
-    created = world.ask("tools/call", **call, inputResponses=answers, requestState=asked["requestState"])
+    created = deployment.ask("tools/call", **call, inputResponses=answers, requestState=asked["requestState"])
     assert created["result"].keys() == {"task"}
     task_id = created["result"]["task"]["taskId"]
-    world.run_workers()
-    assert world.outcome(task_id)["result"]["inputRequests"].keys() == {"copies"}
-    world.respond(task_id, copies=accepted(2))
-    world.run_workers()
-    assert world.outcome(task_id)["result"]["structuredContent"] == {"size": 4, "copies": 2}
+    deployment.run_workers()
+    assert deployment.outcome(task_id)["result"]["inputRequests"].keys() == {"copies"}
+    deployment.respond(task_id, copies=accepted(2))
+    deployment.run_workers()
+    assert deployment.outcome(task_id)["result"]["structuredContent"] == {"size": 4, "copies": 2}
 
 
 # -- tools/call -----------------------------------------------------------------------------------------
@@ -239,50 +241,52 @@ def test_a_call_may_begin_with_rounds_and_continue_as_a_task(world: LegacyWorld)
 @pytest.mark.parametrize(
     ("asked", "given"), [({}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)], ids=str
 )
-def test_a_task_is_nested_and_lives_as_long_as_both_want(world: LegacyWorld, asked: Any, given: int) -> None:
-    result = world.ask("tools/call", name="compute", arguments={"label": "x"}, task=asked)["result"]
+def test_a_task_is_nested_and_lives_as_long_as_both_want(
+    deployment: LegacyWorld, asked: Any, given: int
+) -> None:
+    result = deployment.ask("tools/call", name="compute", arguments={"label": "x"}, task=asked)["result"]
     assert result.keys() == {"task"}
     task = result["task"]
     assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
     assert (task["status"], task["ttl"]) == ("working", given)
-    world.clock.advance(given / 1000 + 1)
-    assert world.task(task["taskId"])["status"] == "failed"
+    deployment.clock.advance(given / 1000 + 1)
+    assert deployment.task(task["taskId"])["status"] == "failed"
 
 
 @pytest.mark.parametrize(
     "task", [None, True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}, {"ttl": None}]
 )
-def test_malformed_task_metadata_is_invalid(world: LegacyWorld, task: Any) -> None:
+def test_malformed_task_metadata_is_invalid(deployment: LegacyWorld, task: Any) -> None:
     for name in ("compute", "greet"):
-        assert world.ask("tools/call", name=name, task=task)["error"]["code"] == -32602
+        assert deployment.ask("tools/call", name=name, task=task)["error"]["code"] == -32602
 
 
-def test_the_client_decides_whether_there_is_a_task(world: LegacyWorld) -> None:
+def test_the_client_decides_whether_there_is_a_task(deployment: LegacyWorld) -> None:
     meta = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
-    result = world.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
+    result = deployment.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
     assert "task" not in result
     assert result["content"][0]["text"] == "x"
 
 
-def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(world: LegacyWorld) -> None:
-    assert world.ask("tools/call", name="echo")["error"]["code"] == -32601
-    assert world.ask("tools/call", name="greet", task={})["error"]["code"] == -32601
-    assert world.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
+def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment: LegacyWorld) -> None:
+    assert deployment.ask("tools/call", name="echo")["error"]["code"] == -32601
+    assert deployment.ask("tools/call", name="greet", task={})["error"]["code"] == -32601
+    assert deployment.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
 
 
-def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(world: LegacyWorld) -> None:
+def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment: LegacyWorld) -> None:
     malformed = {"arguments": 1, "requestState": 2}
-    assert world.ask("tools/call", name="echo", **malformed)["error"]["code"] == -32601
-    assert world.ask("tools/call", name="greet", task={}, **malformed)["error"]["code"] == -32601
-    assert world.ask("tools/call", name="none", **malformed)["error"]["message"] == "Unknown tool: none"
-    assert world.ask("tools/call", name="greet", **malformed)["error"]["code"] == -32602
+    assert deployment.ask("tools/call", name="echo", **malformed)["error"]["code"] == -32601
+    assert deployment.ask("tools/call", name="greet", task={}, **malformed)["error"]["code"] == -32601
+    assert deployment.ask("tools/call", name="none", **malformed)["error"]["message"] == "Unknown tool: none"
+    assert deployment.ask("tools/call", name="greet", **malformed)["error"]["code"] == -32602
 
 
-def test_without_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWorld) -> None:
-    assert world.ask("tools/call", name="greet")["result"]["isError"]
+def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyWorld) -> None:
+    assert deployment.ask("tools/call", name="greet")["result"]["isError"]
     meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
-    asked = world.ask("tools/call", name="greet", _meta=meta)["result"]
-    done = world.ask(
+    asked = deployment.ask("tools/call", name="greet", _meta=meta)["result"]
+    done = deployment.ask(
         "tools/call",
         name="greet",
         _meta=meta,
@@ -292,33 +296,33 @@ def test_without_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWor
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
 
 
-def test_in_a_task_a_client_is_asked_only_what_it_declared(world: LegacyWorld) -> None:
+def test_in_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyWorld) -> None:
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
-    created = world.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
-    world.run_workers()
-    assert world.outcome(created["taskId"])["error"]["code"] == -32021
+    created = deployment.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
+    deployment.run_workers()
+    assert deployment.outcome(created["taskId"])["error"]["code"] == -32021
 
 
-def test_a_call_that_ends_at_once_is_a_task_that_has_ended(world: LegacyWorld) -> None:
-    task = world.as_task("at_once")
+def test_a_call_that_ends_at_once_is_a_task_that_has_ended(deployment: LegacyWorld) -> None:
+    task = deployment.as_task("at_once")
     assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
-    assert world.as_task("at_once", task={"ttl": 5_000})["ttl"] == 5_000
-    assert not world.table.dispatcher.sent, "there is nothing to do for a worker"
-    assert world.outcome(task["taskId"])["result"]["content"][0]["text"] == "!"
-    failed = world.as_task("at_once", fail=True)
+    assert deployment.as_task("at_once", task={"ttl": 5_000})["ttl"] == 5_000
+    assert not deployment.table.dispatcher.sent, "there is nothing to do for a worker"
+    assert deployment.outcome(task["taskId"])["result"]["content"][0]["text"] == "!"
+    failed = deployment.as_task("at_once", fail=True)
     assert failed["status"] == "failed"
-    assert world.task(failed["taskId"]) == failed
-    assert world.outcome(failed["taskId"])["result"]["isError"] is True
-    refused = world.as_task("at_once", fail="perhaps")
-    assert world.outcome(refused["taskId"])["result"]["isError"] is True
+    assert deployment.task(failed["taskId"]) == failed
+    assert deployment.outcome(failed["taskId"])["result"]["isError"] is True
+    refused = deployment.as_task("at_once", fail="perhaps")
+    assert deployment.outcome(refused["taskId"])["result"]["isError"] is True
 
 
-def test_the_result_of_such_a_task_may_be_larger_than_an_item(world: LegacyWorld) -> None:
-    task_id = world.ended("at_once", length=1_500_000)
-    assert len(world.outcome(task_id)["result"]["content"][0]["text"]) == 1_500_000
+def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment: LegacyWorld) -> None:
+    task_id = deployment.ended("at_once", length=1_500_000)
+    assert len(deployment.outcome(task_id)["result"]["content"][0]["text"]) == 1_500_000
 
 
-def test_a_store_that_fails_is_an_internal_error(world: LegacyWorld) -> None:
+def test_a_store_that_fails_is_an_internal_error(deployment: LegacyWorld) -> None:
     class Throttled:
         def update(self, *_: object) -> None:
             raise StoreError("ThrottlingException")
@@ -326,11 +330,11 @@ def test_a_store_that_fails_is_an_internal_error(world: LegacyWorld) -> None:
         put_new = get = query = update
 
     throttled: Any = Throttled()
-    world.table.store = throttled
+    deployment.table.store = throttled
     for name in ("compute", "at_once"):
-        error = world.ask("tools/call", name=name, arguments={"label": "x"}, task={})["error"]
+        error = deployment.ask("tools/call", name=name, arguments={"label": "x"}, task={})["error"]
         assert error["code"] == -32603
-        assert world.observer.failures.pop()[0] == "task_table_unavailable"
+        assert deployment.observer.failures.pop()[0] == "task_table_unavailable"
 
 
 # -- tasks/get and tasks/result -------------------------------------------------------------------------
@@ -338,198 +342,202 @@ def test_a_store_that_fails_is_an_internal_error(world: LegacyWorld) -> None:
 MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
 
 
-def test_polls_tell_the_status_and_nothing_else(world: LegacyWorld) -> None:
-    working = world.as_task("compute", label="x")["taskId"]
-    assert world.task(working)["status"] == "working"
+def test_polls_tell_the_status_and_nothing_else(deployment: LegacyWorld) -> None:
+    working = deployment.as_task("compute", label="x")["taskId"]
+    assert deployment.task(working)["status"] == "working"
     statuses = {
-        "input_required": world.parked(),
-        "completed": world.ended("compute", label="x"),
-        "failed": world.ended("breaks"),
-        "cancelled": world.parked(),
+        "input_required": deployment.parked(),
+        "completed": deployment.ended("compute", label="x"),
+        "failed": deployment.ended("breaks"),
+        "cancelled": deployment.parked(),
     }
-    world.ask("tasks/cancel", taskId=statuses["cancelled"])
+    deployment.ask("tasks/cancel", taskId=statuses["cancelled"])
     for status, task_id in statuses.items():
-        task = world.task(task_id)
+        task = deployment.task(task_id)
         assert task["status"] == status
         assert task.keys() <= MEMBERS
 
 
-def test_the_outstanding_requests_are_the_result_until_they_are_answered(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    first = world.outcome(task_id)["result"]
+def test_the_outstanding_requests_are_the_result_until_they_are_answered(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    first = deployment.outcome(task_id)["result"]
     assert first.keys() == {"resultType", "inputRequests", "_meta"}
     assert first["resultType"] == "input_required"
     assert first["_meta"] == {META_RELATED_TASK: {"taskId": task_id}}
-    assert world.outcome(task_id)["result"] == first
-    assert not world.pauses
+    assert deployment.outcome(task_id)["result"] == first
+    assert not deployment.pauses
 
 
-def test_the_result_says_which_task_it_belongs_to(world: LegacyWorld) -> None:
-    task_id = world.ended("compute", label="x")
-    result = world.outcome(task_id)["result"]
+def test_the_result_says_which_task_it_belongs_to(deployment: LegacyWorld) -> None:
+    task_id = deployment.ended("compute", label="x")
+    result = deployment.outcome(task_id)["result"]
     assert result["resultType"] == "complete"
     assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
 
 
-def test_a_tool_error_fails_the_task_and_is_its_result(world: LegacyWorld) -> None:
-    task_id = world.ended("fails")
-    assert world.task(task_id)["status"] == "failed"
-    result = world.outcome(task_id)["result"]
+def test_a_tool_error_fails_the_task_and_is_its_result(deployment: LegacyWorld) -> None:
+    task_id = deployment.ended("fails")
+    assert deployment.task(task_id)["status"] == "failed"
+    result = deployment.outcome(task_id)["result"]
     assert (result["isError"], result["content"][0]["text"]) == (True, "no luck")
 
 
-def test_a_protocol_error_fails_the_task_and_is_the_response(world: LegacyWorld) -> None:
-    task_id = world.ended("breaks")
-    assert world.task(task_id)["status"] == "failed"
-    assert world.outcome(task_id)["error"] == {"code": -31999, "message": "broken", "data": {"part": "x"}}
+def test_a_protocol_error_fails_the_task_and_is_the_response(deployment: LegacyWorld) -> None:
+    task_id = deployment.ended("breaks")
+    assert deployment.task(task_id)["status"] == "failed"
+    assert deployment.outcome(task_id)["error"] == {
+        "code": -31999,
+        "message": "broken",
+        "data": {"part": "x"},
+    }
 
 
-def test_the_result_is_waited_for(world: LegacyWorld) -> None:
-    task_id = world.as_task("compute", label="x")["taskId"]
-    world.pause = world.run_workers
-    assert world.outcome(task_id)["result"]["content"][0]["text"] == "x"
-    assert world.pauses == [500]
+def test_the_result_is_waited_for(deployment: LegacyWorld) -> None:
+    task_id = deployment.as_task("compute", label="x")["taskId"]
+    deployment.pause = deployment.run_workers
+    assert deployment.outcome(task_id)["result"]["content"][0]["text"] == "x"
+    assert deployment.pauses == [500]
 
 
-def test_waiting_sends_for_a_worker_that_was_lost(world: LegacyWorld) -> None:
-    task_id = world.as_task("compute", label="x")["taskId"]
-    world.table.dispatcher.sent.clear()
-    world.pause = world.run_workers
-    assert "result" in world.outcome(task_id)
-    assert 15_000 <= sum(world.pauses) < 20_000
+def test_waiting_sends_for_a_worker_that_was_lost(deployment: LegacyWorld) -> None:
+    task_id = deployment.as_task("compute", label="x")["taskId"]
+    deployment.table.dispatcher.sent.clear()
+    deployment.pause = deployment.run_workers
+    assert "result" in deployment.outcome(task_id)
+    assert 15_000 <= sum(deployment.pauses) < 20_000
 
 
-def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(world: LegacyWorld) -> None:
-    task_id = world.as_task("compute", label="x")["taskId"]
-    error = world.outcome(task_id)["error"]
-    assert (error["code"], sum(world.pauses)) == (-32603, 20_000)
-    assert len(world.pauses) == 8, "each costs a read of the table"
-    world.run_workers()
-    assert "result" in world.outcome(task_id)
+def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(deployment: LegacyWorld) -> None:
+    task_id = deployment.as_task("compute", label="x")["taskId"]
+    error = deployment.outcome(task_id)["error"]
+    assert (error["code"], sum(deployment.pauses)) == (-32603, 20_000)
+    assert len(deployment.pauses) == 8, "each costs a read of the table"
+    deployment.run_workers()
+    assert "result" in deployment.outcome(task_id)
 
 
-def test_the_wait_ends_before_the_invocation_does(world: LegacyWorld) -> None:
-    task_id = world.as_task("compute", label="x")["taskId"]
-    world.deadline_ms = world.clock.monotonic_ms() + 1_800
-    assert world.outcome(task_id)["error"]["code"] == -32603
-    assert sum(world.pauses) == 1_500
+def test_the_wait_ends_before_the_invocation_does(deployment: LegacyWorld) -> None:
+    task_id = deployment.as_task("compute", label="x")["taskId"]
+    deployment.deadline_ms = deployment.clock.monotonic_ms() + 1_800
+    assert deployment.outcome(task_id)["error"]["code"] == -32603
+    assert sum(deployment.pauses) == 1_500
 
 
-def test_an_unanswered_task_fails_when_its_time_to_live_ends(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    world.clock.advance(3_600)
-    failed = world.task(task_id)
+def test_an_unanswered_task_fails_when_its_time_to_live_ends(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    deployment.clock.advance(3_600)
+    failed = deployment.task(task_id)
     assert failed["status"] == "failed"
     assert failed["statusMessage"]
-    assert world.outcome(task_id)["error"]["code"] == -32603
+    assert deployment.outcome(task_id)["error"]["code"] == -32603
 
 
 # -- tasks/input_response and tasks/cancel --------------------------------------------------------------
 
 
-def test_the_acknowledgement_names_the_task_and_the_task_works_on(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    acknowledged = world.respond(task_id, echo_input=accepted({"input": "x"}))["result"]
+def test_the_acknowledgement_names_the_task_and_the_task_works_on(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    acknowledged = deployment.respond(task_id, echo_input=accepted({"input": "x"}))["result"]
     assert acknowledged == {"_meta": {META_RELATED_TASK: {"taskId": task_id}}}
-    assert world.task(task_id)["status"] == "working"
+    assert deployment.task(task_id)["status"] == "working"
 
 
-def test_an_answer_names_its_task_only_in_its_metadata(world: LegacyWorld) -> None:
-    task_id, other = world.parked(), world.parked()
+def test_an_answer_names_its_task_only_in_its_metadata(deployment: LegacyWorld) -> None:
+    task_id, other = deployment.parked(), deployment.parked()
     responses = {"echo_input": accepted({"input": "x"})}
     related = {META_RELATED_TASK: {"taskId": task_id}}
-    world.ask("tasks/input_response", taskId=other, inputResponses=responses, _meta=related)
-    assert world.task(task_id)["status"] == "working"
-    assert world.task(other)["status"] == "input_required"
-    error = world.ask("tasks/input_response", taskId=other, inputResponses=responses)["error"]
+    deployment.ask("tasks/input_response", taskId=other, inputResponses=responses, _meta=related)
+    assert deployment.task(task_id)["status"] == "working"
+    assert deployment.task(other)["status"] == "input_required"
+    error = deployment.ask("tasks/input_response", taskId=other, inputResponses=responses)["error"]
     assert error["code"] == -32602
 
 
 @pytest.mark.parametrize("responses", [None, [], "x", 1, {"echo_input": "x"}, {"echo_input": None}])
-def test_malformed_answers_are_refused_and_change_nothing(world: LegacyWorld, responses: Any) -> None:
-    task_id = world.parked()
+def test_malformed_answers_are_refused_and_change_nothing(deployment: LegacyWorld, responses: Any) -> None:
+    task_id = deployment.parked()
     related = {META_RELATED_TASK: {"taskId": task_id}}
-    refused = world.ask("tasks/input_response", inputResponses=responses, _meta=related)
+    refused = deployment.ask("tasks/input_response", inputResponses=responses, _meta=related)
     assert refused["error"]["code"] == -32602
-    assert world.task(task_id)["status"] == "input_required"
+    assert deployment.task(task_id)["status"] == "input_required"
 
 
 @pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])
-def test_an_answer_to_no_task_is_refused(world: LegacyWorld, related: Any) -> None:
+def test_an_answer_to_no_task_is_refused(deployment: LegacyWorld, related: Any) -> None:
     meta = {META_RELATED_TASK: related}
-    refused = world.ask("tasks/input_response", inputResponses={}, _meta=meta)
+    refused = deployment.ask("tasks/input_response", inputResponses={}, _meta=meta)
     assert refused["error"]["code"] == -32602
 
 
-def test_answers_to_no_question_are_ignored(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    before = world.task(task_id)
-    assert "result" in world.respond(task_id, unknown={"x": 1})
-    assert world.task(task_id) == before
+def test_answers_to_no_question_are_ignored(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    before = deployment.task(task_id)
+    assert "result" in deployment.respond(task_id, unknown={"x": 1})
+    assert deployment.task(task_id) == before
 
 
-def test_a_client_that_will_not_answer_cancels(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    cancelled = world.ask("tasks/cancel", taskId=task_id)["result"]
+def test_a_client_that_will_not_answer_cancels(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    cancelled = deployment.ask("tasks/cancel", taskId=task_id)["result"]
     assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
-    assert world.task(task_id) == cancelled
-    assert world.outcome(task_id)["error"]["code"] == -32602
+    assert deployment.task(task_id) == cancelled
+    assert deployment.outcome(task_id)["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
-def test_what_has_ended_cannot_be_cancelled(world: LegacyWorld, name: str) -> None:
-    task_id = world.ended(name)
-    before = world.task(task_id)
-    assert world.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
-    assert world.task(task_id) == before
+def test_what_has_ended_cannot_be_cancelled(deployment: LegacyWorld, name: str) -> None:
+    task_id = deployment.ended(name)
+    before = deployment.task(task_id)
+    assert deployment.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
+    assert deployment.task(task_id) == before
 
 
-def test_nothing_is_cancelled_twice(world: LegacyWorld) -> None:
-    task_id = world.parked()
-    world.ask("tasks/cancel", taskId=task_id)
-    assert world.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
+def test_nothing_is_cancelled_twice(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
+    deployment.ask("tasks/cancel", taskId=task_id)
+    assert deployment.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
 
 
-def test_related_task_metadata_means_nothing_to_the_other_methods(world: LegacyWorld) -> None:
-    task_id, other = world.parked(), world.ended("compute", label="x")
+def test_related_task_metadata_means_nothing_to_the_other_methods(deployment: LegacyWorld) -> None:
+    task_id, other = deployment.parked(), deployment.ended("compute", label="x")
     related = {META_RELATED_TASK: {"taskId": other}}
-    assert world.ask("tasks/get", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
-    result = world.ask("tasks/result", taskId=task_id, _meta=related)["result"]
+    assert deployment.ask("tasks/get", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
+    result = deployment.ask("tasks/result", taskId=task_id, _meta=related)["result"]
     assert result["resultType"] == "input_required"
-    assert world.ask("tasks/cancel", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
+    assert deployment.ask("tasks/cancel", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
 
 
-def test_a_task_of_another_principal_looks_like_no_task(world: LegacyWorld) -> None:
-    task_id = world.parked()
+def test_a_task_of_another_principal_looks_like_no_task(deployment: LegacyWorld) -> None:
+    task_id = deployment.parked()
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        foreign = world.ask(method, by="bob", taskId=task_id)["error"]
-        assert foreign == world.ask(method, taskId="A" * 32)["error"]
+        foreign = deployment.ask(method, by="bob", taskId=task_id)["error"]
+        assert foreign == deployment.ask(method, taskId="A" * 32)["error"]
         assert foreign["code"] == -32602
-    assert world.task(task_id)["status"] == "input_required"
+    assert deployment.task(task_id)["status"] == "input_required"
 
 
 # -- two dialects side by side --------------------------------------------------------------------------
 
 
-def test_a_task_is_unknown_in_the_other_dialect(world: LegacyWorld) -> None:
-    ours, theirs = world.parked(), world.start("compute", label="x")
-    assert world.get(ours)["error"]["code"] == -32602
-    assert world.cancel(ours)["error"]["code"] == -32602
+def test_a_task_is_unknown_in_the_other_dialect(deployment: LegacyWorld) -> None:
+    ours, theirs = deployment.parked(), deployment.start("compute", label="x")
+    assert deployment.get(ours)["error"]["code"] == -32602
+    assert deployment.cancel(ours)["error"]["code"] == -32602
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        assert world.ask(method, taskId=theirs)["error"]["code"] == -32602
-    assert world.respond(theirs, x={})["error"]["code"] == -32602
-    world.run_workers()
-    assert world.status(theirs) == "completed"
+        assert deployment.ask(method, taskId=theirs)["error"]["code"] == -32602
+    assert deployment.respond(theirs, x={})["error"]["code"] == -32602
+    deployment.run_workers()
+    assert deployment.status(theirs) == "completed"
 
 
-def test_nothing_of_this_dialect_reaches_a_modern_client(world: LegacyWorld) -> None:
+def test_nothing_of_this_dialect_reaches_a_modern_client(deployment: LegacyWorld) -> None:
     for method in ("tasks/result", "tasks/input_response", "tasks/list", "initialize", "ping"):
-        response = world.send(world.body(method, taskId="A" * 32))
+        response = deployment.send(deployment.body(method, taskId="A" * 32))
         assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
-    discovered = world.post("server/discover")["result"]
+    discovered = deployment.post("server/discover")["result"]
     assert discovered["capabilities"].keys() == {"tools", "logging", "extensions"}
-    assert all("execution" not in tool for tool in world.post("tools/list")["result"]["tools"])
-    ignored = world.call("several", task={"ttl": 1})["result"]
+    assert all("execution" not in tool for tool in deployment.post("tools/list")["result"]["tools"])
+    ignored = deployment.call("several", task={"ttl": 1})["result"]
     assert ignored["resultType"] == "complete"
 
 
@@ -537,14 +545,14 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
     without = Server("without")
     without.tool(task="required")(echo)
     without.tool(task="optional")(compute)
-    world = LegacyWorld(without)
-    assert "tasks" not in world.ask("initialize", **INITIALIZE)["result"]["capabilities"]
-    assert all("execution" not in tool for tool in world.ask("tools/list")["result"]["tools"])
-    assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
+    deployment = LegacyWorld(without)
+    assert "tasks" not in deployment.ask("initialize", **INITIALIZE)["result"]["capabilities"]
+    assert all("execution" not in tool for tool in deployment.ask("tools/list")["result"]["tools"])
+    assert deployment.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
     params = {"name": "compute", "arguments": {"label": "x"}, "task": {}}
-    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    response = deployment.request({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     assert json.loads(response.body)["result"]["content"][0]["text"] == "x"
-    refused = world.ask("tools/call", name="echo")["result"]
+    refused = deployment.ask("tools/call", name="echo")["result"]
     assert refused["isError"]
     assert "tasks" in refused["content"][0]["text"]
 
@@ -577,10 +585,10 @@ assert "mcp_roundtrip.server.legacy.sep_2322" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_version_without_tasks_sees_nothing_of_them(world: LegacyWorld) -> None:
+def test_a_version_without_tasks_sees_nothing_of_them(deployment: LegacyWorld) -> None:
     def ask(method: str, **params: Any) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return json.loads(world.request(body, mcp_protocol_version="2025-06-18").body)
+        return json.loads(deployment.request(body, mcp_protocol_version="2025-06-18").body)
 
     assert not any("execution" in tool for tool in ask("tools/list")["result"]["tools"])
     assert ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
@@ -607,31 +615,31 @@ CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"cal
     ],
 )
 def test_initialize_agrees_on_a_version_and_begins_a_session(
-    world: LegacyWorld, requested: str, agreed: str
+    deployment: LegacyWorld, requested: str, agreed: str
 ) -> None:
-    result = world.ask("initialize", **{**INITIALIZE, "protocolVersion": requested})["result"]
+    result = deployment.ask("initialize", **{**INITIALIZE, "protocolVersion": requested})["result"]
     assert result == {
         "protocolVersion": agreed,
         "capabilities": CAPABILITIES if agreed == "2025-11-25" else {"tools": {}},
         "serverInfo": {"name": "legacy", "version": "1.0.0"},
         "instructions": "Ask me.",
     }
-    response = world.request({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+    response = deployment.request({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     assert response.headers.keys() == {"content-type", "mcp-session-id"}
-    assert world.request({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
-    assert world.ask("ping")["result"] == {}
+    assert deployment.request({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
+    assert deployment.ask("ping")["result"] == {}
 
 
 def test_without_tools_that_take_time_there_are_no_tasks() -> None:
     plain = Server("plain", legacy_tasks="sep-2322")
     plain.tool(several)
-    world = LegacyWorld(plain)
-    assert world.ask("initialize", **INITIALIZE)["result"]["capabilities"] == {"tools": {}}
-    assert world.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
+    deployment = LegacyWorld(plain)
+    assert deployment.ask("initialize", **INITIALIZE)["result"]["capabilities"] == {"tools": {}}
+    assert deployment.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
 
 
-def test_the_tools_say_whether_they_take_tasks(world: LegacyWorld) -> None:
-    result = world.ask("tools/list")["result"]
+def test_the_tools_say_whether_they_take_tasks(deployment: LegacyWorld) -> None:
+    result = deployment.ask("tools/list")["result"]
     assert result.keys() == {"tools", "_meta"}
     tools = {tool["name"]: tool for tool in result["tools"]}
     support = {name: tool["execution"]["taskSupport"] for name, tool in tools.items() if "execution" in tool}
@@ -639,31 +647,31 @@ def test_the_tools_say_whether_they_take_tasks(world: LegacyWorld) -> None:
         **dict.fromkeys(("echo", "fails", "breaks"), "required"),
         **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
     }
-    assert world.ask("tools/list", cursor="x")["error"]["code"] == -32602
+    assert deployment.ask("tools/list", cursor="x")["error"]["code"] == -32602
 
 
-def test_structured_content_is_an_object_or_text(world: LegacyWorld) -> None:
-    tools = {tool["name"]: tool for tool in world.ask("tools/list")["result"]["tools"]}
+def test_structured_content_is_an_object_or_text(deployment: LegacyWorld) -> None:
+    tools = {tool["name"]: tool for tool in deployment.ask("tools/list")["result"]["tools"]}
     assert "outputSchema" in tools["provision"]
     assert "outputSchema" not in tools["several"]
-    result = world.ask("tools/call", name="several")["result"]
+    result = deployment.ask("tools/call", name="several")["result"]
     assert "structuredContent" not in result
     assert json.loads(result["content"][0]["text"]) == [1, 2]
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
-def test_other_methods_do_not_exist(world: LegacyWorld, method: str) -> None:
-    assert world.ask(method, level="info")["error"]["code"] == -32601
+def test_other_methods_do_not_exist(deployment: LegacyWorld, method: str) -> None:
+    assert deployment.ask(method, level="info")["error"]["code"] == -32601
 
 
-def test_only_what_comes_before_the_request_has_an_http_status_of_its_own(world: LegacyWorld) -> None:
+def test_only_what_comes_before_the_request_has_an_http_status_of_its_own(deployment: LegacyWorld) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    assert world.request(body, mcp_protocol_version="2025-06-18").status == 200
-    assert world.request(body, mcp_protocol_version="2024-11-05").status == 400
-    assert world.request("{").status == 400
-    assert world.request(body, user="").status == 401
-    assert world.request(body, origin="https://evil.example").status == 403
-    assert world.request(body, method="DELETE").status == 405
+    assert deployment.request(body, mcp_protocol_version="2025-06-18").status == 200
+    assert deployment.request(body, mcp_protocol_version="2024-11-05").status == 400
+    assert deployment.request("{").status == 400
+    assert deployment.request(body, user="").status == 401
+    assert deployment.request(body, origin="https://evil.example").status == 403
+    assert deployment.request(body, method="DELETE").status == 405
 
 
 # -- behind a front door --------------------------------------------------------------------------------

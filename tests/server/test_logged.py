@@ -22,7 +22,7 @@ from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import META, call, headers
-from support.task_deployment import World
+from support.task_deployment import TaskDeployment
 
 server = Server("logged")
 
@@ -163,10 +163,10 @@ def test_what_raises_before_a_call_has_begun_quotes_nothing_either(
 def test_what_a_worker_cannot_read_is_not_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     deployments.clear()
     observer: Any = LogObserver()
-    world = World(server, observer=observer)
-    world.start("lasting", **SECRET)
+    deployment = TaskDeployment(server, observer=observer)
+    deployment.start("lasting", **SECRET)
     with pytest.raises(LookupError):
-        world.run_workers()
+        deployment.run_workers()
     said = capsys.readouterr().out
     assert "worker_failed" in said
     assert SECRETS["argument"] not in said

@@ -28,28 +28,28 @@ class Terms(BaseModel):
     agreed: bool
 
 
-class World:
+class Shop:
     """What the tools read and do: a price, which is in every text, and what was confirmed in this request."""
 
     price = 5
     confirmed: list[tuple[str, str]]
 
 
-world = World()
+shop = Shop()
 server = Server("shop", legacy_questions="model")
 
 
 def note(key: str, message: str, answer: Any) -> None:
     """Remember an answer that has an effect."""
     if answer:
-        world.confirmed.append((key, message))
+        shop.confirmed.append((key, message))
 
 
 @server.tool
 def pay(ctx: Context, to: str) -> str:
-    ctx.elicit("note", f"A note to {to}, for {world.price}?", str)
+    ctx.elicit("note", f"A note to {to}, for {shop.price}?", str)
     for key in ("sure", "again"):
-        text = f"Pay {world.price} to {to}?"
+        text = f"Pay {shop.price} to {to}?"
         note(key, text, ctx.confirm(key, text))
         ctx.step(f"pay {key}", int)
     return "paid"
@@ -57,13 +57,13 @@ def pay(ctx: Context, to: str) -> str:
 
 @server.tool
 def order(ctx: Context, to: str) -> str:
-    texts = [f"Send it to {to}?", f"Pay {world.price}?", f"The terms of {to}, {world.price}?"]
+    texts = [f"Send it to {to}?", f"Pay {shop.price}?", f"The terms of {to}, {shop.price}?"]
     answers = ctx.ask(
         Elicit("to", texts[0], str), Elicit("sure", texts[1], bool), Elicit("terms", texts[2], Terms)
     )
     note("sure", texts[1], answers[1])
     note("terms", texts[2], answers[2].agreed)
-    text = f"What else for {world.price}?"
+    text = f"What else for {shop.price}?"
     note("else", text, ctx.elicit("else", text, str))
     return "ordered"
 
@@ -71,10 +71,10 @@ def order(ctx: Context, to: str) -> str:
 @server.tool
 def transfer(ctx: Context, to: str) -> str:
     """Goes on without the user where it has to, and asks after that."""
-    text = f"Transfer {world.price} to {to}?"
+    text = f"Transfer {shop.price} to {to}?"
     with suppress(MissingClientCapability):
         note("sure", text, ctx.confirm("sure", text, default=False))
-    text = f"To which account of {to}, for {world.price}?"
+    text = f"To which account of {to}, for {shop.price}?"
     note("account", text, ctx.elicit("account", text, str))
     return "transferred"
 
@@ -83,9 +83,9 @@ def transfer(ctx: Context, to: str) -> str:
 async def split(ctx: AsyncContext, to: str) -> str:
     async def share(ctx: AsyncContext, name: str) -> None:
         await ctx.step("look up", int)
-        text = f"{world.price} from everyone to {to}?"  # the same text in each branch
+        text = f"{shop.price} from everyone to {to}?"  # the same text in each branch
         note(f"{name}/sure", text, await ctx.confirm("sure", text))
-        text = f"When, {name}, at {world.price}?"
+        text = f"When, {name}, at {shop.price}?"
         note(f"{name}/when", text, await ctx.elicit("when", text, str, user_only=True))
 
     await ctx.gather({name: lambda ctx, name=name: share(ctx, name) for name in ("a", "b")})
@@ -134,9 +134,9 @@ class Issued:
 @contextmanager
 def one_request(allowed: Texts) -> Iterator[None]:
     """Whatever the request confirms must be among what was answered to questions that were sent."""
-    world.confirmed = []
+    shop.confirmed = []
     yield
-    assert set(world.confirmed) <= allowed, set(world.confirmed) - allowed
+    assert set(shop.confirmed) <= allowed, set(shop.confirmed) - allowed
 
 
 class Liar(RuleBasedStateMachine):
@@ -144,13 +144,13 @@ class Liar(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        world.price = 5
+        shop.price = 5
         self.play = Player(server)
         self.issued: list[Issued] = []
 
     @rule(price=st.integers(5, 7))
     def the_price_changes(self, price: int) -> None:
-        world.price = price
+        shop.price = price
 
     @rule(call=CALLS, answers=ANSWERS, capabilities=CAPABILITIES)
     def answer_ahead(self, call: Any, answers: Any, capabilities: Any) -> None:
@@ -204,14 +204,14 @@ TestLiar.settings = settings(
 
 @pytest.mark.parametrize(("tool", "confirmed"), [("pay", 2), ("order", 3), ("transfer", 2), ("split", 4)])
 def test_an_honest_client_completes_each_of_these_tools(tool: str, confirmed: int) -> None:
-    world.price, world.confirmed = 5, []
+    shop.price, shop.confirmed = 5, []
     played = Player(server).call(tool, {"to": "bob"})
     while played.asked:
-        world.confirmed = []
+        shop.confirmed = []
         asked = {key: question["params"]["message"] for key, question in played.asked.items()}
         played = played.respond(honest(asked)).followed()
     assert played.text
-    assert len(set(world.confirmed)) == confirmed
+    assert len(set(shop.confirmed)) == confirmed
 
 
 # -- tasks ----------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def task_server() -> Server:
         ctx.elicit("size", "How large?", int)
         ctx.run_as_task()
         ctx.elicit("colour", "Which colour?", str)
-        text = f"Pay {world.price}?"
+        text = f"Pay {shop.price}?"
         note("sure", text, ctx.confirm("sure", text))
         return "bought"
 
@@ -233,7 +233,7 @@ def task_server() -> Server:
 
 
 def test_a_task_takes_answers_only_for_the_requests_that_it_lists() -> None:
-    world.price, world.confirmed = 5, []
+    shop.price, shop.confirmed = 5, []
     yes = {"action": "accept", "content": {"value": True}}
     play = Player(task_server(), WITH_TASKS)
     first = play.send("buy", {}, {"size": {"action": "accept", "content": {"value": 1}}, "sure": yes}, None)
@@ -243,10 +243,10 @@ def test_a_task_takes_answers_only_for_the_requests_that_it_lists() -> None:
     asked = play.task(task.task_id)
     assert asked.asked.keys() == {"colour"}
     asked = asked.answer(colour="red")
-    assert (asked.question("sure"), world.confirmed) == ("Pay 5?", [])
-    world.price = 5_000
+    assert (asked.question("sure"), shop.confirmed) == ("Pay 5?", [])
+    shop.price = 5_000
     changed = asked.answer(sure=True)
     [key] = changed.asked
-    assert (changed.question(key), world.confirmed) == ("Pay 5000?", [])
+    assert (changed.question(key), shop.confirmed) == ("Pay 5000?", [])
     assert changed.answer(**{key: True}).text == "bought"
-    assert world.confirmed == [("sure", "Pay 5000?")]
+    assert shop.confirmed == [("sure", "Pay 5000?")]

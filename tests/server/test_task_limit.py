@@ -20,7 +20,7 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import WARNING_EVENTS
 from mcp_roundtrip_local.catalog import catalog_lists
 from support.messages import http_event
-from support.task_deployment import UNDECLARED, OfALambda, World, accepted
+from support.task_deployment import UNDECLARED, LambdaContext, TaskDeployment, accepted
 
 LIMIT = 2
 REFUSED = (
@@ -38,10 +38,10 @@ def nothing_ran() -> None:
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(server)
-    world.table.max_open = LIMIT
-    return world
+def deployment() -> TaskDeployment:
+    deployment = TaskDeployment(server)
+    deployment.table.max_open = LIMIT
+    return deployment
 
 
 def did(what: str) -> str:
@@ -82,8 +82,8 @@ def observed(ctx: Context) -> str:
     return ctx.step("after", did, "after")
 
 
-def full(world: World) -> list[str]:
-    tasks = [world.start("must") for _ in range(LIMIT)]
+def full(deployment: TaskDeployment) -> list[str]:
+    tasks = [deployment.start("must") for _ in range(LIMIT)]
     ran.clear()
     return tasks
 
@@ -97,84 +97,88 @@ def refusal(response: HttpResponse) -> dict[str, Any]:
     return error
 
 
-def call(world: World, name: str, **more: Any) -> HttpResponse:
-    return world.send(world.body("tools/call", name=name, arguments=more.pop("arguments", {}), **more))
+def call(deployment: TaskDeployment, name: str, **more: Any) -> HttpResponse:
+    return deployment.send(
+        deployment.body("tools/call", name=name, arguments=more.pop("arguments", {}), **more)
+    )
 
 
-def test_a_tool_that_needs_a_task_is_refused_before_its_code_runs(world: World) -> None:
-    full(world)
-    assert refusal(call(world, "must"))["message"] == REFUSED
+def test_a_tool_that_needs_a_task_is_refused_before_its_code_runs(deployment: TaskDeployment) -> None:
+    full(deployment)
+    assert refusal(call(deployment, "must"))["message"] == REFUSED
     assert ran == []
-    assert len(world.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
+    assert len(deployment.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
 
 
-def test_a_cancelled_task_counts_until_the_step_of_its_worker_has_ended(world: World) -> None:
-    tasks = [world.start("observed") for _ in range(LIMIT)]
+def test_a_cancelled_task_counts_until_the_step_of_its_worker_has_ended(deployment: TaskDeployment) -> None:
+    tasks = [deployment.start("observed") for _ in range(LIMIT)]
     statuses: list[int] = []
 
     def cancel_and_create() -> None:
         for task in tasks:
-            world.cancel(task)
-        statuses.extend(call(world, "must").status for _ in range(LIMIT))
+            deployment.cancel(task)
+        statuses.extend(call(deployment, "must").status for _ in range(LIMIT))
 
     def in_another_thread() -> None:
         with ThreadPoolExecutor(1) as threads:
             threads.submit(cancel_and_create).result()
 
     during_step[:] = [in_another_thread]
-    world.run_worker()
+    deployment.run_worker()
     assert statuses == [200, 429], "only the task whose worker had not started made room"
     assert "after" not in ran
-    assert call(world, "must").status == 200
+    assert call(deployment, "must").status == 200
 
 
-def test_a_tool_that_may_need_a_task_is_refused_where_it_would_become_one(world: World) -> None:
-    full(world)
-    assert refusal(call(world, "may"))["message"] == REFUSED
+def test_a_tool_that_may_need_a_task_is_refused_where_it_would_become_one(deployment: TaskDeployment) -> None:
+    full(deployment)
+    assert refusal(call(deployment, "may"))["message"] == REFUSED
     assert ran == []
-    work_is_lost = refusal(call(world, "may", arguments={"size": 1}))["message"]
+    work_is_lost = refusal(call(deployment, "may", arguments={"size": 1}))["message"]
     assert work_is_lost == f"{REFUSED} The call had done part of its work, and a new call does it again."
     assert ran == ["before"]
 
 
-def test_a_later_round_of_a_tool_that_needs_a_task_is_refused_and_can_be_sent_again(world: World) -> None:
-    asked = world.call("asks")["result"]
-    first, *_ = full(world)
+def test_a_later_round_of_a_tool_that_needs_a_task_is_refused_and_can_be_sent_again(
+    deployment: TaskDeployment,
+) -> None:
+    asked = deployment.call("asks")["result"]
+    first, *_ = full(deployment)
     answer = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
-    refusal(call(world, "asks", **answer))
+    refusal(call(deployment, "asks", **answer))
     assert ran == []
-    world.cancel(first)
-    assert world.call("asks", **answer)["result"]["resultType"] == "task"
+    deployment.cancel(first)
+    assert deployment.call("asks", **answer)["result"]["resultType"] == "task"
 
 
-def test_a_client_without_tasks_is_not_limited(world: World) -> None:
-    full(world)
-    assert world.call("may", capabilities=UNDECLARED)["result"]["resultType"] == "complete"
+def test_a_client_without_tasks_is_not_limited(deployment: TaskDeployment) -> None:
+    full(deployment)
+    assert deployment.call("may", capabilities=UNDECLARED)["result"]["resultType"] == "complete"
 
 
 @pytest.mark.parametrize("end", ["cancelled", "completed"])
-def test_an_ended_task_makes_room(world: World, end: str) -> None:
-    first, *_ = full(world)
+def test_an_ended_task_makes_room(deployment: TaskDeployment, end: str) -> None:
+    first, *_ = full(deployment)
     if end == "cancelled":
-        world.cancel(first)
+        deployment.cancel(first)
     else:
-        world.run_worker()
-    world.start("must")
-    refusal(call(world, "must"))
+        deployment.run_worker()
+    deployment.start("must")
+    refusal(call(deployment, "must"))
 
 
-def test_other_callers_are_not_affected(world: World) -> None:
-    full(world)
-    body = world.body("tools/call", name="must", arguments={})
-    assert world.send(body, user="bob").status == 200
+def test_other_callers_are_not_affected(deployment: TaskDeployment) -> None:
+    full(deployment)
+    body = deployment.body("tools/call", name="must", arguments={})
+    assert deployment.send(body, user="bob").status == 200
 
 
-def test_a_refusal_is_a_warning_and_a_metric_for_the_operator(world: World) -> None:
-    full(world)
-    call(world, "must")
-    assert ("task_limit_reached", {"tool": "must", "limit": LIMIT}) in world.observer.events
+def test_a_refusal_is_a_warning_and_a_metric_for_the_operator(deployment: TaskDeployment) -> None:
+    full(deployment)
+    call(deployment, "must")
+    assert ("task_limit_reached", {"tool": "must", "limit": LIMIT}) in deployment.observer.events
     assert "task_limit_reached" in WARNING_EVENTS
-    refused = next(fields for event, fields in world.observer.events if event == "request_refused")
+    refused = next(fields for event, fields in deployment.observer.events if event == "request_refused")
     assert (refused["code"], refused["status"]) == (429, 429)
 
 
@@ -183,7 +187,7 @@ class ClientContext:
         self.custom = custom
 
 
-class Forwarding(OfALambda):
+class Forwarding(LambdaContext):
     """The Lambda context of a function behind a front door."""
 
     def __init__(self, custom: Any) -> None:
@@ -194,29 +198,29 @@ class Forwarding(OfALambda):
 def test_an_event_is_answered_with_429_directly_and_by_the_front_door(
     tmp_path: Path, is_forwarded: bool
 ) -> None:
-    owner = Server("owner", ports=lambda: world.ports())
+    owner = Server("owner", ports=lambda: deployment.ports())
     owner.tool(task="required")(must)
-    world = World(owner)
-    world.table.max_open = LIMIT
-    full(world)
+    deployment = TaskDeployment(owner)
+    deployment.table.max_open = LIMIT
+    full(deployment)
 
     def forward(name: str, event: Any, custom: Any, timeout_s: int) -> Any:
         return owner.lambda_handler(event, Forwarding(custom))
 
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
-    door = FrontDoor("door", catalog, ports=lambda: replace(world.ports(), forward=forward))
+    door = FrontDoor("door", catalog, ports=lambda: replace(deployment.ports(), forward=forward))
     handler = door.lambda_handler if is_forwarded else owner.lambda_handler
     authorizer = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
-    body = world.body("tools/call", name="must", arguments={})
-    response = handler(http_event(body, authorizer=authorizer), OfALambda())
+    body = deployment.body("tools/call", name="must", arguments={})
+    response = handler(http_event(body, authorizer=authorizer), LambdaContext())
     refusal(HttpResponse(response["statusCode"], response["body"], response["headers"]))
     assert ran == []
 
 
-def test_a_client_of_the_initialize_era_gets_the_error_with_status_200(world: World) -> None:
+def test_a_client_of_the_initialize_era_gets_the_error_with_status_200(deployment: TaskDeployment) -> None:
     """Clients of that time do not read the body of a 4xx."""
-    legacy = World(Server("limited", legacy_tasks="sep-2322"))
+    legacy = TaskDeployment(Server("limited", legacy_tasks="sep-2322"))
     legacy.server.tool(task="required")(must)
     legacy.table.max_open = LIMIT
     full(legacy)
@@ -245,18 +249,18 @@ class Unreadable(MemoryStore):
 
 
 def test_a_tool_does_not_run_while_the_limit_cannot_be_checked() -> None:
-    world = World(server, store=Unreadable())
-    world.table.max_open = LIMIT
-    error = world.call("must")["error"]
+    deployment = TaskDeployment(server, store=Unreadable())
+    deployment.table.max_open = LIMIT
+    error = deployment.call("must")["error"]
     assert (error["code"], error["message"]) == (-32603, "Internal error. Quote id to the server's operator.")
     assert ran == []
-    [(event, _)] = world.observer.failures
+    [(event, _)] = deployment.observer.failures
     assert event == "task_table_unavailable"
 
 
-def test_a_list_of_open_tasks_is_no_task(world: World) -> None:
-    full(world)
-    store = world.table.store
+def test_a_list_of_open_tasks_is_no_task(deployment: TaskDeployment) -> None:
+    full(deployment)
+    store = deployment.table.store
     assert isinstance(store, MemoryStore)
     [pk] = [pk for pk, sk in store._items if sk == OPEN_TASKS]
     assert store.get(pk, TASK) is None

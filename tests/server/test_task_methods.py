@@ -17,7 +17,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.task_deployment import UNDECLARED, OfALambda, World, accepted
+from support.task_deployment import UNDECLARED, LambdaContext, TaskDeployment, accepted
 
 server = Server("jobs")
 ran: list[str] = []
@@ -80,68 +80,70 @@ def naps(ctx: Context) -> str:
 
 
 @pytest.fixture
-def world() -> World:
-    return World(server)
+def deployment() -> TaskDeployment:
+    return TaskDeployment(server)
 
 
-def test_the_extension_is_advertised_where_a_tool_can_become_a_task(world: World) -> None:
-    assert world.post("server/discover")["result"]["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
+def test_the_extension_is_advertised_where_a_tool_can_become_a_task(deployment: TaskDeployment) -> None:
+    assert deployment.post("server/discover")["result"]["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
     plain = Server("plain")
-    assert "extensions" not in World(plain).post("server/discover")["result"]["capabilities"]
-    assert World(plain).get("x" * 32)["error"]["code"] == -32601
+    assert "extensions" not in TaskDeployment(plain).post("server/discover")["result"]["capabilities"]
+    assert TaskDeployment(plain).get("x" * 32)["error"]["code"] == -32601
 
 
-def test_a_call_becomes_a_task_and_its_result_is_the_calls(world: World) -> None:
-    created = world.call("compute", arguments={"label": "x"})["result"]
+def test_a_call_becomes_a_task_and_its_result_is_the_calls(deployment: TaskDeployment) -> None:
+    created = deployment.call("compute", arguments={"label": "x"})["result"]
     assert created.keys() == {
         *("resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "_meta")
     }
     assert (created["resultType"], created["status"], created["ttlMs"]) == ("task", "working", 60_000)
-    assert world.status(created["taskId"]) == "working"
-    world.run_workers()
-    done = world.get(created["taskId"])["result"]
+    assert deployment.status(created["taskId"]) == "working"
+    deployment.run_workers()
+    done = deployment.get(created["taskId"])["result"]
     assert (done["resultType"], done["status"]) == ("complete", "completed")
     assert done["result"]["content"] == [{"type": "text", "text": "x"}]
     assert done["result"]["resultType"] == "complete"
     assert ran == ["x"]
 
 
-def test_a_client_that_did_not_declare_tasks_gets_the_result_at_once(world: World) -> None:
-    result = world.call("compute", arguments={"label": "x"}, capabilities=UNDECLARED)["result"]
+def test_a_client_that_did_not_declare_tasks_gets_the_result_at_once(deployment: TaskDeployment) -> None:
+    result = deployment.call("compute", arguments={"label": "x"}, capabilities=UNDECLARED)["result"]
     assert result["resultType"] == "complete"
 
 
-def test_a_tool_that_needs_a_task_refuses_a_client_without(world: World) -> None:
-    error = world.call("fails", capabilities=UNDECLARED)["error"]
+def test_a_tool_that_needs_a_task_refuses_a_client_without(deployment: TaskDeployment) -> None:
+    error = deployment.call("fails", capabilities=UNDECLARED)["error"]
     assert error["code"] == -32021
     assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_the_methods_need_the_declaration_before_anything_is_looked_up(world: World, method: str) -> None:
-    error = world.post(method, taskId="gate", inputResponses={}, capabilities=UNDECLARED)["error"]
+def test_the_methods_need_the_declaration_before_anything_is_looked_up(
+    deployment: TaskDeployment, method: str
+) -> None:
+    error = deployment.post(method, taskId="gate", inputResponses={}, capabilities=UNDECLARED)["error"]
     assert error["code"] == -32021
 
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/list", "tasks/input_response"])
-def test_other_methods_of_older_dialects_do_not_exist(world: World, method: str) -> None:
-    assert world.post(method, taskId="x")["error"]["code"] == -32601
+def test_other_methods_of_older_dialects_do_not_exist(deployment: TaskDeployment, method: str) -> None:
+    assert deployment.post(method, taskId="x")["error"]["code"] == -32601
 
 
-def test_a_tool_error_completes_the_task_and_a_protocol_error_fails_it(world: World) -> None:
-    failing, breaking = world.start("fails"), world.start("breaks")
-    world.run_workers()
-    failed = world.get(failing)["result"]
+def test_a_tool_error_completes_the_task_and_a_protocol_error_fails_it(deployment: TaskDeployment) -> None:
+    failing, breaking = deployment.start("fails"), deployment.start("breaks")
+    deployment.run_workers()
+    failed = deployment.get(failing)["result"]
     assert (failed["status"], failed["result"]["isError"]) == ("completed", True)
-    broken = world.get(breaking)["result"]
+    broken = deployment.get(breaking)["result"]
     assert (broken["status"], broken["error"]) == ("failed", {"code": -32603, "message": "broken"})
     assert "result" not in broken
 
 
-def test_rounds_come_first_and_what_they_learnt_goes_into_the_task(world: World) -> None:
-    asked = world.call("provision", arguments={"name": "db"})["result"]
+def test_rounds_come_first_and_what_they_learnt_goes_into_the_task(deployment: TaskDeployment) -> None:
+    asked = deployment.call("provision", arguments={"name": "db"})["result"]
     assert asked["resultType"] == "input_required"
-    created = world.call(
+    created = deployment.call(
         "provision",
         arguments={"name": "db"},
         requestState=asked["requestState"],
@@ -150,131 +152,135 @@ def test_rounds_come_first_and_what_they_learnt_goes_into_the_task(world: World)
     assert created["resultType"] == "task"
     assert not {"requestState", "inputRequests"} & created.keys()
     task_id = created["taskId"]
-    world.run_workers()
-    waiting = world.get(task_id)["result"]
+    deployment.run_workers()
+    waiting = deployment.get(task_id)["result"]
     assert waiting["status"] == "input_required"
     assert waiting["inputRequests"].keys() == {"keep"}
-    assert world.get(task_id)["result"] == waiting, "until it is answered"
-    assert world.update(task_id, keep=accepted(True))["result"].keys() == {"resultType", "_meta"}
-    world.run_workers()
-    result = world.get(task_id)["result"]["result"]
+    assert deployment.get(task_id)["result"] == waiting, "until it is answered"
+    assert deployment.update(task_id, keep=accepted(True))["result"].keys() == {"resultType", "_meta"}
+    deployment.run_workers()
+    result = deployment.get(task_id)["result"]["result"]
     assert result["structuredContent"] == {"made": "create 4", "kept": True, "done": "activate"}
     assert ran == ["create 4", "activate"]
 
 
-def parked(world: World) -> str:
-    asked = world.call("provision", arguments={"name": "db"}, inputResponses={"size": accepted(4)})["result"]
-    world.run_workers()
+def parked(deployment: TaskDeployment) -> str:
+    asked = deployment.call("provision", arguments={"name": "db"}, inputResponses={"size": accepted(4)})[
+        "result"
+    ]
+    deployment.run_workers()
     return str(asked["taskId"])
 
 
-def test_an_answer_that_does_not_fit_is_asked_again_under_a_new_key(world: World) -> None:
-    task_id = parked(world)
-    world.update(task_id, keep=accepted("maybe"))
-    world.run_workers()
-    assert world.get(task_id)["result"]["inputRequests"].keys() == {"keep~2"}
-    world.update(task_id, **{"keep": accepted(True)})
-    assert world.get(task_id)["result"]["inputRequests"].keys() == {"keep~2"}
-    world.update(task_id, **{"keep~2": accepted(False)})
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["structuredContent"]["kept"] is False
+def test_an_answer_that_does_not_fit_is_asked_again_under_a_new_key(deployment: TaskDeployment) -> None:
+    task_id = parked(deployment)
+    deployment.update(task_id, keep=accepted("maybe"))
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"keep~2"}
+    deployment.update(task_id, **{"keep": accepted(True)})
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"keep~2"}
+    deployment.update(task_id, **{"keep~2": accepted(False)})
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["structuredContent"]["kept"] is False
     assert ran == ["create 4", "activate"]
 
 
-def test_answers_to_no_question_are_acknowledged_and_change_nothing(world: World) -> None:
-    task_id = parked(world)
-    before = world.get(task_id)["result"]
-    assert "result" in world.update(task_id, unknown={"ignored": True})
-    assert world.get(task_id)["result"] == before
-    assert not world.table.dispatcher.sent
+def test_answers_to_no_question_are_acknowledged_and_change_nothing(deployment: TaskDeployment) -> None:
+    task_id = parked(deployment)
+    before = deployment.get(task_id)["result"]
+    assert "result" in deployment.update(task_id, unknown={"ignored": True})
+    assert deployment.get(task_id)["result"] == before
+    assert not deployment.table.dispatcher.sent
 
 
-def test_some_of_several_answers_leave_the_rest_outstanding(world: World) -> None:
-    task_id = world.start("two")
-    world.run_workers()
-    assert world.get(task_id)["result"]["inputRequests"].keys() == {"a/name", "b/name"}
-    world.update(task_id, **{"a/name": accepted("Ada")})
-    after = world.get(task_id)["result"]
+def test_some_of_several_answers_leave_the_rest_outstanding(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("two")
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"a/name", "b/name"}
+    deployment.update(task_id, **{"a/name": accepted("Ada")})
+    after = deployment.get(task_id)["result"]
     assert (after["status"], after["inputRequests"].keys()) == ("input_required", {"b/name"})
-    world.update(task_id, **{"a/name": accepted("Eve")})
-    world.update(task_id, **{"b/name": accepted("Bob")})
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
+    deployment.update(task_id, **{"a/name": accepted("Eve")})
+    deployment.update(task_id, **{"b/name": accepted("Bob")})
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
 
 
-def test_a_cancelled_task_is_worked_on_no_more(world: World) -> None:
-    task_id = world.start("compute", label="x")
+def test_a_cancelled_task_is_worked_on_no_more(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
     for _ in range(2):
-        assert world.cancel(task_id)["result"].keys() == {"resultType", "_meta"}
-    world.run_workers()
-    assert world.status(task_id) == "cancelled"
+        assert deployment.cancel(task_id)["result"].keys() == {"resultType", "_meta"}
+    deployment.run_workers()
+    assert deployment.status(task_id) == "cancelled"
     assert ran == []
 
 
-def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(world: World) -> None:
-    task_id = world.start("compute", label="x")
-    world.run_workers()
-    before = world.get(task_id)["result"]
-    assert "result" in world.cancel(task_id)
-    assert world.get(task_id)["result"] == before
+def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
+    deployment.run_workers()
+    before = deployment.get(task_id)["result"]
+    assert "result" in deployment.cancel(task_id)
+    assert deployment.get(task_id)["result"] == before
 
 
-def test_a_task_of_another_principal_looks_like_no_task(world: World) -> None:
-    task_id = world.start("compute", label="x")
+def test_a_task_of_another_principal_looks_like_no_task(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-        foreign = world.post(method, taskId=task_id, inputResponses={}, user="bob")["error"]
-        unknown = world.post(method, taskId="A" * 32, inputResponses={})["error"]
-        malformed = world.post(method, taskId="../x", inputResponses={})["error"]
+        foreign = deployment.post(method, taskId=task_id, inputResponses={}, user="bob")["error"]
+        unknown = deployment.post(method, taskId="A" * 32, inputResponses={})["error"]
+        malformed = deployment.post(method, taskId="../x", inputResponses={})["error"]
         assert foreign == unknown == malformed
         assert foreign["code"] == -32602
-    assert world.status(task_id) == "working"
+    assert deployment.status(task_id) == "working"
 
 
-def test_a_task_whose_dispatch_was_lost_is_worked_on_after_a_poll(world: World) -> None:
-    task_id = world.start("compute", label="x")
-    world.table.dispatcher.sent.clear()
-    world.get(task_id)
-    assert not world.table.dispatcher.sent, "not at once"
-    world.clock.advance(16)
-    world.get(task_id)
-    world.get(task_id)
-    assert len(world.table.dispatcher.sent) == 1
-    world.run_workers()
-    assert world.status(task_id) == "completed"
+def test_a_task_whose_dispatch_was_lost_is_worked_on_after_a_poll(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
+    deployment.table.dispatcher.sent.clear()
+    deployment.get(task_id)
+    assert not deployment.table.dispatcher.sent, "not at once"
+    deployment.clock.advance(16)
+    deployment.get(task_id)
+    deployment.get(task_id)
+    assert len(deployment.table.dispatcher.sent) == 1
+    deployment.run_workers()
+    assert deployment.status(task_id) == "completed"
 
 
-def test_a_sleeping_task_wakes_at_a_poll_and_repeats_nothing(world: World) -> None:
-    task_id = world.start("naps")
-    world.run_workers()
-    assert (world.status(task_id), ran) == ("working", ["before"])
-    world.clock.advance(20)
-    world.get(task_id)
-    assert not world.table.dispatcher.sent
-    world.clock.advance(10)
-    world.get(task_id)
-    world.run_workers()
-    assert (world.status(task_id), ran) == ("completed", ["before", "after"])
+def test_a_sleeping_task_wakes_at_a_poll_and_repeats_nothing(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("naps")
+    deployment.run_workers()
+    assert (deployment.status(task_id), ran) == ("working", ["before"])
+    deployment.clock.advance(20)
+    deployment.get(task_id)
+    assert not deployment.table.dispatcher.sent
+    deployment.clock.advance(10)
+    deployment.get(task_id)
+    deployment.run_workers()
+    assert (deployment.status(task_id), ran) == ("completed", ["before", "after"])
 
 
-def test_a_task_that_is_not_finished_in_its_time_fails_and_is_forgotten_later(world: World) -> None:
-    task_id = parked(world)
-    world.clock.advance(3600)
-    failed = world.get(task_id)["result"]
+def test_a_task_that_is_not_finished_in_its_time_fails_and_is_forgotten_later(
+    deployment: TaskDeployment,
+) -> None:
+    task_id = parked(deployment)
+    deployment.clock.advance(3600)
+    failed = deployment.get(task_id)["result"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert failed["statusMessage"]
-    assert "result" in world.update(task_id, keep=accepted(True))
-    world.clock.advance(3600)
-    assert world.get(task_id)["error"]["code"] == -32602
+    assert "result" in deployment.update(task_id, keep=accepted(True))
+    deployment.clock.advance(3600)
+    assert deployment.get(task_id)["error"]["code"] == -32602
 
 
-def test_a_task_is_finished_by_one_of_two_deliveries(world: World) -> None:
-    task_id = world.start("compute", label="x")
-    world.table.dispatcher.sent *= 3
-    world.run_workers()
-    assert (world.status(task_id), ran) == ("completed", ["x"])
+def test_a_task_is_finished_by_one_of_two_deliveries(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
+    deployment.table.dispatcher.sent *= 3
+    deployment.run_workers()
+    assert (deployment.status(task_id), ran) == ("completed", ["x"])
 
 
-def test_a_large_result_is_read_back_whole(world: World) -> None:
+def test_a_large_result_is_read_back_whole(deployment: TaskDeployment) -> None:
     text = "".join(chr(33 + (number * 7919) % 90) for number in range(1_500_000))
     other = Server("other")
 
@@ -283,13 +289,13 @@ def test_a_large_result_is_read_back_whole(world: World) -> None:
         ctx.run_as_task()
         return text
 
-    world = World(other)
-    task_id = world.start("large")
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == text
+    deployment = TaskDeployment(other)
+    task_id = deployment.start("large")
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == text
 
 
-def test_progress_is_the_tasks_status_message(world: World) -> None:
+def test_progress_is_the_tasks_status_message(deployment: TaskDeployment) -> None:
     other = Server("other")
 
     @other.tool(task="required")
@@ -298,10 +304,10 @@ def test_progress_is_the_tasks_status_message(world: World) -> None:
         ctx.progress(1, 3, "one of three")
         return str(ctx.elicit("go", "On?", bool))
 
-    world = World(other)
-    task_id = world.start("slow")
-    world.run_workers()
-    assert world.get(task_id)["result"]["statusMessage"] == "one of three"
+    deployment = TaskDeployment(other)
+    task_id = deployment.start("slow")
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["statusMessage"] == "one of three"
 
 
 @server.tool(task="required")
@@ -316,33 +322,33 @@ def pays(ctx: Context) -> str:
     return ctx.step("ship", did, "ship")
 
 
-def played(world: World, dies_at: int, *, is_done: bool) -> bool:
+def played(deployment: TaskDeployment, dies_at: int, *, is_done: bool) -> bool:
     """Play `pays` to its end, killing the worker once; whether there was a call to kill it at."""
-    task_id = world.start("pays")
+    task_id = deployment.start("pays")
     died = False
     for _ in range(8):
-        while world.table.dispatcher.sent:
-            _, pk = world.table.dispatcher.sent.popleft()
-            dying = CrashingStore(world.table.store, 10**9 if died else dies_at, is_done)
+        while deployment.table.dispatcher.sent:
+            _, pk = deployment.table.dispatcher.sent.popleft()
+            dying = CrashingStore(deployment.table.store, 10**9 if died else dies_at, is_done)
             with suppress(WorkerKilled):
-                work(server._tool_methods, {"task": pk}, OfALambda(), partial(world.ports, dying))
+                work(server._tool_methods, {"task": pk}, LambdaContext(), partial(deployment.ports, dying))
             died = died or dying.calls > dies_at
             dies_at = dies_at if died else dies_at - dying.calls
-        task = world.get(task_id)["result"]
+        task = deployment.get(task_id)["result"]
         if task["status"] == "completed":
             assert task["result"]["isError"] is False
             return died
         if "inputRequests" in task:
-            world.update(task_id, **{key: accepted(True) for key in task["inputRequests"]})
-        world.clock.advance(1000)  # a lease is over, a poll may send for a worker
-    raise AssertionError(f"the task was lost: {world.get(task_id)}")
+            deployment.update(task_id, **{key: accepted(True) for key in task["inputRequests"]})
+        deployment.clock.advance(1000)  # a lease is over, a poll may send for a worker
+    raise AssertionError(f"the task was lost: {deployment.get(task_id)}")
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before it is done", "after it is done"])
 def test_a_worker_may_be_killed_at_any_call_of_the_store(is_done: bool) -> None:
     for dies_at in count():
         ran.clear()
-        if not played(World(server), dies_at, is_done=is_done):
+        if not played(TaskDeployment(server), dies_at, is_done=is_done):
             break
         times = Counter(ran)
         assert times["charge"] <= 1, dies_at
@@ -352,7 +358,7 @@ def test_a_worker_may_be_killed_at_any_call_of_the_store(is_done: bool) -> None:
     assert dies_at > 10
 
 
-def test_outside_a_task_nothing_can_be_promised_to_run_once(world: World) -> None:
+def test_outside_a_task_nothing_can_be_promised_to_run_once(deployment: TaskDeployment) -> None:
     other = Server("other")
 
     @other.tool
@@ -367,10 +373,10 @@ def test_outside_a_task_nothing_can_be_promised_to_run_once(world: World) -> Non
     def escalates(ctx: Context) -> None:
         ctx.run_as_task()
 
-    world = World(other)
+    deployment = TaskDeployment(other)
     for name in ("pay", "naps", "escalates"):
-        assert world.call(name)["result"]["isError"]
-        assert world.observer.failures[-1][0] == "tool_raised"
+        assert deployment.call(name)["result"]["isError"]
+        assert deployment.observer.failures[-1][0] == "tool_raised"
     assert ran == []
 
 
@@ -382,22 +388,22 @@ def test_a_step_that_returns_more_than_an_item_holds_fails_the_task_and_says_wha
         ctx.run_as_task()
         return ctx.step("much", lambda: "x" * 500_000)
 
-    world = World(other)
-    task_id = world.start("hoards")
-    world.run_workers()
-    failed = world.get(task_id)["result"]
+    deployment = TaskDeployment(other)
+    task_id = deployment.start("hoards")
+    deployment.run_workers()
+    failed = deployment.get(task_id)["result"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert [event for event, _ in world.observer.failures] == ["task_too_large"]
+    assert [event for event, _ in deployment.observer.failures] == ["task_too_large"]
 
 
-def test_an_answer_that_no_item_holds_is_refused_and_the_question_stands(world: World) -> None:
-    task_id = parked(world)
-    assert world.update(task_id, keep=accepted("x" * 500_000))["error"]["code"] == -32602
-    assert world.status(task_id) == "input_required"
+def test_an_answer_that_no_item_holds_is_refused_and_the_question_stands(deployment: TaskDeployment) -> None:
+    task_id = parked(deployment)
+    assert deployment.update(task_id, keep=accepted("x" * 500_000))["error"]["code"] == -32602
+    assert deployment.status(task_id) == "input_required"
 
 
-def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World) -> None:
-    task_id = world.start("compute", label="x")
+def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
 
     class Throttled:
         def update(self, *_: object) -> None:
@@ -409,19 +415,19 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(world: World)
     with pytest.raises(StoreError):
         work(
             server._tool_methods,
-            {"task": world.table.dispatcher.sent[0][1]},
-            OfALambda(),
-            partial(world.ports, throttled),
+            {"task": deployment.table.dispatcher.sent[0][1]},
+            LambdaContext(),
+            partial(deployment.ports, throttled),
         )
-    assert world.get(task_id, store=throttled)["error"]["code"] == -32603
-    assert world.observer.failures[-1][0] == "task_table_unavailable"
-    world.run_workers()
-    assert world.status(task_id) == "completed"
+    assert deployment.get(task_id, store=throttled)["error"]["code"] == -32603
+    assert deployment.observer.failures[-1][0] == "task_table_unavailable"
+    deployment.run_workers()
+    assert deployment.status(task_id) == "completed"
 
 
 def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_next() -> None:
     other, clock = Server("other"), FakeClock()
-    world = World(other, clock)
+    deployment = TaskDeployment(other, clock)
 
     def slow(name: str) -> str:
         clock.advance(880)
@@ -432,23 +438,23 @@ def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_ne
         ctx.run_as_task(ttl_ms=10_000_000)
         return " ".join(ctx.step(name, slow, name) for name in ("one", "two", "three"))
 
-    task_id = world.start("long")
-    world.run_workers()
-    done = world.get(task_id)["result"]
+    task_id = deployment.start("long")
+    deployment.run_workers()
+    done = deployment.get(task_id)["result"]
     assert done["result"]["content"][0]["text"] == "one two three"
     assert ran == ["one", "two", "three"]
-    worked = [event for event, _ in world.observer.events if event == "worker_finished"]
+    worked = [event for event, _ in deployment.observer.events if event == "worker_finished"]
     assert len(worked) == 3
 
 
-def test_a_tool_that_a_later_deployment_does_not_have_fails_its_tasks(world: World) -> None:
-    task_id = world.start("compute", label="x")
-    world.next_deployment(Server("jobs")).run_workers()
-    assert world.status(task_id) == "failed"
+def test_a_tool_that_a_later_deployment_does_not_have_fails_its_tasks(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("compute", label="x")
+    deployment.next_deployment(Server("jobs")).run_workers()
+    assert deployment.status(task_id) == "failed"
 
 
-def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(world: World) -> None:
-    task_id = parked(world)
+def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(deployment: TaskDeployment) -> None:
+    task_id = parked(deployment)
     changed = Server("jobs")
 
     @changed.tool(task="optional")
@@ -456,8 +462,8 @@ def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(world: 
         ctx.elicit("size", f"How small is {name}?", int)
         return "done"
 
-    world.update(task_id, keep=accepted(True))
-    world.next_deployment(changed).run_workers()
-    failed = world.get(task_id)["result"]
+    deployment.update(task_id, keep=accepted(True))
+    deployment.next_deployment(changed).run_workers()
+    failed = deployment.get(task_id)["result"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert [event for event, _ in world.observer.failures] == ["drift"]
+    assert [event for event, _ in deployment.observer.failures] == ["drift"]

@@ -18,7 +18,7 @@ from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
-from support.task_deployment import OfALambda, World, accepted
+from support.task_deployment import LambdaContext, TaskDeployment, accepted
 
 HOUR_MS = 3_600_000
 VISIBILITY_S = 930
@@ -38,14 +38,14 @@ class Queue(RecordingDispatcher):
         self.messages.append((self.now() + min(-(-delay_ms // 1000), MAX_DELAY_S), pk))
 
 
-class Deployment(World):
-    """A World with a queue, which delivers what is due and brings back what a worker did not finish."""
+class QueueDeployment(TaskDeployment):
+    """A deployment with a queue that delivers due messages and redelivers those of failed workers."""
 
     queue: Queue
     workers = 0
 
     def __post_init__(self) -> None:
-        World.__post_init__(self)
+        TaskDeployment.__post_init__(self)
         self.queue = Queue(now=self.clock)
         self.table.dispatcher = self.queue
 
@@ -63,7 +63,7 @@ class Deployment(World):
         event = {"Records": [{"messageId": "m", "body": json.dumps({"task": pk})}]}
         store = None if dies_at is None else CrashingStore(self.store, dies_at, is_done=False)
         try:
-            answer = work(self.server._tool_methods, event, OfALambda(), partial(self.ports, store))
+            answer = work(self.server._tool_methods, event, LambdaContext(), partial(self.ports, store))
         except WorkerKilled:
             answer = {"batchItemFailures": [{"itemIdentifier": "m"}]}
         if answer["batchItemFailures"]:
@@ -76,7 +76,7 @@ class Deployment(World):
             self.deliver(**each)
 
 
-def deployment(body: Callable[[Context], Any], ttl_ms: int = 24 * HOUR_MS) -> Deployment:
+def deployment_of(body: Callable[[Context], Any], ttl_ms: int = 24 * HOUR_MS) -> QueueDeployment:
     """A deployment whose tool `works` is a task of this body."""
     server = Server("queued")
 
@@ -85,46 +85,46 @@ def deployment(body: Callable[[Context], Any], ttl_ms: int = 24 * HOUR_MS) -> De
         ctx.run_as_task(ttl_ms=ttl_ms)
         return str(body(ctx))
 
-    return Deployment(server)
+    return QueueDeployment(server)
 
 
 # -- without polls ---------------------------------------------------------------------------------------
 
 
 def test_a_task_that_sleeps_longer_than_a_message_can_wakes_without_a_poll() -> None:
-    world = deployment(lambda ctx: ctx.sleep("night", 8 * HOUR_MS))
-    task_id = world.start("works")
-    world.run_dry()
-    assert world.task(task_id).status is Status.COMPLETED
-    assert world.clock() * 1000 == world.task(task_id).created_at_ms + 8 * HOUR_MS
+    deployment = deployment_of(lambda ctx: ctx.sleep("night", 8 * HOUR_MS))
+    task_id = deployment.start("works")
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert deployment.clock() * 1000 == deployment.task(task_id).created_at_ms + 8 * HOUR_MS
 
 
 def test_a_task_whose_time_to_live_ends_in_its_sleep_fails_and_is_not_dispatched_again() -> None:
-    world = deployment(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms=HOUR_MS)
-    task_id = world.start("works")
-    world.run_dry()
-    assert world.task(task_id).status is Status.FAILED
+    deployment = deployment_of(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms=HOUR_MS)
+    task_id = deployment.start("works")
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.FAILED
 
 
 def test_a_task_that_every_worker_dies_of_is_given_up_and_that_is_said() -> None:
-    world = deployment(lambda ctx: ctx.step("deadly", int))
-    task_id = world.start("works")
+    deployment = deployment_of(lambda ctx: ctx.step("deadly", int))
+    task_id = deployment.start("works")
     for _ in range(MAX_ATTEMPTS):
-        world.deliver(dies_at=2)
-    world.run_dry()
-    assert world.task(task_id).status is Status.FAILED
-    assert ("task_abandoned", {"task": task_id}) in world.observer.events
+        deployment.deliver(dies_at=2)
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.FAILED
+    assert ("task_abandoned", {"task": task_id}) in deployment.observer.events
 
 
 def test_workers_that_die_after_they_got_something_done_are_not_counted_against_the_task() -> None:
     steps = 3 * MAX_ATTEMPTS
     ran: list[int] = []
-    world = deployment(lambda ctx: [ctx.step(str(n), ran.append, n) for n in range(steps)])
-    task_id = world.start("works")
-    while world.task(task_id).status is Status.WORKING and world.workers < 2 * steps:
-        world.deliver(dies_at=5)  # claim, query, [got ahead], look, journal, and no further
-    world.run_dry()
-    assert world.task(task_id).status is Status.COMPLETED
+    deployment = deployment_of(lambda ctx: [ctx.step(str(n), ran.append, n) for n in range(steps)])
+    task_id = deployment.start("works")
+    while deployment.task(task_id).status is Status.WORKING and deployment.workers < 2 * steps:
+        deployment.deliver(dies_at=5)  # claim, query, [got ahead], look, journal, and no further
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.COMPLETED
     assert sorted(set(ran)) == list(range(steps))
 
 
@@ -132,22 +132,22 @@ def test_workers_that_die_after_they_got_something_done_are_not_counted_against_
 
 
 def test_a_message_that_comes_while_a_worker_is_busy_outlives_that_worker() -> None:
-    world = deployment(lambda ctx: ctx.step("work", int))
-    task_id = world.start("works")
-    world.queue.messages.append(world.queue.messages[0])  # at least once, says SQS
-    world.deliver(dies_at=2)
-    world.queue.messages.pop()  # and that of the dead worker is as good as lost
-    world.run_dry()
-    assert world.task(task_id).status is Status.COMPLETED
-    assert world.workers <= 4
+    deployment = deployment_of(lambda ctx: ctx.step("work", int))
+    task_id = deployment.start("works")
+    deployment.queue.messages.append(deployment.queue.messages[0])  # at least once, says SQS
+    deployment.deliver(dies_at=2)
+    deployment.queue.messages.pop()  # and that of the dead worker is as good as lost
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert deployment.workers <= 4
 
 
 def test_messages_for_a_task_that_has_ended_are_done_with() -> None:
-    world = deployment(lambda ctx: "done")
-    task_id = world.start("works")
-    world.queue.messages *= 5
-    world.run_dry()
-    assert (world.task(task_id).status, world.workers) == (Status.COMPLETED, 5)
+    deployment = deployment_of(lambda ctx: "done")
+    task_id = deployment.start("works")
+    deployment.queue.messages *= 5
+    deployment.run_dry()
+    assert (deployment.task(task_id).status, deployment.workers) == (Status.COMPLETED, 5)
 
 
 # -- branches that sleep and branches that ask ----------------------------------------------------------
@@ -187,36 +187,36 @@ async def remind(ctx: AsyncContext, naps: int) -> str:
 
 
 def test_a_branch_wakes_while_another_asks_and_the_questions_stay_what_they_are() -> None:
-    world = Deployment(branches)
-    task_id = world.start("remind", naps=2)
-    world.deliver()
-    asked = world.get(task_id)["result"]["inputRequests"]
-    world.run_dry()
+    deployment = QueueDeployment(branches)
+    task_id = deployment.start("remind", naps=2)
+    deployment.deliver()
+    asked = deployment.get(task_id)["result"]["inputRequests"]
+    deployment.run_dry()
     assert RAN == ["reminded 0", "reminded 1"]
-    result = world.get(task_id)["result"]
+    result = deployment.get(task_id)["result"]
     assert (result["status"], result["inputRequests"]) == ("input_required", asked)
     assert asked.keys() == {"asks/one", "asks/two"}
-    world.update(task_id, **{"asks/one": accepted("1"), "asks/two": accepted("2")})
-    world.run_dry()
-    assert "('1', '2')" in world.get(task_id)["result"]["result"]["content"][0]["text"]
+    deployment.update(task_id, **{"asks/one": accepted("1"), "asks/two": accepted("2")})
+    deployment.run_dry()
+    assert "('1', '2')" in deployment.get(task_id)["result"]["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("answered", [["asks/one"], ["asks/one", "asks/two"]], ids=["some", "all"])
 def test_answers_that_come_while_a_branch_is_worked_on_are_kept(answered: list[str]) -> None:
-    world = Deployment(branches)
-    task_id = world.start("remind", naps=1)
-    world.deliver()
+    deployment = QueueDeployment(branches)
+    task_id = deployment.start("remind", naps=1)
+    deployment.deliver()
     given = {"asks/one": accepted("1"), "asks/two": accepted("2")}
 
-    MEANWHILE.append(lambda: world.update(task_id, **{key: given[key] for key in answered}))
-    world.run_dry()
+    MEANWHILE.append(lambda: deployment.update(task_id, **{key: given[key] for key in answered}))
+    deployment.run_dry()
     assert RAN == ["reminded 0"]
     left = {key: answer for key, answer in given.items() if key not in answered}
     if left:
-        assert world.get(task_id)["result"]["inputRequests"].keys() == left.keys()
-        world.update(task_id, **left)
-        world.run_dry()
-    assert "('1', '2')" in world.get(task_id)["result"]["result"]["content"][0]["text"]
+        assert deployment.get(task_id)["result"]["inputRequests"].keys() == left.keys()
+        deployment.update(task_id, **left)
+        deployment.run_dry()
+    assert "('1', '2')" in deployment.get(task_id)["result"]["result"]["content"][0]["text"]
 
 
 # -- what a later worker may be spared ------------------------------------------------------------------
@@ -236,18 +236,21 @@ class NoLinks:
 
 
 def test_a_key_service_that_is_busy_ends_no_task() -> None:
-    world = deployment(lambda ctx: ctx.signed_link("link", "https://a.example"))
+    deployment = deployment_of(lambda ctx: ctx.signed_link("link", "https://a.example"))
     links: Any = NoLinks(2)
-    make = world.ports
+    make = deployment.ports
 
     def with_links(store: Any = None) -> Ports:
         return replace(make(store), links=lambda: links)
 
-    world.ports = with_links  # type: ignore[method-assign]  # an environment with other links
-    task_id = world.start("works")
-    world.run_dry()
-    assert world.task(task_id).status is Status.COMPLETED
-    assert [event for event, _ in world.observer.failures] == ["queue_message_failed", "queue_message_failed"]
+    deployment.ports = with_links  # type: ignore[method-assign]  # an environment with other links
+    task_id = deployment.start("works")
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert [event for event, _ in deployment.observer.failures] == [
+        "queue_message_failed",
+        "queue_message_failed",
+    ]
 
 
 class Grudging(MemoryStore):
@@ -263,10 +266,10 @@ class Grudging(MemoryStore):
 
 
 def test_a_worker_that_cannot_even_write_that_the_task_has_failed_gives_the_task_back() -> None:
-    world = deployment(lambda ctx: ctx.step("large", lambda: "x" * 500_000))
-    world.store = world.table.store = Grudging()
-    task_id = world.start("works")
-    world.deliver()
-    assert world.task(task_id).work_state is WorkState.READY
-    world.run_dry()
-    assert world.task(task_id).status is Status.FAILED
+    deployment = deployment_of(lambda ctx: ctx.step("large", lambda: "x" * 500_000))
+    deployment.store = deployment.table.store = Grudging()
+    task_id = deployment.start("works")
+    deployment.deliver()
+    assert deployment.task(task_id).work_state is WorkState.READY
+    deployment.run_dry()
+    assert deployment.task(task_id).status is Status.FAILED

@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.client_requests import NamespacedRequest
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.messages import META
-from support.task_deployment import DECLARED, UNDECLARED, World, accepted
+from support.task_deployment import DECLARED, UNDECLARED, TaskDeployment, accepted
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY: Mapping[str, Any] = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
@@ -83,95 +83,97 @@ def ends(ctx: Context, how: str) -> str:
 
 
 @pytest.fixture
-def world() -> World:
-    return World(server)
+def deployment() -> TaskDeployment:
+    return TaskDeployment(server)
 
 
-def asked(world: World) -> str:
+def asked(deployment: TaskDeployment) -> str:
     """A task that waits for two answers."""
-    task_id = world.start("asks_twice")
-    world.run_workers()
+    task_id = deployment.start("asks_twice")
+    deployment.run_workers()
     return task_id
 
 
-def body(world: World, method: str, task_id: Any) -> Any:
+def body(deployment: TaskDeployment, method: str, task_id: Any) -> Any:
     responses: dict[str, Any] = {"inputResponses": {}} if method == "tasks/update" else {}
-    return world.body(method, taskId=task_id, **responses)
+    return deployment.body(method, taskId=task_id, **responses)
 
 
 # -- negotiation
 
 
-def test_a_server_with_tasks_does_not_advertise_the_legacy_capability(world: World) -> None:
-    assert "tasks" not in world.post("server/discover")["result"]["capabilities"]
+def test_a_server_with_tasks_does_not_advertise_the_legacy_capability(deployment: TaskDeployment) -> None:
+    assert "tasks" not in deployment.post("server/discover")["result"]["capabilities"]
 
 
-def test_a_declaration_holds_only_for_its_own_request(world: World) -> None:
-    assert world.call("job", arguments={"label": "x"})["result"]["resultType"] == "task"
-    second = world.call("job", arguments={"label": "x"}, capabilities=UNDECLARED)
+def test_a_declaration_holds_only_for_its_own_request(deployment: TaskDeployment) -> None:
+    assert deployment.call("job", arguments={"label": "x"})["result"]["resultType"] == "task"
+    second = deployment.call("job", arguments={"label": "x"}, capabilities=UNDECLARED)
     assert second["result"]["resultType"] == "complete"
-    assert world.call("samples", capabilities=UNDECLARED)["error"]["code"] == -32021
+    assert deployment.call("samples", capabilities=UNDECLARED)["error"]["code"] == -32021
 
 
-def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(world: World) -> None:
-    first = world.call("asks_first")["result"]
-    second = world.call(
+def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(deployment: TaskDeployment) -> None:
+    first = deployment.call("asks_first")["result"]
+    second = deployment.call(
         "asks_first",
         requestState=first["requestState"],
         inputResponses={"size": accepted(4)},
         capabilities=UNDECLARED,
     )
     assert second["result"]["resultType"] == "complete"
-    assert not world.table.dispatcher.sent
+    assert not deployment.table.dispatcher.sent
 
 
-def test_a_refusal_for_want_of_the_declaration_is_a_bad_request(world: World) -> None:
-    call = world.body("tools/call", name="samples", arguments={}, capabilities=UNDECLARED)
-    assert world.send(call).status == 400
+def test_a_refusal_for_want_of_the_declaration_is_a_bad_request(deployment: TaskDeployment) -> None:
+    call = deployment.body("tools/call", name="samples", arguments={}, capabilities=UNDECLARED)
+    assert deployment.send(call).status == 400
 
 
 @pytest.mark.parametrize("capabilities", [UNDECLARED, LEGACY], ids=["none", "legacy"])
 @pytest.mark.parametrize("method", METHODS)
 def test_without_the_declaration_not_even_ones_own_task_is_reached(
-    world: World, method: str, capabilities: Mapping[str, Any]
+    deployment: TaskDeployment, method: str, capabilities: Mapping[str, Any]
 ) -> None:
-    task_id = asked(world)
+    task_id = asked(deployment)
     responses = {"inputResponses": {"name": accepted("Ada")}} if method == "tasks/update" else {}
-    refused = world.send(world.body(method, taskId=task_id, capabilities=capabilities, **responses))
+    refused = deployment.send(deployment.body(method, taskId=task_id, capabilities=capabilities, **responses))
     error = json.loads(refused.body)["error"]
     assert (refused.status, error["code"]) == (400, -32021)
     assert error["data"] == {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
-    assert world.get(task_id)["result"]["inputRequests"].keys() == {"name", "size"}
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"name", "size"}
 
 
-def test_a_legacy_declaration_counts_as_none(world: World) -> None:
-    optional = world.call("job", arguments={"label": "x"}, capabilities=LEGACY)
+def test_a_legacy_declaration_counts_as_none(deployment: TaskDeployment) -> None:
+    optional = deployment.call("job", arguments={"label": "x"}, capabilities=LEGACY)
     assert optional["result"]["resultType"] == "complete"
-    assert world.call("samples", capabilities=LEGACY)["error"]["code"] == -32021
+    assert deployment.call("samples", capabilities=LEGACY)["error"]["code"] == -32021
 
 
 @pytest.mark.parametrize("task", [{}, {"ttl": 60_000}, None, "yes"])
 @pytest.mark.parametrize("capabilities", [DECLARED, UNDECLARED, LEGACY])
-def test_a_task_parameter_is_ignored(world: World, task: Any, capabilities: Mapping[str, Any]) -> None:
-    plain = world.call("greet", arguments={"name": "Ada"}, task=task, capabilities=capabilities)
+def test_a_task_parameter_is_ignored(
+    deployment: TaskDeployment, task: Any, capabilities: Mapping[str, Any]
+) -> None:
+    plain = deployment.call("greet", arguments={"name": "Ada"}, task=task, capabilities=capabilities)
     assert plain["result"]["resultType"] == "complete"
-    job = world.call("job", arguments={"label": "x"}, task=task, capabilities=capabilities)["result"]
+    job = deployment.call("job", arguments={"label": "x"}, task=task, capabilities=capabilities)["result"]
     assert job["resultType"] == ("task" if capabilities is DECLARED else "complete")
     assert job.get("ttlMs", 60_000) == 60_000
 
 
-def test_related_tasks_are_no_wish_for_a_task(world: World) -> None:
+def test_related_tasks_are_no_wish_for_a_task(deployment: TaskDeployment) -> None:
     related = {"io.modelcontextprotocol/relatedTaskIds": ["A" * 32]}
-    call = world.body("tools/call", name="job", arguments={"label": "x"}, capabilities=UNDECLARED)
+    call = deployment.body("tools/call", name="job", arguments={"label": "x"}, capabilities=UNDECLARED)
     call["params"]["_meta"] = {**call["params"]["_meta"], **related}
-    assert json.loads(world.send(call).body)["result"]["resultType"] == "complete"
+    assert json.loads(deployment.send(call).body)["result"]["resultType"] == "complete"
 
 
-def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(world: World) -> None:
+def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(deployment: TaskDeployment) -> None:
     def listen(capabilities: Mapping[str, Any]) -> Any:
         filters = {"taskIds": ["A" * 32]}
-        return world.send(
-            world.body("subscriptions/listen", notifications=filters, capabilities=capabilities)
+        return deployment.send(
+            deployment.body("subscriptions/listen", notifications=filters, capabilities=capabilities)
         )
 
     refused = json.loads(listen(UNDECLARED).body)["error"]
@@ -184,14 +186,14 @@ def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(world: Wor
 # -- the creation
 
 
-def test_a_task_can_be_read_by_the_time_its_client_knows_it(world: World) -> None:
-    created = world.call("job", arguments={"label": "x"})["result"]
-    found = world.get(created["taskId"])["result"]
+def test_a_task_can_be_read_by_the_time_its_client_knows_it(deployment: TaskDeployment) -> None:
+    created = deployment.call("job", arguments={"label": "x"})["result"]
+    found = deployment.get(created["taskId"])["result"]
     assert {**found, "resultType": "task"} == created
 
 
-def test_ids_cannot_be_guessed_and_fit_into_a_header(world: World) -> None:
-    ids = [world.start("job", label="x") for _ in range(200)]
+def test_ids_cannot_be_guessed_and_fit_into_a_header(deployment: TaskDeployment) -> None:
+    ids = [deployment.start("job", label="x") for _ in range(200)]
     assert all(SAFE.fullmatch(task_id) and len(task_id) == 32 for task_id in ids)
     assert len(set(ids)) == len(ids)
     # 192 random bits: no place in them is the same in all, or the same in two out of three.
@@ -203,202 +205,216 @@ def test_ids_cannot_be_guessed_and_fit_into_a_header(world: World) -> None:
 
 
 @pytest.mark.parametrize("how", ["well", "tool error"])
-def test_a_result_is_what_the_call_would_have_returned(world: World, how: str) -> None:
-    at_once = world.call("ends", arguments={"how": how}, capabilities=UNDECLARED)["result"]
-    task_id = world.start("ends", how=how)
-    world.run_workers()
-    done = world.get(task_id)["result"]
+def test_a_result_is_what_the_call_would_have_returned(deployment: TaskDeployment, how: str) -> None:
+    at_once = deployment.call("ends", arguments={"how": how}, capabilities=UNDECLARED)["result"]
+    task_id = deployment.start("ends", how=how)
+    deployment.run_workers()
+    done = deployment.get(task_id)["result"]
     assert (done["status"], done["result"]) == ("completed", at_once)
 
 
-def test_an_error_is_the_one_the_call_would_have_ended_in(world: World) -> None:
-    at_once = world.call("ends", arguments={"how": "protocol error"}, capabilities=UNDECLARED)["error"]
-    task_id = world.start("ends", how="protocol error")
-    world.run_workers()
-    failed = world.get(task_id)["result"]
+def test_an_error_is_the_one_the_call_would_have_ended_in(deployment: TaskDeployment) -> None:
+    at_once = deployment.call("ends", arguments={"how": "protocol error"}, capabilities=UNDECLARED)["error"]
+    task_id = deployment.start("ends", how="protocol error")
+    deployment.run_workers()
+    failed = deployment.get(task_id)["result"]
     assert (failed["status"], failed["error"]) == ("failed", at_once)
     assert failed["statusMessage"]
 
 
-def test_every_poll_shows_all_that_is_outstanding(world: World) -> None:
-    task_id = asked(world)
-    polls = [world.get(task_id)["result"] for _ in range(3)]
+def test_every_poll_shows_all_that_is_outstanding(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    polls = [deployment.get(task_id)["result"] for _ in range(3)]
     assert polls[0]["inputRequests"].keys() == {"name", "size"}
     assert polls[0] == polls[1] == polls[2]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_id_of_no_task_is_invalid_params(world: World, method: str) -> None:
+def test_an_id_of_no_task_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
     for task_id in ("A" * 32, "", "x", "../../etc", "A" * 32 + "\n", "é" * 32, "A" * 100_000, "M", "a#M"):
-        response = world.send(body(world, method, task_id))
+        response = deployment.send(body(deployment, method, task_id))
         assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32602), task_id
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("task_id", [None, 7, True, ["A" * 32], {"id": "A" * 32}])
-def test_an_id_that_is_no_text_is_invalid_params(world: World, method: str, task_id: Any) -> None:
-    response = world.send(body(world, method, task_id))
+def test_an_id_that_is_no_text_is_invalid_params(
+    deployment: TaskDeployment, method: str, task_id: Any
+) -> None:
+    response = deployment.send(body(deployment, method, task_id))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32602)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_id_that_is_missing_is_invalid_params(world: World, method: str) -> None:
-    request = body(world, method, "")
+def test_an_id_that_is_missing_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
+    request = body(deployment, method, "")
     del request["params"]["taskId"]
-    assert json.loads(world.send(request).body)["error"]["code"] == -32602
+    assert json.loads(deployment.send(request).body)["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_expired_task_is_answered_for_like_none(world: World, method: str) -> None:
-    task_id = world.start("job", label="x")
-    world.run_workers()
-    world.clock.advance(60 + 3_599)
-    assert world.status(task_id) == "completed"
-    world.clock.advance(1)
-    expired = world.send(body(world, method, task_id))
-    unknown = world.send(body(world, method, "A" * 32))
+def test_an_expired_task_is_answered_for_like_none(deployment: TaskDeployment, method: str) -> None:
+    task_id = deployment.start("job", label="x")
+    deployment.run_workers()
+    deployment.clock.advance(60 + 3_599)
+    assert deployment.status(task_id) == "completed"
+    deployment.clock.advance(1)
+    expired = deployment.send(body(deployment, method, task_id))
+    unknown = deployment.send(body(deployment, method, "A" * 32))
     assert (expired.status, expired.body) == (unknown.status, unknown.body)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_task_of_another_principal_is_answered_like_none_and_not_changed(world: World, method: str) -> None:
-    task_id = asked(world)
-    before = world.get(task_id)
-    foreign = world.send(body(world, method, task_id), user="bob")
-    unknown = world.send(body(world, method, "A" * 32), user="bob")
+def test_a_task_of_another_principal_is_answered_like_none_and_not_changed(
+    deployment: TaskDeployment, method: str
+) -> None:
+    task_id = asked(deployment)
+    before = deployment.get(task_id)
+    foreign = deployment.send(body(deployment, method, task_id), user="bob")
+    unknown = deployment.send(body(deployment, method, "A" * 32), user="bob")
     assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
-    assert world.get(task_id) == before
+    assert deployment.get(task_id) == before
 
 
-def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(world: World) -> None:
-    first = world.call("asks_first")["result"]
-    created = world.call(
+def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(deployment: TaskDeployment) -> None:
+    first = deployment.call("asks_first")["result"]
+    created = deployment.call(
         "asks_first", requestState=first["requestState"], inputResponses={"size": accepted(4)}
     )
     task_id = created["result"]["taskId"]
-    working = world.get(task_id)
-    world.run_workers()
-    for response in (created, working, world.get(task_id), world.update(task_id), world.cancel(task_id)):
+    working = deployment.get(task_id)
+    deployment.run_workers()
+    for response in (
+        created,
+        working,
+        deployment.get(task_id),
+        deployment.update(task_id),
+        deployment.cancel(task_id),
+    ):
         text = json.dumps(response)
         assert "requestState" not in text
         assert "related-task" not in text
 
 
-def test_a_task_that_ended_stays_as_it_is(world: World) -> None:
-    task_id = world.start("job", label="x")
-    delivery = world.table.dispatcher.sent[0]
-    world.run_workers()
-    ended = world.get(task_id)
-    world.update(task_id, name=accepted("Ada"))
-    world.cancel(task_id)
-    world.table.dispatcher.sent.append(delivery)
-    world.run_workers()
-    world.clock.advance(3_600)
-    assert world.get(task_id) == ended
+def test_a_task_that_ended_stays_as_it_is(deployment: TaskDeployment) -> None:
+    task_id = deployment.start("job", label="x")
+    delivery = deployment.table.dispatcher.sent[0]
+    deployment.run_workers()
+    ended = deployment.get(task_id)
+    deployment.update(task_id, name=accepted("Ada"))
+    deployment.cancel(task_id)
+    deployment.table.dispatcher.sent.append(delivery)
+    deployment.run_workers()
+    deployment.clock.advance(3_600)
+    assert deployment.get(task_id) == ended
     assert ran == ["x"]
 
 
-def test_a_task_is_readable_all_its_time(world: World) -> None:
-    task_id = asked(world)
-    world.clock.advance(3_599)
-    assert world.status(task_id) == "input_required"
+def test_a_task_is_readable_all_its_time(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    deployment.clock.advance(3_599)
+    assert deployment.status(task_id) == "input_required"
 
 
 # -- tasks/update
 
 
-def test_a_key_is_never_used_for_a_second_request(world: World) -> None:
-    task_id, seen = asked(world), []
+def test_a_key_is_never_used_for_a_second_request(deployment: TaskDeployment) -> None:
+    task_id, seen = asked(deployment), []
     for wrong in range(3):
-        requests = world.get(task_id)["result"]["inputRequests"]
+        requests = deployment.get(task_id)["result"]["inputRequests"]
         seen += [key for key in requests if key.startswith("size")]
-        world.update(task_id, **{key: accepted(f"no number {wrong}") for key in requests})
-        world.run_workers()
+        deployment.update(task_id, **{key: accepted(f"no number {wrong}") for key in requests})
+        deployment.run_workers()
     assert len(set(seen)) == 3
 
 
-def test_a_request_the_client_did_not_declare_to_serve_fails_the_task(world: World) -> None:
-    task_id = world.post(
+def test_a_request_the_client_did_not_declare_to_serve_fails_the_task(deployment: TaskDeployment) -> None:
+    task_id = deployment.post(
         "tools/call", name="samples", arguments={}, capabilities={"extensions": {TASKS_EXTENSION: {}}}
     )["result"]["taskId"]
-    world.run_workers()
-    failed = world.get(task_id)["result"]
+    deployment.run_workers()
+    failed = deployment.get(task_id)["result"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
     assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
-def test_what_is_asked_goes_by_what_was_declared_when_the_task_was_created(world: World) -> None:
-    task_id = world.start("samples")
-    world.get(task_id, capabilities={"extensions": {TASKS_EXTENSION: {}}})
-    world.run_workers()
-    requests = world.get(task_id)["result"]["inputRequests"]
+def test_what_is_asked_goes_by_what_was_declared_when_the_task_was_created(
+    deployment: TaskDeployment,
+) -> None:
+    task_id = deployment.start("samples")
+    deployment.get(task_id, capabilities={"extensions": {TASKS_EXTENSION: {}}})
+    deployment.run_workers()
+    requests = deployment.get(task_id)["result"]["inputRequests"]
     assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
 
 
-def test_an_acknowledgement_holds_nothing_else(world: World) -> None:
-    task_id = asked(world)
-    for acknowledged in (world.update(task_id, name=accepted("Ada")), world.cancel(task_id)):
+def test_an_acknowledgement_holds_nothing_else(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    for acknowledged in (deployment.update(task_id, name=accepted("Ada")), deployment.cancel(task_id)):
         del acknowledged["result"]["_meta"]
         assert acknowledged == {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}
 
 
-def test_an_answer_is_taken_by_the_time_it_is_acknowledged(world: World) -> None:
-    task_id = asked(world)
-    world.update(task_id, size=accepted(3))
-    task = world.get(task_id)["result"]
+def test_an_answer_is_taken_by_the_time_it_is_acknowledged(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    deployment.update(task_id, size=accepted(3))
+    task = deployment.get(task_id)["result"]
     assert (task["status"], task["inputRequests"].keys()) == ("input_required", {"name"})
-    assert not world.table.dispatcher.sent
-    world.update(task_id, name=accepted("Ada"))
-    assert world.status(task_id) == "working"
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+    assert not deployment.table.dispatcher.sent
+    deployment.update(task_id, name=accepted("Ada"))
+    assert deployment.status(task_id) == "working"
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
 
 
 MALFORMED: list[Any] = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_keys_that_are_not_outstanding_are_ignored(world: World, value: Any) -> None:
-    task_id = asked(world)
-    world.update(task_id, size=accepted(3))
-    before = world.get(task_id)
-    world.update(task_id, **{"size": value, "never": value, "size~2": value, "": value, "M": value})
-    assert world.get(task_id) == before
-    world.update(task_id, name=accepted("Ada"))
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+def test_keys_that_are_not_outstanding_are_ignored(deployment: TaskDeployment, value: Any) -> None:
+    task_id = asked(deployment)
+    deployment.update(task_id, size=accepted(3))
+    before = deployment.get(task_id)
+    deployment.update(task_id, **{"size": value, "never": value, "size~2": value, "": value, "M": value})
+    assert deployment.get(task_id) == before
+    deployment.update(task_id, name=accepted("Ada"))
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_an_outstanding_request_that_is_answered_malformed_is_asked_again(world: World, value: Any) -> None:
-    task_id = asked(world)
-    world.update(task_id, name=accepted("Ada"), size=value)
-    world.run_workers()
-    assert world.get(task_id)["result"]["inputRequests"].keys() == {"size~2"}
-    world.update(task_id, **{"size~2": accepted(3)})
-    world.run_workers()
-    assert world.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+def test_an_outstanding_request_that_is_answered_malformed_is_asked_again(
+    deployment: TaskDeployment, value: Any
+) -> None:
+    task_id = asked(deployment)
+    deployment.update(task_id, name=accepted("Ada"), size=value)
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"size~2"}
+    deployment.update(task_id, **{"size~2": accepted(3)})
+    deployment.run_workers()
+    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
 
 
 @pytest.mark.parametrize("responses", [None, [], "x", 7])
-def test_answers_that_are_no_map_are_invalid_params(world: World, responses: Any) -> None:
-    task_id = asked(world)
-    refused = world.send(world.body("tasks/update", taskId=task_id, inputResponses=responses))
+def test_answers_that_are_no_map_are_invalid_params(deployment: TaskDeployment, responses: Any) -> None:
+    task_id = asked(deployment)
+    refused = deployment.send(deployment.body("tasks/update", taskId=task_id, inputResponses=responses))
     assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32602)
-    assert world.status(task_id) == "input_required"
+    assert deployment.status(task_id) == "input_required"
 
 
 # -- tasks/cancel
 
 
-def test_a_task_that_waits_for_answers_can_be_cancelled(world: World) -> None:
-    task_id = asked(world)
-    world.cancel(task_id)
-    cancelled = world.get(task_id)
+def test_a_task_that_waits_for_answers_can_be_cancelled(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    deployment.cancel(task_id)
+    cancelled = deployment.get(task_id)
     assert cancelled["result"]["status"] == "cancelled"
-    world.update(task_id, name=accepted("Ada"), size=accepted(3))
-    world.run_workers()
-    assert world.get(task_id) == cancelled
+    deployment.update(task_id, name=accepted("Ada"), size=accepted(3))
+    deployment.run_workers()
+    assert deployment.get(task_id) == cancelled
 
 
 def test_a_task_that_is_cancelled_while_it_is_worked_on_begins_no_other_step() -> None:
@@ -408,28 +424,28 @@ def test_a_task_that_is_cancelled_while_it_is_worked_on_begins_no_other_step() -
     def long(ctx: Context) -> None:
         ctx.run_as_task()
         for number in range(3):
-            ctx.step(f"step-{number}", lambda: did("step") and world.cancel(task_id) and None)
+            ctx.step(f"step-{number}", lambda: did("step") and deployment.cancel(task_id) and None)
 
-    world = World(other)
-    task_id = world.start("long")
-    world.run_workers()
-    assert world.status(task_id) == "cancelled"
+    deployment = TaskDeployment(other)
+    task_id = deployment.start("long")
+    deployment.run_workers()
+    assert deployment.status(task_id) == "cancelled"
     assert ran == ["step"]
 
 
-def test_a_cancelled_notification_is_none_for_tasks(world: World) -> None:
-    task_id = asked(world)
-    before = world.get(task_id)
+def test_a_cancelled_notification_is_none_for_tasks(deployment: TaskDeployment) -> None:
+    task_id = asked(deployment)
+    before = deployment.get(task_id)
     for params in ({"requestId": 1}, {"requestId": task_id}, {"taskId": task_id}):
         notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        assert world.send(notification).status == 202
-    assert world.get(task_id) == before
+        assert deployment.send(notification).status == 202
+    assert deployment.get(task_id) == before
 
 
 # -- notifications, headers, names
 
 
-def test_a_task_sends_no_notifications(world: World) -> None:
+def test_a_task_sends_no_notifications(deployment: TaskDeployment) -> None:
     other = Server("other")
 
     @other.tool(task="required")
@@ -439,50 +455,56 @@ def test_a_task_sends_no_notifications(world: World) -> None:
         ctx.log("error", "trouble")
         return ctx.elicit("name", "Name?", str)
 
-    world = World(other)
+    deployment = TaskDeployment(other)
     wants = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
     meta = {**META, META_CLIENT_CAPABILITIES: DECLARED, **wants}
 
     def send(method: str, **params: Any) -> Any:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-        answer = world.send(request)
+        answer = deployment.send(request)
         assert answer.headers["content-type"] == "application/json"
         return json.loads(answer.body)["result"]
 
     task_id = send("tools/call", name="talks", arguments={})["taskId"]
-    world.run_workers()
+    deployment.run_workers()
     assert send("tasks/get", taskId=task_id)["statusMessage"] == "half"
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("header", ["B" * 32, "", "=?base64?QUFB?=", "=?base64?!?="])
-def test_a_name_header_that_is_not_the_id_is_a_mismatch(world: World, method: str, header: str) -> None:
-    task_id = asked(world)
-    before = world.get(task_id)
-    response = world.send(body(world, method, task_id), mcp_name=header)
+def test_a_name_header_that_is_not_the_id_is_a_mismatch(
+    deployment: TaskDeployment, method: str, header: str
+) -> None:
+    task_id = asked(deployment)
+    before = deployment.get(task_id)
+    response = deployment.send(body(deployment, method, task_id), mcp_name=header)
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
-    assert world.get(task_id) == before
+    assert deployment.get(task_id) == before
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_header_that_is_not_the_method_is_a_mismatch(world: World, method: str) -> None:
-    response = world.send(body(world, method, "A" * 32), mcp_method="tools/call")
+def test_a_method_header_that_is_not_the_method_is_a_mismatch(
+    deployment: TaskDeployment, method: str
+) -> None:
+    response = deployment.send(body(deployment, method, "A" * 32), mcp_method="tools/call")
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_name_header_may_be_encoded_and_may_be_missing(world: World, method: str) -> None:
-    task_id = asked(world)
+def test_a_name_header_may_be_encoded_and_may_be_missing(deployment: TaskDeployment, method: str) -> None:
+    task_id = asked(deployment)
     encoded = f"=?base64?{b64encode(task_id.encode()).decode()}?="
     for header in (encoded, f" {task_id} ", None):
-        assert world.send(body(world, method, task_id), mcp_name=header).status == 200
+        assert deployment.send(body(deployment, method, task_id), mcp_name=header).status == 200
 
 
 @pytest.mark.parametrize(
     "method", ["tasks/result", "tasks/list", "tasks/input_response", "tasks/delete", "tasks/", "tasks"]
 )
-def test_other_methods_of_tasks_do_not_exist_even_for_ones_own(world: World, method: str) -> None:
-    response = world.send(world.body(method, taskId=asked(world)))
+def test_other_methods_of_tasks_do_not_exist_even_for_ones_own(
+    deployment: TaskDeployment, method: str
+) -> None:
+    response = deployment.send(deployment.body(method, taskId=asked(deployment)))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
 
 
@@ -511,8 +533,8 @@ def test_a_task_asks_nothing_that_the_extension_does_not_have() -> None:
         ctx.request("approval", "com.example/approval", {})
 
     declared: Mapping[str, Any] = {"extensions": {TASKS_EXTENSION: {}, "com.example/approval": {}}}
-    world = World(other, capabilities=declared)
-    task_id = world.start("approval")
-    world.run_workers()
-    assert "inputRequests" not in world.get(task_id)["result"]
-    assert isinstance(world.observer.failures[-1][1], UsageError)
+    deployment = TaskDeployment(other, capabilities=declared)
+    task_id = deployment.start("approval")
+    deployment.run_workers()
+    assert "inputRequests" not in deployment.get(task_id)["result"]
+    assert isinstance(deployment.observer.failures[-1][1], UsageError)

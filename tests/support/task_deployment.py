@@ -34,7 +34,7 @@ def accepted(value: Any) -> dict[str, Any]:
     return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
 
 
-class OfALambda:
+class LambdaContext:
     """A Lambda context with time left."""
 
     aws_request_id = "worker-1"
@@ -44,7 +44,7 @@ class OfALambda:
 
 
 @dataclass
-class World:
+class TaskDeployment:
     """One deployment: requests and workers share nothing but the table and the key.
 
     Every response is checked against the models of the protocol and of the extension.
@@ -68,9 +68,9 @@ class World:
         )
         return replace(ports, tasks=partial(self.table.port, store))
 
-    def next_deployment(self, server: Server) -> World:
+    def next_deployment(self, server: Server) -> TaskDeployment:
         """Another build over the same table."""
-        later = World(server, self.clock, self.observer)
+        later = TaskDeployment(server, self.clock, self.observer)
         later.table = self.table
         return later
 
@@ -135,4 +135,4 @@ class World:
     def run_worker(self, store: TaskStore | None = None) -> None:
         """Run a worker for the task that was dispatched first."""
         _, pk = self.table.dispatcher.sent.popleft()
-        work(self.server._tool_methods, {"task": pk}, OfALambda(), partial(self.ports, store))
+        work(self.server._tool_methods, {"task": pk}, LambdaContext(), partial(self.ports, store))

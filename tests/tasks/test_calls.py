@@ -1,4 +1,4 @@
-"""The requests to DynamoDB of each operation: they are what a task costs, and most of what it waits for."""
+"""The DynamoDB requests of each operation, which determine the cost and most of the latency of a task."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ pytest_plugins = ["support.ministack"]
 
 LEASE_MS = 60_000
 MB = 1_048_576
-"""Bytes of items after which DynamoDB ends a page of Query."""
+"""DynamoDB ends a page of Query after this many bytes of items."""
 ANSWER = {"action": "accept", "content": {"value": True}}
 
 CREATED = Counter(PutItem=2)
@@ -32,7 +32,7 @@ READ = Counter(GetItem=1)
 NEW_STEP = Counter(GetItem=1, PutItem=1)
 RESUMED = Counter(Query=1, UpdateItem=2)
 
-server = Server("counted")
+server = Server("counted_tasks")
 
 
 def text(size: int) -> str:
@@ -41,7 +41,7 @@ def text(size: int) -> str:
 
 @server.tool(task="required")
 def steps(ctx: Context, count: int, size: int) -> int:
-    """So many steps with results of so many bytes."""
+    """Run `count` steps with results of `size` bytes."""
     ctx.run_as_task()
     for number in range(count):
         ctx.step(f"step-{number}", text, size)
@@ -50,7 +50,7 @@ def steps(ctx: Context, count: int, size: int) -> int:
 
 @server.tool(task="required")
 def questions(ctx: Context, count: int) -> int:
-    """So many questions in one round."""
+    """Ask `count` questions in one round."""
     ctx.run_as_task()
     ctx.ask(*(Elicit(f"question-{number}", "Go on?", bool) for number in range(count)))
     return count
@@ -58,14 +58,14 @@ def questions(ctx: Context, count: int) -> int:
 
 @server.tool(task="required")
 def long_text(ctx: Context, size: int) -> str:
-    """A result of so many bytes."""
+    """Return a result of `size` bytes."""
     ctx.run_as_task()
     return text(size)
 
 
 @dataclass
-class Counted:
-    """Tasks of `server` in a table, and the operations that were sent to DynamoDB since `taken`."""
+class CountedTasks:
+    """Tasks of `server` in a table. `taken` returns the DynamoDB operations since its last call."""
 
     store: DynamoStore
     sent: Counter = field(default_factory=Counter)
@@ -74,17 +74,17 @@ class Counted:
     def __post_init__(self):
         self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
 
-    def note(self, event_name, **_):
-        """A handler of botocore's before-send: every attempt counts."""
+    def record_request(self, event_name, **_):
+        """Handle botocore's before-send event. Every attempt counts."""
         self.sent[event_name.rpartition(".")[2]] += 1
 
     def taken(self):
-        """What was sent since the last time."""
+        """Return the operations sent since the last call."""
         sent, self.sent = self.sent, Counter()
         return sent
 
     def create(self, tool, entries=(), **arguments):
-        """The requests that create a task of the tool, whose journal begins with `entries`."""
+        """Return the requests that create a task whose journal starts with `entries`."""
         call = TaskCall("tools/call", tool, arguments, None, None)
         journal, capabilities = Journal("run", tuple(entries)), {"elicitation": {}}
         self.task = self.tasks.create(
@@ -118,98 +118,98 @@ def now_ms():
 
 
 def recorded(count, size):
-    """The journal of `steps` after all of them."""
+    """Return the journal of `steps` after all of them ran."""
     return [Entry(f"step-{number}", Kind.STEP, text(size)) for number in range(count)]
 
 
 @pytest.fixture
-def counted(ministack_dynamodb):
+def counted_tasks(ministack_dynamodb):
     store = DynamoStore(ministack_dynamodb, new_table(ministack_dynamodb))
-    counted = Counted(store)
-    ministack_dynamodb.meta.events.register("before-send.dynamodb", counted.note)
-    yield counted
-    ministack_dynamodb.meta.events.unregister("before-send.dynamodb", counted.note)
+    counted_tasks = CountedTasks(store)
+    ministack_dynamodb.meta.events.register("before-send.dynamodb", counted_tasks.record_request)
+    yield counted_tasks
+    ministack_dynamodb.meta.events.unregister("before-send.dynamodb", counted_tasks.record_request)
 
 
 @pytest.mark.parametrize("entries", [0, 1, 10])
-def test_a_task_is_created_by_one_put_beyond_its_journal_and_its_call(counted, entries):
+def test_creating_a_task_takes_one_put_besides_its_journal_and_call(counted_tasks, entries):
     journal = Counter(PutItem=entries)
-    assert counted.create("steps", recorded(entries, 8), count=entries, size=8) == CREATED + journal
+    assert counted_tasks.create("steps", recorded(entries, 8), count=entries, size=8) == CREATED + journal
 
 
-def test_a_poll_is_one_get_in_every_status(counted):
-    counted.create("questions", count=1)
-    assert (counted.poll(), counted.task.status) == (READ, Status.WORKING)
-    counted.work()
-    assert (counted.poll(), counted.task.status) == (READ, Status.INPUT_REQUIRED)
-    counted.update("question-0")
-    counted.work()
-    assert (counted.poll(), counted.task.status) == (READ, Status.COMPLETED)
+def test_a_poll_takes_one_get_in_every_status(counted_tasks):
+    counted_tasks.create("questions", count=1)
+    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.WORKING)
+    counted_tasks.work()
+    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.INPUT_REQUIRED)
+    counted_tasks.update("question-0")
+    counted_tasks.work()
+    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.COMPLETED)
 
 
-def test_a_poll_gets_each_piece_of_a_large_result_besides(counted):
-    counted.create("long_text", size=4 * RESULT_CHUNK)
-    counted.work()
-    sent = counted.poll()
-    assert counted.task.result_chunks > 1
-    assert sent == READ + Counter(GetItem=counted.task.result_chunks)
+def test_a_poll_takes_another_get_per_chunk_of_a_large_result(counted_tasks):
+    counted_tasks.create("long_text", size=4 * RESULT_CHUNK)
+    counted_tasks.work()
+    sent = counted_tasks.poll()
+    assert counted_tasks.task.result_chunks > 1
+    assert sent == READ + Counter(GetItem=counted_tasks.task.result_chunks)
 
 
 @pytest.mark.parametrize("answers", [1, 2, 5])
-def test_an_update_is_one_get_and_one_put_for_each_answer_and_one_update(counted, answers):
-    counted.create("questions", count=answers)
-    counted.work()
-    sent = counted.update(*(f"question-{number}" for number in range(answers)))
+def test_an_answer_takes_one_get_one_put_per_answer_and_one_update(counted_tasks, answers):
+    counted_tasks.create("questions", count=answers)
+    counted_tasks.work()
+    sent = counted_tasks.update(*(f"question-{number}" for number in range(answers)))
     assert sent == Counter(GetItem=1, PutItem=answers, UpdateItem=1)
 
 
-def test_an_update_with_nothing_that_was_asked_is_one_get(counted):
-    counted.create("questions", count=1)
-    counted.work()
-    assert counted.update("unknown") == READ
+def test_an_answer_to_no_question_takes_one_get(counted_tasks):
+    counted_tasks.create("questions", count=1)
+    counted_tasks.work()
+    assert counted_tasks.update("unknown") == READ
 
 
 @pytest.mark.parametrize("entries", [0, 1, 10, 100])
-def test_a_resume_is_one_query_and_two_updates_however_many_entries_it_replays(counted, entries):
-    counted.create("steps", recorded(entries, 8), count=entries, size=8)
-    assert counted.work() == RESUMED
-    counted.poll()
-    assert counted.task.status is Status.COMPLETED
+def test_a_resume_takes_one_query_and_two_updates_for_any_number_of_entries(counted_tasks, entries):
+    counted_tasks.create("steps", recorded(entries, 8), count=entries, size=8)
+    assert counted_tasks.work() == RESUMED
+    counted_tasks.poll()
+    assert counted_tasks.task.status is Status.COMPLETED
 
 
-def test_a_resume_after_an_answer_is_one_query_and_two_updates(counted):
-    counted.create("questions", count=2)
-    assert counted.work() == RESUMED, "the pass that parks"
-    counted.update("question-0", "question-1")
-    assert counted.work() == RESUMED, "the pass that ends"
+def test_a_resume_after_an_answer_takes_one_query_and_two_updates(counted_tasks):
+    counted_tasks.create("questions", count=2)
+    assert counted_tasks.work() == RESUMED, "the pass that parks"
+    counted_tasks.update("question-0", "question-1")
+    assert counted_tasks.work() == RESUMED, "the pass that ends"
 
 
 @pytest.mark.parametrize("megabytes", [1, 2, 3])
-def test_a_resume_is_one_query_for_each_megabyte_of_the_journal(counted, megabytes):
+def test_a_resume_takes_one_query_per_megabyte_of_journal(counted_tasks, megabytes):
     size = 100_000
-    entries = megabytes * MB // size - 1  # what else lies there, and the names of attributes, take the rest
-    counted.create("steps", recorded(entries, size), count=entries, size=size)
-    sent = counted.work()
+    entries = megabytes * MB // size - 1  # other items and the names of attributes take the rest
+    counted_tasks.create("steps", recorded(entries, size), count=entries, size=size)
+    sent = counted_tasks.work()
     assert sent["UpdateItem"] == 2
     assert sent["Query"] == megabytes
     assert sent.total() == megabytes + 2
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_each_new_step_is_one_get_and_one_put(counted, count):
-    counted.create("steps", count=count, size=8)
+def test_each_new_step_takes_one_get_and_one_put(counted_tasks, count):
+    counted_tasks.create("steps", count=count, size=8)
     expected = RESUMED.copy()
     for _ in range(count):
         expected += NEW_STEP
-    assert counted.work() == expected
+    assert counted_tasks.work() == expected
 
 
-def test_a_cancellation_is_one_get_and_one_update(counted):
-    counted.create("questions", count=1)
-    assert counted.cancel() == Counter(GetItem=1, UpdateItem=1)
+def test_a_cancellation_takes_one_get_and_one_update(counted_tasks):
+    counted_tasks.create("questions", count=1)
+    assert counted_tasks.cancel() == Counter(GetItem=1, UpdateItem=1)
 
 
-def test_a_duplicate_delivery_is_one_update_and_one_get(counted):
-    counted.create("questions", count=1)
-    counted.work()
-    assert counted.work() == Counter(UpdateItem=1, GetItem=1)
+def test_a_duplicate_delivery_takes_one_update_and_one_get(counted_tasks):
+    counted_tasks.create("questions", count=1)
+    counted_tasks.work()
+    assert counted_tasks.work() == Counter(UpdateItem=1, GetItem=1)

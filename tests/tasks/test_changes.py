@@ -1,4 +1,4 @@
-"""A change means the same in memory and in a DynamoDB that somebody else wrote."""
+"""A change has the same effect in MemoryStore and in the DynamoDB of ministack."""
 
 import itertools
 
@@ -17,7 +17,7 @@ NAMES = ("st", "ver", "status", "é", "name", "size")  # some are reserved words
 KEYS = itertools.count()
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-NUMBERS = st.integers(-9, 9) | st.integers(-(10**27), 10**27)  # ministack adds with 28 digits, not 38
+NUMBERS = st.integers(-9, 9) | st.integers(-(10**27), 10**27)  # ministack adds with 28 digits, AWS with 38
 VALUES = TEXTS | NUMBERS | st.binary(max_size=8)
 
 
@@ -27,7 +27,7 @@ def dynamo(ministack_dynamodb):
 
 
 def conditions(item):
-    """Conditions of which many hold for the item, or nearly do."""
+    """Generate conditions, many of which hold or nearly hold for the item."""
     names, order = st.sampled_from(NAMES), st.sampled_from([Below, Above])
     simple = [st.builds(Equals, names, VALUES), st.builds(bound, order, names, NUMBERS)]
     for name, value in item.items():
@@ -51,7 +51,7 @@ def bound(kind, name, value):
 
 @st.composite
 def items_and_changes(draw):
-    """An item without its keys, and a change that names no attribute twice."""
+    """Generate an item without keys, and a change that names each attribute at most once."""
     item = draw(st.dictionaries(st.sampled_from(NAMES), VALUES))
     does = {name: draw(st.sampled_from(["set", "add", "remove", "leave"])) for name in NAMES}
     change = Change(
@@ -92,7 +92,7 @@ def test_no_change_creates_an_item(dynamo, item_and_change):
 
 
 @given(items_and_changes())
-def test_a_change_leaves_the_item_it_is_applied_to_as_it_was(item_and_change):
+def test_applying_a_change_does_not_mutate_the_item(item_and_change):
     item, change = item_and_change
     before = dict(item)
     change.apply_to(item)

@@ -37,18 +37,18 @@ pytest_plugins = ["support.ministack"]
 
 DAY_MS = 86_400_000
 JOBS = Function("Jobs", "app.worker", Path("/"), (), {}, 900, 128, alias="live")
-PATIENCE_S = 20
+TIMEOUT_S = 20
 
 
-class Nobody:
-    """Loses every dispatch."""
+class LossyDispatcher:
+    """A dispatcher that loses every dispatch."""
 
     def dispatch(self, worker, pk, *, delay_ms=0):
-        """Nobody comes."""
+        """Do nothing."""
 
 
-class Throttled(MemoryStore):
-    """Refuses to change the partitions in `refused`."""
+class ThrottledStore(MemoryStore):
+    """A store that throttles updates of the partitions in `refused`."""
 
     def __init__(self):
         super().__init__()
@@ -62,12 +62,12 @@ class Throttled(MemoryStore):
 
 @dataclass
 class Deployment:
-    """A server with tasks. Its workers are at `address`, `ran` has the labels of the steps they ran."""
+    """A server with tasks. Its workers are at `address`. `ran` has the labels of the steps that ran."""
 
     address: str = "worker"
     dispatcher: Any = None
     clock: FakeClock = field(default_factory=FakeClock)
-    store: Throttled = field(default_factory=Throttled)
+    store: ThrottledStore = field(default_factory=ThrottledStore)
     ran: list[str] = field(default_factory=list)
 
     def __post_init__(self):
@@ -83,18 +83,18 @@ class Deployment:
     def create(self, label="a", nap_ms=0):
         """Create a task without a dispatch, and return its partition key."""
         call = TaskCall("tools/call", "compute", {"label": label, "nap_ms": nap_ms}, None, None)
-        tasks, journal = Tasks(self.store, Nobody(), self._now_ms), Journal(secrets.token_hex(8))
+        tasks, journal = Tasks(self.store, LossyDispatcher(), self._now_ms), Journal(secrets.token_hex(8))
         return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk
 
     def dispatch(self, pk, **when):
         self.dispatcher.dispatch(self.address, pk, **when)
 
     def work(self, event):
-        """What Lambda does with an event for the worker."""
+        """Invoke the worker with an event, as Lambda does."""
         return self.server.worker_handler(event, None)
 
     def status(self, pk):
-        """That in the table: nobody polls."""
+        """Return the stored status, without a poll."""
         return Task.from_item(self.store.get(pk, TASK)).status.value
 
     def _now_ms(self):
@@ -106,24 +106,24 @@ class Deployment:
         return replace(make_ports(clock=self.clock, observer=RecordingObserver()), tasks=lambda: port)
 
 
-class Inline(Deployment):
-    """Sent for and done at once."""
+class InlineDeployment(Deployment):
+    """Workers run in the process of the dispatcher, at once."""
 
     def __post_init__(self):
         super().__post_init__()
         self.dispatcher = InlineDispatcher(lambda pk: self.work({"task": pk}))
 
     def settle(self):
-        """Have everything done that is to be done now."""
+        """Wait until all due work is done. Inline work is done already."""
 
-    def dispatch_in_vain(self, pk):
-        """Send a worker that fails, and let the dispatch be forgotten."""
+    def dispatch_and_fail(self, pk):
+        """Dispatch a worker that fails, and discard the retry."""
         with pytest.raises(StoreError):
             self.dispatch(pk)
 
 
-class Lambda(Deployment):
-    """Asynchronous invocations. `invocations` are those that ended: (qualifier, response or failure)."""
+class LambdaDeployment(Deployment):
+    """Workers are invoked asynchronously. `invocations` has (qualifier, response or error) of ended ones."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -140,28 +140,28 @@ class Lambda(Deployment):
     def _invoke(self, name, payload, qualifier, client_context):
         try:
             self._ended.put((qualifier, self.work(json.loads(payload))))
-        except StoreError as failure:  # Lambda invokes it again, some minutes later
+        except StoreError as failure:  # Lambda retries the invocation some minutes later
             self._ended.put((qualifier, failure))
         return InvocationResult(b"null")
 
     def settle(self):
         while len(self.invocations) < self._accepted:
-            self.invocations.append(self._ended.get(timeout=PATIENCE_S))
+            self.invocations.append(self._ended.get(timeout=TIMEOUT_S))
 
-    def dispatch_in_vain(self, pk):
+    def dispatch_and_fail(self, pk):
         self.dispatch(pk)
         self.settle()
         assert isinstance(self.invocations.pop()[1], StoreError)
         self._accepted -= 1
 
 
-class Sqs(Deployment):
-    """Messages of a queue, whose consumer is here."""
+class QueueDeployment(Deployment):
+    """A queue triggers workers. This class consumes the queue as Lambda does."""
 
     def __post_init__(self):
         super().__post_init__()
         self.dispatcher, self.sqs = AwsDispatcher(), boto3.client("sqs")
-        # What is not deleted can be received again at once.
+        # Messages that are not deleted can be received again at once.
         created = self.sqs.create_queue(
             QueueName=f"tasks-{secrets.token_hex(8)}", Attributes={"VisibilityTimeout": "0"}
         )
@@ -177,7 +177,7 @@ class Sqs(Deployment):
         return received.get("Messages", [])
 
     def deliver(self, messages):
-        """What Lambda does with a batch; the ids of the messages that it leaves in the queue."""
+        """Process a batch as Lambda does. Return the ids of the messages that stay in the queue."""
         answer = self.work({"Records": [sqs_record(message) for message in messages]})
         left = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         for message in messages:
@@ -189,14 +189,14 @@ class Sqs(Deployment):
         while messages := self.receive():
             assert self.deliver(messages) == []
 
-    def dispatch_in_vain(self, pk):
+    def dispatch_and_fail(self, pk):
         self.dispatch(pk)
         [message] = self.receive()
         assert self.deliver([message]) == [message["MessageId"]]
         self.sqs.purge_queue(QueueUrl=self.address)
 
     def delayed(self):
-        """All messages, those kept back included, and for how long each is (s); they leave the queue."""
+        """Remove all messages, delayed ones included. Return each with its delay in seconds."""
         where = urllib.parse.urlencode({"QueueUrl": self.address})
         endpoint = self.sqs.meta.endpoint_url
         with urllib.request.urlopen(f"{endpoint}/_ministack/sqs/messages?{where}") as response:
@@ -207,7 +207,7 @@ class Sqs(Deployment):
 
 
 def sqs_record(message):
-    """https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html"""
+    """Return a record as in https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html"""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message.get("ReceiptHandle", "none"),
@@ -223,7 +223,7 @@ def sqs_record(message):
 
 @pytest.fixture
 def environment(monkeypatch):
-    """What an execution environment has: `environment(LAMBDA=url)` says where a service is."""
+    """Set the variables of an execution environment. `environment(LAMBDA=url)` sets the URL of a service."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
@@ -235,32 +235,32 @@ def environment(monkeypatch):
     return endpoints
 
 
-def hang_up(dispatcher):
-    for way in vars(dispatcher).values():
-        way.client.close()
+def close_clients(dispatcher):
+    for invoker in vars(dispatcher).values():
+        invoker.client.close()
 
 
 @pytest.fixture
 def inline():
-    return Inline()
+    return InlineDeployment()
 
 
 @pytest.fixture
 def functions(environment):
-    deployed = Lambda()
+    deployed = LambdaDeployment()
     environment(LAMBDA=deployed.api.url)
     yield deployed
     deployed.settle()
-    hang_up(deployed.dispatcher)
+    close_clients(deployed.dispatcher)
     deployed.api.close()
 
 
 @pytest.fixture
 def queued(environment, ministack):
     environment(SQS=ministack)
-    deployed = Sqs()
+    deployed = QueueDeployment()
     yield deployed
-    hang_up(deployed.dispatcher)
+    close_clients(deployed.dispatcher)
     deployed.sqs.close()
 
 
@@ -269,24 +269,24 @@ def deployed(request):
     return request.getfixturevalue(request.param)
 
 
-# what all have in common
+# all dispatchers
 
 
-def test_a_dispatched_task_is_worked_on(deployed):
+def test_a_dispatched_task_is_completed(deployed):
     pk = deployed.create()
     deployed.dispatch(pk)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
-def test_a_delayed_dispatch_does_nothing_now(deployed):
+def test_a_delayed_dispatch_does_nothing_at_once(deployed):
     pk = deployed.create()
     deployed.dispatch(pk, delay_ms=60_000)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("working", [])
 
 
-def test_a_dispatch_is_a_hint_that_may_come_often_and_late(deployed):
+def test_repeated_and_late_dispatches_have_no_effect(deployed):
     pk = deployed.create()
     deployed.dispatch(pk)
     deployed.dispatch(pk)
@@ -296,13 +296,13 @@ def test_a_dispatch_is_a_hint_that_may_come_often_and_late(deployed):
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
-def test_a_dispatch_for_a_task_that_does_not_exist_does_no_harm(deployed):
-    deployed.dispatch("nobody#nothing")
+def test_a_dispatch_for_a_task_that_does_not_exist_is_ignored(deployed):
+    deployed.dispatch("unknown#task")
     deployed.settle()
     assert deployed.ran == []
 
 
-def test_several_tasks_are_worked_on_once_each(deployed):
+def test_each_of_several_tasks_runs_once(deployed):
     pks = [deployed.create(label) for label in "abc"]
     for pk in pks:
         deployed.dispatch(pk)
@@ -311,10 +311,10 @@ def test_several_tasks_are_worked_on_once_each(deployed):
     assert sorted(deployed.ran) == ["a", "b", "c"]
 
 
-def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_dispatch(deployed):
+def test_a_task_whose_update_failed_is_completed_by_the_next_dispatch(deployed):
     pk = deployed.create()
     deployed.store.refused.add(pk)
-    deployed.dispatch_in_vain(pk)
+    deployed.dispatch_and_fail(pk)
     assert (deployed.status(pk), deployed.ran) == ("working", [])
     deployed.store.refused.clear()
     deployed.dispatch(pk)
@@ -325,13 +325,13 @@ def test_a_task_that_a_worker_could_not_change_is_worked_on_at_the_next_dispatch
 # addresses
 
 ADDRESSES = {
-    "functions": function_arn("Nobody", "1"),
-    "queued": "http://127.0.0.1/000000000000/nobody",
+    "functions": function_arn("LossyDispatcher", "1"),
+    "queued": "http://127.0.0.1/000000000000/missing",
 }
 
 
 @pytest.mark.parametrize(("deployed", "address"), ADDRESSES.items(), ids=ADDRESSES, indirect=["deployed"])
-def test_a_worker_that_does_not_exist_is_a_failure_of_the_store(deployed, address):
+def test_a_worker_that_does_not_exist_is_a_store_error(deployed, address):
     with pytest.raises(StoreError) as failed:
         deployed.dispatcher.dispatch(address, "p#t")
     assert failed.value.reason in ("ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue")
@@ -340,7 +340,7 @@ def test_a_worker_that_does_not_exist_is_a_failure_of_the_store(deployed, addres
 @pytest.mark.parametrize(
     ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
 )
-def test_a_service_that_is_not_there_is_a_failure_of_the_store(environment, service, address):
+def test_an_unreachable_service_is_a_store_error(environment, service, address):
     dispatcher = AwsDispatcher()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -348,16 +348,14 @@ def test_a_service_that_is_not_there_is_a_failure_of_the_store(environment, serv
         with pytest.raises(StoreError) as failed:
             dispatcher.dispatch(address, "p#t")
     assert failed.value.reason == "EndpointConnectionError"
-    hang_up(dispatcher)
+    close_clients(dispatcher)
 
 
 # functions
 
 
 @pytest.mark.parametrize(("version", "invoked"), [("live", "live"), ("7", None)])
-def test_the_version_that_created_a_task_works_on_it_or_the_newest_if_it_was_deleted(
-    functions, version, invoked
-):
+def test_a_task_runs_on_its_version_or_on_the_newest_if_that_was_deleted(functions, version, invoked):
     functions.address = function_arn("Jobs", version)
     pk = functions.create()
     functions.dispatch(pk)
@@ -366,7 +364,7 @@ def test_the_version_that_created_a_task_works_on_it_or_the_newest_if_it_was_del
     assert functions.invocations == [(invoked, None)]
 
 
-def test_an_invocation_that_could_not_change_its_task_fails_so_that_lambda_repeats_it(functions):
+def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_it(functions):
     pk = functions.create()
     functions.store.refused.add(pk)
     functions.dispatch(pk)
@@ -378,7 +376,7 @@ def test_an_invocation_that_could_not_change_its_task_fails_so_that_lambda_repea
 # queues
 
 
-def test_a_message_whose_task_could_not_be_changed_is_left_and_the_others_are_not(queued):
+def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued):
     pks = [queued.create(label) for label in "abc"]
     queued.store.refused.add(pks[1])
     for pk in pks:
@@ -395,11 +393,11 @@ def test_a_message_whose_task_could_not_be_changed_is_left_and_the_others_are_no
 
 
 @pytest.mark.parametrize("body", ["", "no JSON", "[]", "null", '"task"', "{}", '{"task": "p", "task": "q"}'])
-def test_a_message_that_names_no_task_is_left_and_the_others_are_not(queued, body):
+def test_only_messages_without_a_task_stay_in_the_queue(queued, body):
     if body:
         malformed = queued.sqs.send_message(QueueUrl=queued.address, MessageBody=body)["MessageId"]
         messages = queued.receive()
-    else:  # no queue holds such a message
+    else:  # SQS never delivers such a message
         malformed, messages = "empty", [{"MessageId": "empty", "Body": "", "MD5OfBody": ""}]
     pk = queued.create()
     queued.dispatch(pk)
@@ -408,17 +406,17 @@ def test_a_message_that_names_no_task_is_left_and_the_others_are_not(queued, bod
     assert queued.status(pk) == "completed"
 
 
-def test_a_task_that_sleeps_is_woken_by_the_queue_and_by_no_poll(queued):
+def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll(queued):
     pk = queued.create(nap_ms=1_000)
     queued.dispatch(pk)
     queued.settle()
     assert (queued.status(pk), queued.ran) == ("working", [])
     queued.clock.advance(1)
-    assert queued.deliver(queued.receive(wait_s=PATIENCE_S)) == []
+    assert queued.deliver(queued.receive(wait_s=TIMEOUT_S)) == []
     assert (queued.status(pk), queued.ran) == ("completed", ["a"])
 
 
-def test_a_sleep_that_is_longer_than_a_queue_keeps_a_message_back_is_slept_in_parts(queued):
+def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(queued):
     pk = queued.create(nap_ms=2_000_500)
     queued.dispatch(pk)
     queued.settle()

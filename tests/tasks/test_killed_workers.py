@@ -1,4 +1,4 @@
-"""Worker processes that die by SIGKILL at every call of the store, while clients poll."""
+"""Worker processes killed by SIGKILL before and after every call of the store, while clients poll."""
 
 import subprocess
 import sys
@@ -36,14 +36,14 @@ from support.worker_process import (
 pytest_plugins = ["support.ministack"]
 
 ROUNDS = 2
-"""Each round has a task for either side of every call."""
+"""Each round has two tasks per call: killed before it and after it."""
 AT_ONCE = 32
 POLL_S = 0.25
 END_TIMEOUT_S = 300
 
 
 def numbered(tasks, number, record):
-    """The same, with the task's own clock, and the number as the id of the next task."""
+    """Return tasks with their own clock and with the number as the id of the next task."""
     return replace(tasks, random_bytes=lambda size: number.to_bytes(size, "big"), clock_ms=clock_of(record))
 
 
@@ -52,7 +52,7 @@ def answer(tasks, task):
 
 
 def calls_of_a_run(record):
-    """The calls of a run whose workers live, in their order."""
+    """Return the ordered calls of a run without a killed worker."""
     store, dispatcher = MemoryStore(), RecordingDispatcher()
     tasks = Tasks(store, dispatcher, now_ms)
     task = create(tasks, record)
@@ -64,7 +64,7 @@ def calls_of_a_run(record):
 
 @dataclass(frozen=True)
 class Pool:
-    """A dispatcher to the process that forks the workers."""
+    """A dispatcher that calls the process that forks the workers."""
 
     process: subprocess.Popen
     lock: threading.Lock
@@ -89,7 +89,7 @@ def follow(tasks, task_id):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a task: as its two clients saw it, its record, and its journal."""
+    """The end of a task: what two clients saw, its log of steps, and its journal."""
 
     number: int
     seen: list
@@ -113,7 +113,7 @@ class Experiment:
 
 @pytest.fixture(scope="module")
 def experiment(ministack, tmp_path_factory):
-    """Tasks of which each loses one worker."""
+    """Run tasks that lose one worker each."""
     folder = tmp_path_factory.mktemp("records")
     calls = calls_of_a_run(folder / "undisturbed")
     with ExitStack() as stack:
@@ -150,7 +150,7 @@ def experiment(ministack, tmp_path_factory):
     return Experiment(calls, outcomes, (folder / "errors").read_text())
 
 
-def test_every_call_of_a_run_killed_a_worker_before_and_after_it(experiment):
+def test_a_worker_was_killed_before_and_after_every_call(experiment):
     assert experiment.calls[:2] == ["update:M", "query"]
     assert {"put_new:J#first", "put_new:J#once~begun", "put_new:J#once", "put_new:J#last", "get:M"} < set(
         experiment.calls
@@ -160,11 +160,11 @@ def test_every_call_of_a_run_killed_a_worker_before_and_after_it(experiment):
     assert killed >= {(place, side, call) for place, call in enumerate(experiment.calls) for side in SIDES}
 
 
-def test_no_worker_saw_an_error(experiment):
+def test_workers_report_no_error(experiment):
     assert experiment.errors == ""
 
 
-def test_every_task_is_completed_and_both_clients_see_the_same(experiment):
+def test_every_task_completes_and_both_clients_see_the_same_result(experiment):
     assert [outcome.seen[0].task_id for outcome in experiment.outcomes] == [
         id_of(outcome.number) for outcome in experiment.outcomes
     ]
@@ -174,7 +174,7 @@ def test_every_task_is_completed_and_both_clients_see_the_same(experiment):
         assert one.status is Status.COMPLETED
 
 
-def test_results_and_journals_hold_what_really_ran(experiment):
+def test_results_and_journals_match_the_steps_that_ran(experiment):
     for outcome in experiment.outcomes:
         returned = outcome.seen[0].result["structuredContent"]
         assert returned["first"] == outcome.journal["first"]
@@ -184,7 +184,7 @@ def test_results_and_journals_hold_what_really_ran(experiment):
             assert returned[step] in [*outcome.ran(step), "interrupted"]
 
 
-def test_no_step_runs_again_once_it_is_journaled(experiment):
+def test_a_journaled_step_does_not_run_again(experiment):
     for outcome in experiment.outcomes:
         journaled = set()
         for event, name, *_ in outcome.record:
@@ -194,15 +194,15 @@ def test_no_step_runs_again_once_it_is_journaled(experiment):
 
 
 @pytest.mark.parametrize("step", ["first", "last"])
-def test_a_step_whose_worker_was_killed_before_it_was_journaled_runs_again(experiment, step):
+def test_a_step_killed_before_it_was_journaled_runs_again(experiment, step):
     lost = [o for o in experiment.outcomes if o.killed == [("before", f"put_new:J#{step}")]]
     assert lost
     assert all(len(outcome.ran(step)) > 1 for outcome in lost)
 
 
-def test_a_step_that_may_run_once_at_most_does(experiment):
+def test_a_nonrepeatable_step_runs_at_most_once(experiment):
     runs = [len(outcome.ran("once")) for outcome in experiment.outcomes]
-    assert set(runs) == {0, 1}, "a worker that dies right before it leaves none"
+    assert set(runs) == {0, 1}, "a worker killed directly before the step leaves none"
     for outcome in experiment.outcomes:
         is_interrupted = outcome.seen[0].result["structuredContent"]["once"] == "interrupted"
         assert is_interrupted == (("once" not in outcome.journal) and "once~begun" in outcome.journal)

@@ -1,4 +1,4 @@
-"""The limit of open tasks: exact for racing processes and after crashes, in memory and in DynamoDB."""
+"""The limit of open tasks is exact for concurrent processes and after crashes, in every store."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def clock():
 
 
 class Principal:
-    """Creates tasks, at most `limit` of which are open, and ends them."""
+    """A principal with a limit of open tasks that creates and ends tasks."""
 
     def __init__(self, store, clock, limit=LIMIT, name="alice", dialect="extension"):
         self.store, self.clock, self.name = store, clock, name
@@ -77,7 +77,7 @@ class Principal:
         assert self.store.update(task.pk, TASK, end) is not None
 
     def is_refused(self):
-        """Whether neither the check nor the creation lets another task in."""
+        """Return whether both the check and the creation refuse another task."""
         with pytest.raises(TooManyOpenTasks):
             self.tasks.limit.check(self.name)
         with pytest.raises(TooManyOpenTasks):
@@ -90,7 +90,7 @@ def alice(store, clock):
     return Principal(store, clock)
 
 
-def test_as_many_tasks_as_the_limit_are_created_and_no_more(alice):
+def test_tasks_are_created_up_to_the_limit(alice):
     alice.create_many(LIMIT)
     assert alice.is_refused()
 
@@ -105,7 +105,7 @@ def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
 
 
 @pytest.mark.parametrize("way", ["cancel", "end"])
-def test_a_task_that_ended_makes_room_for_exactly_one(alice, way):
+def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
     getattr(alice, way)(first)
     alice.tasks.limit.check("alice")
@@ -114,7 +114,7 @@ def test_a_task_that_ended_makes_room_for_exactly_one(alice, way):
 
 
 @pytest.mark.parametrize("way", ["cancel", "expire"])
-def test_a_task_that_ended_during_its_worker_counts_until_the_worker_stops(alice, store, clock, way):
+def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice, store, clock, way):
     first, second, _ = alice.create_many(LIMIT, ttl_ms=TTL_MS)
     workers = [alice.claim(first, "v", 3 * TTL_MS), alice.claim(second, "w", 3 * TTL_MS)]
     if way == "cancel":
@@ -132,7 +132,7 @@ def test_a_task_that_ended_during_its_worker_counts_until_the_worker_stops(alice
     alice.create()
 
 
-def test_a_task_makes_room_when_its_time_to_live_is_over(alice, clock):
+def test_an_expired_task_makes_room(alice, clock):
     alice.create_many(LIMIT - 1, ttl_ms=TTL_MS)
     alice.create(ttl_ms=2 * TTL_MS)
     clock.advance(TTL_MS / 1000 - 1)
@@ -142,14 +142,14 @@ def test_a_task_makes_room_when_its_time_to_live_is_over(alice, clock):
     assert alice.is_refused()
 
 
-def test_other_principals_have_limits_of_their_own_and_anonymous_callers_share_one(store, clock):
+def test_principals_have_separate_limits_and_anonymous_callers_share_one(store, clock):
     for name in ("alice", "bob", None):
         principal = Principal(store, clock, name=name)
         principal.create_many(LIMIT)
         assert principal.is_refused()
 
 
-def test_the_tasks_of_all_dialects_count_together(store, clock):
+def test_tasks_of_all_dialects_count_together(store, clock):
     legacy = Principal(store, clock, dialect="sep-2322")
     task, *_ = legacy.create_many(LIMIT)
     assert Principal(store, clock).is_refused()
@@ -170,7 +170,7 @@ def test_without_a_limit_nothing_is_counted(clock):
     assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
 
 
-def test_a_lower_limit_counts_the_tasks_that_are_open_already(store, clock):
+def test_a_reduced_limit_counts_tasks_opened_before(store, clock):
     alice = Principal(store, clock)
     tasks = alice.create_many(LIMIT)
     later = Principal(store, clock, limit=1)
@@ -180,7 +180,7 @@ def test_a_lower_limit_counts_the_tasks_that_are_open_already(store, clock):
     later.create()
 
 
-def test_many_ended_tasks_are_removed_by_several_writes(store, clock):
+def test_many_ended_tasks_are_removed_in_several_writes(store, clock):
     alice = Principal(store, clock, limit=1)
     deadline_ms = alice.now_ms() + TTL_MS
     entries = {f"{'d' * 32}#{number:032}": deadline_ms for number in range(60)}
@@ -206,7 +206,7 @@ def list_of(store, principal):
     return store.get(list_key(principal), OPEN_TASKS)
 
 
-def test_of_many_threads_exactly_as_many_create_a_task_as_there_is_room_for(store, clock):
+def test_concurrent_threads_never_exceed_the_limit(store, clock):
     alice = Principal(store, clock, limit=8)
     for task in alice.create_many(8)[:5]:
         alice.cancel(task)
@@ -222,7 +222,7 @@ def test_of_many_threads_exactly_as_many_create_a_task_as_there_is_room_for(stor
     assert len(set(created)) == 5
 
 
-def test_of_many_processes_exactly_as_many_create_a_task_as_there_is_room_for(ministack, ministack_dynamodb):
+def test_concurrent_processes_never_exceed_the_limit(ministack, ministack_dynamodb):
     table, processes, limit = new_table(ministack_dynamodb), 4, 10
     arguments = [ministack, table, str(processes), str(limit)]
     ran = subprocess.run(
@@ -242,15 +242,15 @@ def test_of_many_processes_exactly_as_many_create_a_task_as_there_is_room_for(mi
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("ended", [0, 1])
 def test_a_crash_at_any_call_leaves_no_uncounted_task_and_no_entry_without_a_task(clock, ended, is_done):
-    """With room, and with a full list of which one task has ended."""
+    """Test with room, and with a full list of which one task has ended."""
     for dies_at in count():
         store = MemoryStore()
         alice = Principal(store, clock)
         for task in alice.create_many(LIMIT * ended)[:1]:
             alice.cancel(task)
-        dying = CrashingStore(store, dies_at, is_done)
+        crashing = CrashingStore(store, dies_at, is_done)
         try:
-            Principal(dying, clock).create()
+            Principal(crashing, clock).create()
         except WorkerKilled:
             pass
         else:
@@ -268,15 +268,15 @@ def is_open(store, pk):
     return not Task.from_item(store.get(pk, TASK)).is_terminal
 
 
-class Overtaken(MemoryStore):
-    """Never makes a change in time."""
+class OutpacedStore(MemoryStore):
+    """A store whose updates always lose to concurrent ones."""
 
     def update(self, pk, sk, change):
         return None
 
 
-def test_a_creation_that_is_too_many_concurrent_updates_fails_without_a_task(clock):
-    store = Overtaken()
+def test_a_creation_that_loses_too_many_concurrent_updates_fails_without_a_task(clock):
+    store = OutpacedStore()
     alice = Principal(store, clock)
     for task in alice.create_many(LIMIT):
         assert MemoryStore.update(store, task.pk, TASK, transitions.cancel(now_ms=0)) is not None
@@ -284,7 +284,7 @@ def test_a_creation_that_is_too_many_concurrent_updates_fails_without_a_task(clo
         alice.create()
 
 
-def test_a_creation_without_a_full_list_costs_one_call_beyond_journal_and_arguments(clock):
+def test_a_creation_below_the_limit_takes_one_call_besides_journal_and_arguments(clock):
     store = CrashingStore(MemoryStore(), 10**9, is_done=False)
     alice = Principal(store, clock)
     for expected in (1, 2, 3):

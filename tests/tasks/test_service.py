@@ -1,4 +1,4 @@
-"""Large results between workers, polls and the end of the time to live."""
+"""Large results with concurrent workers, polls and expiry."""
 
 import random
 import string
@@ -21,8 +21,8 @@ LARGE = {"v": "".join(random.Random(1).choices(string.ascii_letters, k=600_000))
 OTHER = {"v": "".join(random.Random(2).choices(string.ascii_letters, k=600_000))}
 
 
-class Interrupted(MemoryStore):
-    """Does `meanwhile` once, right before the next update."""
+class InterruptingStore(MemoryStore):
+    """A store that calls `meanwhile` once, directly before the next update."""
 
     meanwhile = None
 
@@ -36,7 +36,7 @@ class Interrupted(MemoryStore):
 @dataclass
 class Deployment:
     clock: FakeClock = field(default_factory=FakeClock)
-    store: Interrupted = field(default_factory=Interrupted)
+    store: InterruptingStore = field(default_factory=InterruptingStore)
 
     def __post_init__(self):
         self.tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms)
@@ -69,7 +69,7 @@ def deployment():
     return Deployment()
 
 
-def test_a_result_that_comes_while_a_poll_finds_the_time_over_is_whole(deployment):
+def test_a_result_written_while_a_poll_expires_the_task_is_complete(deployment):
     deployment.claim("worker")
     deployment.clock.advance(TTL_MS / 1000)
     deployment.store.meanwhile = lambda: deployment.update(deployment.write_pieces("worker", LARGE))
@@ -77,12 +77,12 @@ def test_a_result_that_comes_while_a_poll_finds_the_time_over_is_whole(deploymen
     assert (polled.status, polled.result) == (Status.COMPLETED, LARGE)
 
 
-def test_pieces_of_a_worker_that_died_spoil_nothing_of_the_next(deployment):
+def test_chunks_of_a_lost_worker_do_not_corrupt_the_result_of_the_next(deployment):
     deployment.claim("first")
     completed_by_first = deployment.write_pieces("first", OTHER)
     deployment.update(transitions.release(owner="first"))
     deployment.claim("second")
     completed_by_second = deployment.write_pieces("second", LARGE)
-    assert deployment.update(completed_by_first) is None, "it comes back to life, and is too late"
+    assert deployment.update(completed_by_first) is None, "the first worker resumes too late"
     assert deployment.update(completed_by_second) is not None
     assert deployment.tasks.get(None, deployment.task.task_id).result == LARGE

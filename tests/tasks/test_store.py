@@ -52,34 +52,34 @@ def store(request):
     return request.getfixturevalue(request.param)
 
 
-def but_for(**why):
-    """Over all stores but these, of which it says what they do otherwise than AWS."""
+def except_stores(**why):
+    """Parametrize over all stores except some, whose differences from AWS are named."""
     return pytest.mark.parametrize("store", [name for name in STORES if name not in why], indirect=True)
 
 
-# writing once
+# creating items
 
 
-def test_a_new_item_is_there_as_it_was_written(store):
+def test_a_new_item_is_read_as_written(store):
     assert store.put_new(ITEM) is None
     assert store.get("p", "M") == ITEM
 
 
 @pytest.mark.parametrize("again", [ITEM, ITEM | {"st": "failed"}, {"pk": "p", "sk": "M"}])
-def test_an_item_that_is_there_is_returned_and_stays(store, again):
+def test_creating_an_existing_item_returns_it_unchanged(store, again):
     store.put_new(ITEM)
     assert store.put_new(again) == ITEM
     assert store.get("p", "M") == ITEM
 
 
-def test_items_differ_by_either_key(store):
+def test_partition_key_and_sort_key_identify_an_item(store):
     for pk, sk in [("p", "M"), ("p", "A"), ("q", "M")]:
         assert store.put_new({"pk": pk, "sk": sk, "v": f"{pk}{sk}"}) is None
     assert store.get("q", "M") == {"pk": "q", "sk": "M", "v": "qM"}
 
 
-@but_for(moto="loses updates among threads")
-def test_of_many_that_write_one_item_one_does(store):
+@except_stores(moto="loses updates among threads")
+def test_one_of_many_concurrent_creations_succeeds(store):
     with ThreadPoolExecutor(16) as threads:
         present = list(threads.map(lambda n: store.put_new({"pk": "p", "sk": "J#a", "v": n}), range(16)))
     stored = store.get("p", "J#a")
@@ -88,17 +88,17 @@ def test_of_many_that_write_one_item_one_does(store):
     assert [item for item in present if item is not None] == 15 * [stored]
 
 
-# reading
+# reading items
 
 
-def test_what_is_not_there_is_none(store):
+def test_a_missing_item_is_none(store):
     store.put_new(ITEM)
     assert store.get("p", "A") is None
     assert store.get("q", "M") is None
     assert list(store.query("q")) == []
 
 
-def test_a_partition_comes_in_the_order_of_the_bytes_of_its_sort_keys(store):
+def test_a_partition_is_ordered_by_the_bytes_of_its_sort_keys(store):
     # The last two are in the opposite order in UTF-16.
     ordered = ["A", "I#a", "J#", "J#a", "J#aa", "J#a~2", "J#é", "J#\uffee", "J#\U0001f600"]
     for sk in reversed(ordered):
@@ -107,7 +107,7 @@ def test_a_partition_comes_in_the_order_of_the_bytes_of_its_sort_keys(store):
     assert [item["sk"] for item in store.query("p")] == ordered
 
 
-def test_a_partition_of_several_megabytes_comes_whole(store):
+def test_a_partition_of_several_megabytes_is_read_completely(store):
     items = [{"pk": "p", "sk": f"R#{n}", "v": f"{n}" * 350_000} for n in range(8)]
     for item in items:
         store.put_new(item)
@@ -115,22 +115,22 @@ def test_a_partition_of_several_megabytes_comes_whole(store):
 
 
 VALUES = {
-    "no text": "",
-    "no bytes": b"",
+    "empty text": "",
+    "empty bytes": b"",
     "text that JSON escapes": '"\\\n\x00\x7f\u2028',
     "escapes of JSON in ASCII": '{"\\ud800":"\\u0000"}',
-    "text outside the basic plane": "naïve \U0001f600 e\u0301",
-    "bytes that are no text": bytes(range(256)),
+    "text outside the Basic Multilingual Plane": "naïve \U0001f600 e\u0301",
+    "bytes that are not UTF-8": bytes(range(256)),
     "zero": 0,
-    "a number below zero": -1_795_000_000_000,
+    "a negative number": -1_795_000_000_000,
     "38 digits": 10**38 - 1,
-    "38 digits below zero": 1 - 10**38,
-    "a number that ends in many zeros": 10**37,
+    "38 digits, negative": 1 - 10**38,
+    "a number with many trailing zeros": 10**37,
 }
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_a_value_comes_back_as_it_was(store, value):
+def test_a_value_round_trips(store, value):
     item = {"pk": "p", "sk": "A", "v": value}
     store.put_new(item)
     assert store.get("p", "A") == item
@@ -139,60 +139,62 @@ def test_a_value_comes_back_as_it_was(store, value):
     assert store.update("p", "A", Change(Equals("v", value), set={"w": value})) == item | {"w": value}
 
 
-# changing
+# updating items
 
-HOLDS = {
+CONDITION_RESULTS = {
     "equal text": (Equals("st", "working"), True),
     "other text": (Equals("st", "failed"), False),
     "equal number": (Equals("ver", 3), True),
     "other number": (Equals("ver", 4), False),
     "equal bytes": (Equals("raw", b"\x00\xff"), True),
-    "text like the number": (Equals("ver", "3"), False),
-    "number like nothing": (Equals("none", 0), False),
-    "text like nothing": (Equals("none", ""), False),
+    "text with the digits of the number": (Equals("ver", "3"), False),
+    "number against a missing attribute": (Equals("none", 0), False),
+    "text against a missing attribute": (Equals("none", ""), False),
     "below": (Below("ver", 4), True),
-    "not below itself": (Below("ver", 3), False),
-    "nothing is below": (Below("none", 1), False),
+    "less than an equal number": (Below("ver", 3), False),
+    "less than with a missing attribute": (Below("none", 1), False),
     "above": (Above("ver", 2), True),
-    "not above itself": (Above("ver", 3), False),
-    "nothing is above": (Above("none", -1), False),
+    "greater than an equal number": (Above("ver", 3), False),
+    "greater than with a missing attribute": (Above("none", -1), False),
     "one of": (has_one_of("st", "failed", "working"), True),
-    "one of one": (has_one_of("st", "working"), True),
-    "none of": (has_one_of("st", "failed", "cancelled"), False),
+    "one of a single value": (has_one_of("st", "working"), True),
+    "not one of": (has_one_of("st", "failed", "cancelled"), False),
     "all": (all_of(Equals("st", "working"), Below("ver", 4)), True),
-    "all but one": (all_of(Equals("st", "working"), Below("ver", 3)), False),
+    "all of, one false": (all_of(Equals("st", "working"), Below("ver", 3)), False),
     "any": (any_of(Equals("st", "failed"), Above("ver", 2)), True),
-    "not any": (any_of(Equals("st", "failed"), Above("ver", 3)), False),
-    "any in all": (all_of(any_of(Above("ver", 9), Below("ver", 9)), Equals("st", "working")), True),
-    "all in any": (any_of(all_of(Above("ver", 1), Below("ver", 3)), Equals("st", "failed")), False),
-    "one in one in one": (all_of(any_of(all_of(Equals("ver", 3)))), True),
+    "any of, all false": (any_of(Equals("st", "failed"), Above("ver", 3)), False),
+    "any of within all of": (all_of(any_of(Above("ver", 9), Below("ver", 9)), Equals("st", "working")), True),
+    "all of within any of": (any_of(all_of(Above("ver", 1), Below("ver", 3)), Equals("st", "failed")), False),
+    "nested single conditions": (all_of(any_of(all_of(Equals("ver", 3)))), True),
     "present is not absent": (Absent("st"), False),
     "absent and equal": (all_of(Absent("none"), Equals("ver", 3)), True),
     "absent or equal": (any_of(Absent("st"), Equals("ver", 3)), True),
 }
 
 
-@pytest.mark.parametrize(("condition", "holds"), HOLDS.values(), ids=HOLDS)
-def test_a_change_is_made_where_its_condition_holds(store, condition, holds):
+@pytest.mark.parametrize(("condition", "holds"), CONDITION_RESULTS.values(), ids=CONDITION_RESULTS)
+def test_a_change_is_made_if_its_condition_holds(store, condition, holds):
     store.put_new(ITEM)
     changed = ITEM | {"new": "x"} if holds else ITEM
     assert store.update("p", "M", Change(condition, set={"new": "x"})) == (changed if holds else None)
     assert store.get("p", "M") == changed
 
 
-@but_for(moto="raises TypeError")
+@except_stores(moto="raises TypeError")
 @pytest.mark.parametrize("name", ["st", "raw"])
-def test_what_is_no_number_is_neither_below_nor_above_one(store, name):
+def test_a_comparison_of_a_number_with_another_type_is_false(store, name):
     store.put_new(ITEM)
     for condition in (Below(name, 10**9), Above(name, -(10**9))):
         assert store.update("p", "M", Change(condition, set={"new": "x"})) is None
 
 
-ON_NOTHING = {name: condition for name, (condition, _) in HOLDS.items() if not condition.holds({})}
+ON_MISSING_ITEM = {
+    name: condition for name, (condition, _) in CONDITION_RESULTS.items() if not condition.holds({})
+}
 
 
-@pytest.mark.parametrize("condition", ON_NOTHING.values(), ids=ON_NOTHING)
-def test_a_change_does_not_create_an_item(store, condition):
+@pytest.mark.parametrize("condition", ON_MISSING_ITEM.values(), ids=ON_MISSING_ITEM)
+def test_a_change_of_a_missing_item_does_not_create_it(store, condition):
     assert store.update("p", "M", Change(condition, set={"new": "x"}, add={"ver": 1})) is None
     assert store.get("p", "M") is None
 
@@ -201,7 +203,7 @@ CHANGES = {
     "sets": (Change(Equals("ver", 3), set={"st": "failed", "new": 1}), {"st": "failed", "new": 1}),
     "adds": (Change(Equals("ver", 3), add={"ver": 1}), {"ver": 4}),
     "subtracts": (Change(Equals("ver", 3), add={"ver": -5}), {"ver": -2}),
-    "counts from nothing": (Change(Equals("ver", 3), add={"att": 2}), {"att": 2}),
+    "adds to a missing attribute": (Change(Equals("ver", 3), add={"att": 2}), {"att": 2}),
     "removes": (Change(Equals("ver", 3), remove=("st", "none")), {"st": None}),
     "sets, adds and removes": (
         Change(Equals("ver", 3), set={"raw": b"", "att": 0}, add={"ver": 1}, remove=("st",)),
@@ -217,15 +219,15 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("change", "differences"), CHANGES.values(), ids=CHANGES)
-def test_a_change_returns_the_item_afterwards(store, change, differences):
+def test_a_change_returns_the_changed_item(store, change, differences):
     store.put_new(ITEM)
     expected = {name: value for name, value in (ITEM | differences).items() if value is not None}
     assert store.update("p", "M", change) == expected
     assert store.get("p", "M") == expected
 
 
-@but_for(moto="loses updates among threads")
-def test_updates_of_many_threads_on_the_version_they_saw_are_all_made(store):
+@except_stores(moto="loses updates among threads")
+def test_no_optimistic_update_of_concurrent_threads_is_lost(store):
     store.put_new({"pk": "p", "sk": "M", "ver": 0, "n": 0})
 
     def increment(_):
@@ -240,22 +242,22 @@ def test_updates_of_many_threads_on_the_version_they_saw_are_all_made(store):
 
 
 @pytest.mark.parametrize("condition", [Absent("n"), any_of(Absent("n"), Below("n", 2))])
-def test_a_change_of_what_is_absent_creates_the_item(store, condition):
+def test_a_change_that_requires_absence_creates_the_item(store, condition):
     change = Change(condition, set={"v": "x"}, add={"n": 1})
     assert store.update("p", "M", change) == {"pk": "p", "sk": "M", "v": "x", "n": 1}
     store.put_new({"pk": "q", "sk": "M", "v": "y"})
     assert store.update("q", "M", change) == {"pk": "q", "sk": "M", "v": "x", "n": 1}
 
 
-# two writes, both or neither
+# transactions
 
 COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 1})
 
-with_transactions = but_for(dynalite_store="has no TransactWriteItems")
+with_transactions = except_stores(dynalite_store="has no TransactWriteItems")
 
 
 @with_transactions
-def test_an_item_is_written_together_with_a_change_of_another(store):
+def test_a_transaction_creates_an_item_and_changes_another(store):
     assert store.put_new_and_update(ITEM, Update("q", "O", COUNT)) is True
     assert store.get("p", "M") == ITEM
     assert store.get("q", "O") == {"pk": "q", "sk": "O", "last": "x", "n": 1}
@@ -263,7 +265,7 @@ def test_an_item_is_written_together_with_a_change_of_another(store):
 
 
 @with_transactions
-def test_neither_is_written_where_the_condition_of_the_change_does_not_hold(store):
+def test_a_transaction_writes_nothing_if_the_condition_of_the_change_fails(store):
     present = {"pk": "q", "sk": "O", "n": 2}
     store.put_new(present)
     assert store.put_new_and_update(ITEM, Update("q", "O", COUNT)) is False
@@ -271,7 +273,7 @@ def test_neither_is_written_where_the_condition_of_the_change_does_not_hold(stor
 
 
 @with_transactions
-def test_an_item_is_written_together_with_changes_of_several_others(store):
+def test_a_transaction_creates_an_item_and_changes_several_others(store):
     found = Change(Absent("call"), set={"call": "p"})
     assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "C", found)) is True
     assert store.get("p", "M") == ITEM
@@ -281,7 +283,7 @@ def test_an_item_is_written_together_with_changes_of_several_others(store):
 
 @with_transactions
 @pytest.mark.parametrize("failing", ["q", "r"])
-def test_nothing_is_written_where_one_of_several_conditions_does_not_hold(store, failing):
+def test_a_transaction_writes_nothing_if_one_of_several_conditions_fails(store, failing):
     present = {"pk": failing, "sk": "O", "n": 2}
     store.put_new(present)
     assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "O", COUNT)) is False
@@ -291,7 +293,7 @@ def test_nothing_is_written_where_one_of_several_conditions_does_not_hold(store,
 
 
 @with_transactions
-def test_neither_is_written_where_the_new_item_exists(store):
+def test_a_transaction_writes_nothing_if_the_new_item_exists(store):
     store.put_new(ITEM)
     with pytest.raises(StoreError):
         store.put_new_and_update(ITEM | {"ver": 4}, Update("q", "O", COUNT))
@@ -299,14 +301,14 @@ def test_neither_is_written_where_the_new_item_exists(store):
 
 
 @with_transactions
-def test_neither_is_written_where_the_new_item_is_too_large(store):
+def test_a_transaction_writes_nothing_if_the_new_item_is_too_large(store):
     with pytest.raises(ItemTooLarge):
         store.put_new_and_update(item_of(MAX_ITEM + 1), Update("q", "O", COUNT))
     assert store.get("q", "O") is None
 
 
-@but_for(dynalite_store="has no TransactWriteItems", moto="loses updates among threads")
-def test_of_many_threads_as_many_write_both_as_the_condition_lets(store):
+@except_stores(dynalite_store="has no TransactWriteItems", moto="loses updates among threads")
+def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_allows(store):
     def write(number):
         return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
 
@@ -332,7 +334,7 @@ def test_an_item_may_be_as_large_as_the_limit(store, below):
     assert store.get("p", "A") == item
 
 
-def test_an_item_over_the_limit_is_not_written(store):
+def test_an_item_over_the_limit_is_refused(store):
     with pytest.raises(ItemTooLarge) as refused:
         store.put_new(item_of(MAX_ITEM + 1))
     assert (refused.value.size, refused.value.limit) == (MAX_ITEM + 1, MAX_ITEM)
@@ -340,7 +342,7 @@ def test_an_item_over_the_limit_is_not_written(store):
 
 
 @pytest.mark.parametrize("size", [10_000, MAX_ITEM + 1])
-def test_an_update_that_makes_an_item_too_large_is_not_made(store, size):
+def test_an_update_that_makes_an_item_too_large_is_refused(store, size):
     item = item_of(MAX_ITEM, "x")
     store.put_new(item)
     with pytest.raises(ItemTooLarge) as refused:
@@ -349,8 +351,8 @@ def test_an_update_that_makes_an_item_too_large_is_not_made(store, size):
     assert store.get("p", "A") == item
 
 
-@but_for(dynalite_store="counts the characters of text, not its bytes")
-def test_what_an_update_would_make_of_an_item_is_measured_in_bytes(store):
+@except_stores(dynalite_store="counts the characters of text, not its bytes")
+def test_the_size_after_an_update_is_measured_in_bytes(store):
     item = item_of(MAX_ITEM, "é")
     store.put_new(item)
     with pytest.raises(ItemTooLarge):

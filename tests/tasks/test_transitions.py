@@ -1,4 +1,4 @@
-"""What each transition demands and does. test_laws.py makes them in any order."""
+"""Condition and effect of each transition. test_transition_properties.py applies them in any order."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from mcp_roundtrip.tasks.model import Status, Task, WorkState
 from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
-"""A time when all leases and sleeps are over."""
+"""A time after all leases and sleeps."""
 LATE = NOW + TTL_MS
 
 
@@ -56,8 +56,8 @@ READY = NEW.to_item()
 LEASED = after(READY, claim())
 PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
-NAPPING = after(LEASED, park(requests=asked("a"), wake_at_ms=NOW + 500))
-AWAKE = after(NAPPING, claim(LATER))
+SLEEPING_PARKED = after(LEASED, park(requests=asked("a"), wake_at_ms=NOW + 500))
+AWAKE = after(SLEEPING_PARKED, claim(LATER))
 COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
 CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
@@ -67,24 +67,24 @@ ITEMS = {
     "leased": LEASED,
     "parked": PARKED,
     "sleeping": SLEEPING,
-    "parked with a time": NAPPING,
+    "parked with a wake time": SLEEPING_PARKED,
     "leased and asking": AWAKE,
     "completed": COMPLETED,
     "failed": FAILED,
     "cancelled": CANCELLED,
 }
-OPEN = {"ready", "leased", "parked", "sleeping", "parked with a time", "leased and asking"}
+OPEN = {"ready", "leased", "parked", "sleeping", "parked with a wake time", "leased and asking"}
 
-HELD = {"leased", "leased and asking"}
-WAITING = {"sleeping", "parked with a time"}
+WITH_LEASE = {"leased", "leased and asking"}
+WAITING = {"sleeping", "parked with a wake time"}
 
 APPLY = {
     "claim": (claim(), {"ready"}),
     "claim later": (claim(LATER), {"ready", "leased", *WAITING}),
-    "claim when the time to live is over": (claim(LATE), set()),
-    "release": (transitions.release(owner="me"), HELD),
+    "claim after expiry": (claim(LATE), set()),
+    "release": (transitions.release(owner="me"), WITH_LEASE),
     "release by another": (transitions.release(owner="you"), set()),
-    "checkpoint": (transitions.checkpoint(owner="me", accepted_keys=["q"]), HELD),
+    "checkpoint": (transitions.checkpoint(owner="me", accepted_keys=["q"]), WITH_LEASE),
     "checkpoint by another": (transitions.checkpoint(owner="you", accepted_keys=[]), set()),
     "park": (park(), {"leased"}),
     "park by another": (park(owner="you"), set()),
@@ -92,20 +92,20 @@ APPLY = {
     "sleep": (sleep(), {"leased"}),
     "sleep by another": (sleep(owner="you"), set()),
     "sleep at another version": (sleep(version=3), set()),
-    "answer one": (answered("b"), {"parked", "parked with a time"}),
-    "answer all": (answered(), {"parked", "parked with a time"}),
+    "answer one": (answered("b"), {"parked", "parked with a wake time"}),
+    "answer all": (answered(), {"parked", "parked with a wake time"}),
     "answer at another version": (answered(version=2), set()),
-    "answer while it is worked on": (answered(version=4, is_leased=True), {"leased and asking"}),
-    "reset attempts": (transitions.reset_attempts(owner="me", seen_entries=3), HELD),
+    "answer while leased": (answered(version=4, is_leased=True), {"leased and asking"}),
+    "reset attempts": (transitions.reset_attempts(owner="me", seen_entries=3), WITH_LEASE),
     "reset attempts by another": (transitions.reset_attempts(owner="you", seen_entries=3), set()),
     "cancel": (transitions.cancel(now_ms=NOW), OPEN),
-    "complete": (transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"}), HELD),
-    "complete when the lease is over": (
+    "complete": (transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"}), WITH_LEASE),
+    "complete after the lease expired": (
         transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}),
-        HELD,
+        WITH_LEASE,
     ),
     "complete by another": (transitions.complete(owner="you", now_ms=NOW, attributes={"res": "1"}), set()),
-    "fail": (transitions.fail(owner="me", now_ms=NOW, **END), HELD),
+    "fail": (transitions.fail(owner="me", now_ms=NOW, **END), WITH_LEASE),
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
     "expire": (transitions.expire(now_ms=LATE, **END), OPEN),
@@ -121,12 +121,12 @@ APPLY = {
         {"ready", "leased", *WAITING},
     ),
     "record_dispatch again": (transitions.record_dispatch(dispatched_before_ms=0, now_ms=LATER), set()),
-    "progress": (transitions.set_status_message(owner="me", message="half", now_ms=NOW), HELD),
+    "progress": (transitions.set_status_message(owner="me", message="half", now_ms=NOW), WITH_LEASE),
     "progress by another": (transitions.set_status_message(owner="you", message="half", now_ms=NOW), set()),
 }
 
 
-def test_a_transition_is_made_from_these_states_only():
+def test_a_transition_is_possible_only_from_the_states_in_the_table():
     made = {
         name: {state for state, item in ITEMS.items() if change.apply_to(item) is not None}
         for name, (change, _) in APPLY.items()
@@ -138,7 +138,7 @@ def test_a_transition_does_not_recreate_a_deleted_item():
     assert [name for name, (change, _) in APPLY.items() if change.apply_to({}) is not None] == []
 
 
-def test_a_transition_that_is_sent_twice_is_made_once():
+def test_a_repeated_transition_is_refused():
     repeatable = ("progress", "reset attempts")
     made_twice = [
         (name, state)
@@ -150,12 +150,12 @@ def test_a_transition_that_is_sent_twice_is_made_once():
 
 
 @pytest.mark.parametrize("name", ["progress", "reset attempts"])
-def test_what_changes_nothing_the_second_time_may_be_sent_twice(name):
+def test_an_idempotent_transition_may_be_repeated(name):
     change, _ = APPLY[name]
     assert after(LEASED, change, change) == after(LEASED, change)
 
 
-# what they do
+# effects
 
 
 def test_a_claim_takes_the_lease_and_counts_an_attempt():
@@ -170,12 +170,12 @@ def test_a_lease_lasts_to_its_last_millisecond():
     assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
 
 
-def test_a_sleeper_is_claimed_from_the_millisecond_it_is_due():
+def test_a_sleeping_task_can_be_claimed_from_its_wake_time():
     assert claim(NOW + 499).apply_to(SLEEPING) is None
     assert task(after(SLEEPING, claim(NOW + 500))).wake_at_ms is None
 
 
-def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead():
+def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
     item = READY
     for n in range(MAX_ATTEMPTS):
         item = after(item, claim(NOW, f"worker {n}"), transitions.release(owner=f"worker {n}"))
@@ -185,7 +185,7 @@ def test_no_attempt_beyond_the_last_is_claimed_and_the_task_can_be_ended_instead
     assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], END["message"])
 
 
-def test_an_attempt_that_got_somewhere_does_not_count():
+def test_an_attempt_with_progress_does_not_count():
     for change in (
         transitions.checkpoint(owner="me", accepted_keys=["q"]),
         park(),
@@ -203,14 +203,14 @@ def test_a_parked_task_has_its_requests_and_no_lease():
     assert (parked.lease_owner, parked.lease_until_ms) == (None, None)
 
 
-def test_a_task_with_questions_left_stays_parked():
+def test_a_task_with_open_questions_stays_parked():
     change = answered("b", now=LATER)
     assert task(after(PARKED, change)) == replace(
         task(PARKED), requests=asked("b"), version=4, updated_at_ms=LATER
     )
 
 
-def test_a_task_without_questions_left_is_ready_and_dispatched():
+def test_a_task_without_open_questions_is_ready_and_dispatched():
     change = answered(now=LATER)
     assert task(after(PARKED, change)) == replace(
         task(PARKED),
@@ -224,13 +224,13 @@ def test_a_task_without_questions_left_is_ready_and_dispatched():
     )
 
 
-def test_of_two_answers_at_one_version_one_is_taken():
+def test_one_of_two_concurrent_answers_is_accepted():
     change = answered("b")
     other = answered("a")
     assert other.apply_to(after(PARKED, change)) is None
 
 
-def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
+def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():
     awake = task(AWAKE)
     assert (awake.status, awake.work_state, awake.wake_at_ms) == (
         Status.INPUT_REQUIRED,
@@ -238,12 +238,15 @@ def test_a_task_that_asks_and_is_due_asks_on_while_it_is_worked_on():
         None,
     )
     assert awake.requests.keys() == {"a"}
-    answered_then = task(after(AWAKE, answered(version=4, is_leased=True)))
-    assert (answered_then.status, answered_then.work_state) == (Status.WORKING, WorkState.LEASED)
-    assert answered_then.lease_owner == "me", "the worker goes on"
+    answered_while_leased = task(after(AWAKE, answered(version=4, is_leased=True)))
+    assert (answered_while_leased.status, answered_while_leased.work_state) == (
+        Status.WORKING,
+        WorkState.LEASED,
+    )
+    assert answered_while_leased.lease_owner == "me", "the worker keeps its lease"
 
 
-def test_workers_that_made_progress_reset_their_attempts():
+def test_a_worker_with_progress_resets_the_attempts():
     ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen_entries=7)))
     assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
 
@@ -262,7 +265,7 @@ def test_a_sleeping_task_is_working_without_a_lease():
         (transitions.expire(now_ms=LATE, **END), Status.FAILED),
     ],
 )
-def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
+def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
     ended = task(after(ITEMS[name], end))
     assert (ended.status, ended.work_state, ended.updated_at_ms) == (status, WorkState.DONE, LATE)
     assert ended.wake_at_ms is None
@@ -275,7 +278,7 @@ def test_a_task_that_ended_has_nothing_left_to_do(name, end, status):
         assert stopped.status is status
 
 
-def test_a_result_is_in_the_task_or_in_pieces():
+def test_a_result_is_stored_in_the_task_or_in_chunks():
     assert (task(COMPLETED).result, task(COMPLETED).result_chunks) == ({"a": 1}, 0)
     chunks = task(
         after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"resn": 4, "reso": "me"}))
@@ -288,7 +291,7 @@ def test_a_failure_has_an_error_and_a_message():
     assert (failed.status, failed.error, failed.message) == (Status.FAILED, END["error"], END["message"])
 
 
-def test_of_many_polls_one_sends_for_a_worker():
+def test_one_of_many_polls_dispatches_a_worker():
     change = transitions.record_dispatch(dispatched_before_ms=LATER - 1_000, now_ms=LATER)
     dispatched = after(READY, change)
     assert change.apply_to(dispatched) is None
@@ -299,6 +302,6 @@ def test_of_many_polls_one_sends_for_a_worker():
     )
 
 
-def test_progress_is_no_new_version():
+def test_progress_does_not_change_the_version():
     said = task(after(LEASED, transitions.set_status_message(owner="me", message="half", now_ms=LATER)))
     assert said == replace(task(LEASED), message="half", updated_at_ms=LATER)

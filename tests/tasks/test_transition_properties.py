@@ -1,4 +1,4 @@
-"""A task's transitions in any order, by a client, by time, and by workers that lose their lease unnoticed."""
+"""Transitions of a task in any order, by clients, time, and workers with expired leases."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, as
 _WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
     (Status.INPUT_REQUIRED, WorkState.PARKED),
-    # Another branch of a task that asks has something to do.
+    # A task can ask while another branch has work to do.
     (Status.INPUT_REQUIRED, WorkState.READY),
     (Status.INPUT_REQUIRED, WorkState.LEASED),
     (Status.COMPLETED, WorkState.DONE),
@@ -37,26 +37,26 @@ ARROWS = {
     "set_status_message": {(L, L)},
 }
 SILENT = {"record_dispatch", "set_status_message", "reset_attempts"}
-"""They change nothing that a version stands for."""
+"""Transitions that do not change the version."""
 REPEATABLE = {"set_status_message", "reset_attempts"}
-"""Made a second time when the SDK sends it again after a lost answer, and no harm done."""
+"""Transitions that may be applied twice, as when the SDK retries after a lost response."""
 
 AGO = st.sampled_from([0, 0, 0, 1, 2])
-"""Which worker: the one that claimed last, or one that claimed before and does not know that it is not."""
+"""Which worker acts: the one that claimed last, or an earlier one whose lease expired."""
 MOMENTS = st.sampled_from([1, LEASE_MS // 2, LEASE_MS, LEASE_MS + 1])
 
 
-class Life(RuleBasedStateMachine):
-    """A task, an impatient client, and workers of which each may lose its lease without noticing."""
+class TaskStateMachine(RuleBasedStateMachine):
+    """A task, its clients, and workers that may lose their lease."""
 
     def __init__(self):
         super().__init__()
         self.now = NOW
         self.store = MemoryStore()
         self.store.put_new(NEW.to_item())
-        self.workers = [("nobody", 0)]  # owner, and the version it claimed
+        self.workers = [("none", 0)]  # owner, and the version it claimed
         self.ended_under_lease = False
-        self.leases = {}  # owner -> when its lease ends, unless it gave it up or the task ended
+        self.leases = {}  # owner -> end of its lease, without released leases and those of ended tasks
         self.requests_asked = 0
 
     @property
@@ -67,8 +67,8 @@ class Life(RuleBasedStateMachine):
     def task(self):
         return Task.from_item(self.item)
 
-    def make(self, transition, **arguments):
-        """Make it if its condition holds, and check what holds for all. True if it was made."""
+    def apply(self, transition, **arguments):
+        """Apply a transition if its condition holds, and check it. Return whether it was applied."""
         change = getattr(transitions, transition)(**arguments)
         before, was = self.item, self.task
         changed = self.store.update(NEW.pk, TASK, change)
@@ -88,11 +88,11 @@ class Life(RuleBasedStateMachine):
     def worker(self, ago):
         return self.workers[max(-1 - ago, -len(self.workers))]
 
-    def worked(self, transition, ago, **arguments):
-        """A transition by a worker that may have lost its lease long ago."""
+    def apply_as_worker(self, transition, ago, **arguments):
+        """Apply a transition as a worker that may have lost its lease."""
         owner, _ = self.worker(ago)
         holder = self.task.lease_owner
-        assert self.make(transition, owner=owner, **arguments) <= (holder == owner)
+        assert self.apply(transition, owner=owner, **arguments) <= (holder == owner)
 
     # time and the client
 
@@ -109,7 +109,7 @@ class Life(RuleBasedStateMachine):
     def answer(self, count, stale):
         task = self.task
         left = dict(list(task.requests.items())[count:])
-        made = self.make(
+        made = self.apply(
             "accept_responses",
             version=task.version - stale,
             requests=left,
@@ -118,33 +118,33 @@ class Life(RuleBasedStateMachine):
         )
         assert made == (task.status is Status.INPUT_REQUIRED and not stale)
 
-    @precondition(lambda self: len(self.workers) > 3)  # or most runs would be over at once
+    @precondition(lambda self: len(self.workers) > 3)  # otherwise most runs would end at once
     @rule()
     def cancel(self):
         was_open = not self.task.is_terminal
-        assert self.make("cancel", now_ms=self.now) == was_open
+        assert self.apply("cancel", now_ms=self.now) == was_open
 
     @rule(window=st.sampled_from([0, 500, 15_000]))
     def record_dispatch(self, window):
         task = self.task
-        made = self.make("record_dispatch", dispatched_before_ms=self.now - window, now_ms=self.now)
+        made = self.apply("record_dispatch", dispatched_before_ms=self.now - window, now_ms=self.now)
         assert made <= (task.dispatched_at_ms < self.now - window)
-        assert not made or self.is_stuck(task)
+        assert not made or self.needs_worker(task)
 
     @rule()
     def expire(self):
         task = self.task
         due = not task.is_terminal and task.deadline_ms <= self.now
-        assert self.make("expire", now_ms=self.now, **END) == due
+        assert self.apply("expire", now_ms=self.now, **END) == due
         assert not due or self.task.status is Status.FAILED
 
     @rule()
     def abandon(self):
         task = self.task
         arguments = {"max_attempts": MAX_ATTEMPTS, **END}
-        if self.make("abandon", now_ms=self.now, **arguments):
+        if self.apply("abandon", now_ms=self.now, **arguments):
             assert task.attempts == MAX_ATTEMPTS
-            assert self.is_stuck(task)
+            assert self.needs_worker(task)
             assert self.task.status is Status.FAILED
 
     # workers
@@ -154,36 +154,36 @@ class Life(RuleBasedStateMachine):
         task = self.task
         owner = f"worker {len(self.workers)}"
         until = self.now + LEASE_MS
-        if self.make("claim", owner=owner, until_ms=until, now_ms=self.now, max_attempts=MAX_ATTEMPTS):
-            assert self.is_stuck(task)
+        if self.apply("claim", owner=owner, until_ms=until, now_ms=self.now, max_attempts=MAX_ATTEMPTS):
+            assert self.needs_worker(task)
             assert self.now < task.deadline_ms
-            assert all(ended < self.now for ended in self.leases.values()), "a lease was taken away"
+            assert all(ended < self.now for ended in self.leases.values()), "a valid lease was replaced"
             self.leases[owner] = until
             self.workers.append((owner, self.task.version))
 
     @rule(over_ms=st.integers(0, 1))
-    def claim_and_die(self, over_ms):
+    def claim_and_crash(self, over_ms):
         self.claim()
         self.now += LEASE_MS + over_ms
 
     @rule(ago=AGO)
     def release(self, ago):
-        self.worked("release", ago)
+        self.apply_as_worker("release", ago)
 
     @rule(ago=AGO)
     def checkpoint(self, ago):
-        self.worked("checkpoint", ago, accepted_keys=[])
+        self.apply_as_worker("checkpoint", ago, accepted_keys=[])
 
     @rule(ago=AGO)
     def reset_attempts(self, ago):
-        self.worked("reset_attempts", ago, seen_entries=self.task.seen_entries + 1)
+        self.apply_as_worker("reset_attempts", ago, seen_entries=self.task.seen_entries + 1)
 
     @rule(ago=AGO, count=st.integers(1, 3), ms=st.none() | MOMENTS)
     def park(self, ago, count, ms):
         self.requests_asked += count
         keys = [f"key {self.requests_asked - n}" for n in range(count)]
         _, version = self.worker(ago)
-        self.worked(
+        self.apply_as_worker(
             "park",
             ago,
             version=version,
@@ -197,23 +197,23 @@ class Life(RuleBasedStateMachine):
     @rule(ago=AGO, ms=MOMENTS)
     def sleep(self, ago, ms):
         _, version = self.worker(ago)
-        self.worked(
+        self.apply_as_worker(
             "sleep", ago, version=version, accepted_keys=[], wake_at_ms=self.now + ms, now_ms=self.now
         )
 
     @rule(ago=AGO)
     def progress(self, ago):
-        self.worked("set_status_message", ago, message=f"{self.now}", now_ms=self.now)
+        self.apply_as_worker("set_status_message", ago, message=f"{self.now}", now_ms=self.now)
 
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)
     def complete(self, ago):
-        self.worked("complete", ago, now_ms=self.now, attributes={"res": "1"})
+        self.apply_as_worker("complete", ago, now_ms=self.now, attributes={"res": "1"})
 
     @precondition(lambda self: len(self.workers) > 3)
     @rule(ago=AGO)
     def fail(self, ago):
-        self.worked("fail", ago, now_ms=self.now, **END)
+        self.apply_as_worker("fail", ago, now_ms=self.now, **END)
 
     @rule(ago=AGO)
     def stop(self, ago):
@@ -224,10 +224,10 @@ class Life(RuleBasedStateMachine):
         if is_due:
             self.ended_under_lease = False
 
-    # what always holds
+    # invariants
 
-    def is_stuck(self, task):
-        """No worker has the task although one should."""
+    def needs_worker(self, task):
+        """Return whether the task needs a worker and has none."""
         match task.work_state:
             case WorkState.READY:
                 return True
@@ -238,11 +238,11 @@ class Life(RuleBasedStateMachine):
         return False
 
     @invariant()
-    def its_state_is_one_of_the_diagram(self):
+    def state_is_in_the_diagram(self):
         assert (self.task.status, self.task.work_state) in LEGAL
 
     @invariant()
-    def it_has_a_lease_and_a_wake_time_where_they_belong(self):
+    def lease_and_wake_time_match_the_state(self):
         task = self.task
         has_lease = task.lease_owner is not None
         assert has_lease == (task.lease_until_ms is not None)
@@ -254,17 +254,17 @@ class Life(RuleBasedStateMachine):
         assert task.wake_at_ms is None or task.work_state in (WorkState.SLEEPING, WorkState.PARKED)
 
     @invariant()
-    def at_most_one_lease_lasts(self):
-        lasting = [owner for owner, until in self.leases.items() if until >= self.now]
-        assert len(lasting) <= 1
-        assert all(self.task.lease_owner == owner for owner in lasting)
+    def at_most_one_lease_is_valid(self):
+        valid = [owner for owner, until in self.leases.items() if until >= self.now]
+        assert len(valid) <= 1
+        assert all(self.task.lease_owner == owner for owner in valid)
 
     @invariant()
-    def its_attempts_are_capped(self):
+    def attempts_are_bounded(self):
         assert 0 <= self.task.attempts <= MAX_ATTEMPTS
 
     def teardown(self):
-        """Once lease and sleep are over, any task continues or ends, and finally expires."""
+        """Check that any task can continue or end after its lease and sleep, and finally expires."""
         task = self.task
         if task.is_terminal:
             return
@@ -281,5 +281,5 @@ class Life(RuleBasedStateMachine):
         assert self.task.status is Status.FAILED
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=300, stateful_step_count=50)
+TestTaskStateMachine = TaskStateMachine.TestCase
+TestTaskStateMachine.settings = settings(max_examples=300, stateful_step_count=50)

@@ -1,4 +1,4 @@
-"""Everything at once: eight threads read, answer, cancel and work on one task, and it ends once."""
+"""Concurrency: eight threads read, answer, cancel and run one task, which ends exactly once."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from support.worker_process import ANSWER, LEASE_MS, create, lines, make_worker,
 pytest_plugins = ["support.ministack"]
 
 ROUNDS = 20
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
 @pytest.fixture(params=["memory", "ministack"])
@@ -30,15 +30,15 @@ def store(request):
 
 
 @dataclass
-class Storm:
-    """One task and what happens to it; `patient` is how many polls its canceller waits, None without one."""
+class ConcurrentClients:
+    """One task under concurrent use. It is cancelled after `polls_before_cancel` polls, or never (None)."""
 
     store: object
     record: object
-    patient: int | None
+    polls_before_cancel: int | None
     ended: list = field(default_factory=list)
     cancelled: list = field(default_factory=list)
-    worked: list = field(default_factory=list)
+    deliveries: list = field(default_factory=list)
 
     def __post_init__(self):
         self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
@@ -47,20 +47,20 @@ class Storm:
         self.begin = threading.Barrier(8)
 
     def get(self):
-        """The task, noted if it has ended."""
+        """Return the task, and record it if it has ended."""
         task = self.tasks.get(None, self.task.task_id)
         if task.is_terminal:
             self.ended.append(task)
         return task
 
-    def until_it_ends(self, act):
-        """Act again and again, and once more after the end."""
+    def repeat_until_end(self, action):
+        """Repeat an action until the task has ended, and once more."""
         self.begin.wait()
-        patience = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not (task := self.get()).is_terminal:
-            assert time.monotonic() < patience, task
-            act(task)
-        act(task)
+            assert time.monotonic() < deadline, task
+            action(task)
+        action(task)
         self.get()
 
     def read(self, task):
@@ -70,21 +70,21 @@ class Storm:
         self.tasks.update(None, task.task_id, {"go": ANSWER, "unknown": ANSWER})
 
     def deliver(self, task):
-        self.worked.append(self.worker.work(task.pk, LEASE_MS))
+        self.deliveries.append(self.worker.work(task.pk, LEASE_MS))
 
     def cancel(self, task):
-        if self.patient is None:
+        if self.polls_before_cancel is None:
             return
-        if self.patient and not task.is_terminal:
-            self.patient -= 1
+        if self.polls_before_cancel and not task.is_terminal:
+            self.polls_before_cancel -= 1
             return
         self.tasks.cancel(None, task.task_id)
         self.cancelled.append(self.get())
 
-    def rage(self):
-        acts = [self.read, self.update, self.update, self.cancel] + 4 * [self.deliver]
-        with ThreadPoolExecutor(len(acts)) as threads:
-            list(threads.map(self.until_it_ends, acts))
+    def run_all(self):
+        actions = [self.read, self.update, self.update, self.cancel] + 4 * [self.deliver]
+        with ThreadPoolExecutor(len(actions)) as threads:
+            list(threads.map(self.repeat_until_end, actions))
         return self
 
     def ran(self, step):
@@ -92,27 +92,31 @@ class Storm:
 
 
 def without_lease(task):
-    """The task without the lease that its worker gives back after a cancellation."""
+    """Return the task without its lease, which a worker releases after a cancellation."""
     return replace(task, lease_owner=None, lease_until_ms=None)
 
 
-def test_a_storm_ends_in_one_terminal_state_that_never_changes(store, tmp_path):
+def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(store, tmp_path):
     seen = set()
     for number in range(ROUNDS):
-        patient = None if number % 5 == 0 else number // 5
-        storm = Storm(store, tmp_path / str(number), patient).rage()
-        end = storm.get()
+        polls_before_cancel = None if number % 5 == 0 else number // 5
+        clients = ConcurrentClients(store, tmp_path / str(number), polls_before_cancel).run_all()
+        end = clients.get()
         seen.add(end.status)
-        assert all(without_lease(task) == without_lease(end) for task in storm.ended)
+        assert all(without_lease(task) == without_lease(end) for task in clients.ended)
         assert end.lease_owner is None, "the last worker has stopped"
-        assert len(storm.ended) > 16, "each of eight threads saw it twice"
-        assert end.status in ({Status.COMPLETED} if patient is None else {Status.COMPLETED, Status.CANCELLED})
-        assert all(task.is_terminal for task in storm.cancelled), "a cancellation is acknowledged at the end"
-        assert bool(storm.cancelled) == (patient is not None)
-        assert all(storm.ran(step) <= 1 for step in ("first", "once", "last"))
+        assert len(clients.ended) > 16, "each of eight threads saw the end twice"
+        assert end.status in (
+            {Status.COMPLETED} if polls_before_cancel is None else {Status.COMPLETED, Status.CANCELLED}
+        )
+        assert all(task.is_terminal for task in clients.cancelled), (
+            "a cancellation is acknowledged at the end"
+        )
+        assert bool(clients.cancelled) == (polls_before_cancel is not None)
+        assert all(clients.ran(step) <= 1 for step in ("first", "once", "last"))
         if end.status is Status.COMPLETED:
-            assert all(storm.ran(step) == 1 for step in ("first", "once", "last"))
-            assert sum(storm.worked) == 2, "one delivery before the question, one after it"
+            assert all(clients.ran(step) == 1 for step in ("first", "once", "last"))
+            assert sum(clients.deliveries) == 2, "one delivery before the question, one after it"
         item = store.get(end.pk, TASK)
         assert item["rn"] == "D"
         assert not {"lo", "lu", "wake"} & item.keys()
