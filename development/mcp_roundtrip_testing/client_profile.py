@@ -1,0 +1,110 @@
+"""Profiles of released clients: how each opens, what it declares, and what it does with questions.
+
+A profile is a JSON file in `profiles/`. Its `facts` name the source and the date of every member.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, TASKS, declares
+from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, UI_EXTENSION
+
+PROFILES: Final = Path(__file__).with_name("profiles")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """The source of members of a profile: an issue, a documentation page, or a recorded release."""
+
+    members: tuple[str, ...]
+    statement: str
+    source: str
+    date: date
+
+
+@dataclass(frozen=True)  # without slots: what the client declares is computed at most once
+class ClientProfile:
+    """A client as it was observed.
+
+    `title`, `version`: the client and the release that was observed.
+    `package`: the package of this release, if there is one.
+    `opens_with`, `protocol_version`, `client_info`, `capabilities`: its first request.
+    `answers_questions`: whether its user can answer the input requests that it declares.
+    `mounts_apps`: whether it shows the view of a tool (MCP Apps).
+    `follows_state_only_rounds`: whether it sends a request again for a `requestState` without questions.
+    `max_rounds`: the rounds after which it gives up; None if it has no limit or cannot follow rounds.
+    `has_model`: whether a model reads the results and calls the tools.
+    """
+
+    name: str
+    title: str
+    version: str
+    package: str | None
+    opens_with: Literal["initialize", "server/discover"]
+    protocol_version: str
+    client_info: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    answers_questions: bool
+    mounts_apps: bool
+    follows_state_only_rounds: bool
+    max_rounds: int | None
+    has_model: bool
+    facts: tuple[Fact, ...]
+
+    @classmethod
+    def load(cls, name: str) -> ClientProfile:
+        """Read a profile. Raises ValueError for an unknown name."""
+        path = PROFILES / f"{name}.json"
+        if name not in cls.names():
+            nearest = get_close_matches(name, cls.names(), n=3, cutoff=0.0)
+            raise ValueError(f"there is no client {name!r}; did you mean {', '.join(nearest)}?")
+        members = json.loads(path.read_text("utf-8"))
+        facts = (
+            Fact(**{**each, "members": tuple(each["members"]), "date": date.fromisoformat(each["date"])})
+            for each in members.pop("facts")
+        )
+        return cls(name, **members, facts=tuple(facts))
+
+    @staticmethod
+    def names() -> list[str]:
+        """Return the names of all profiles."""
+        return sorted(path.stem for path in PROFILES.glob("*.json"))
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether the client opens with `initialize` and is of an earlier version."""
+        return self.protocol_version in LEGACY_VERSIONS
+
+    @cached_property
+    def answers_forms(self) -> bool:
+        """Whether its user can answer a form that the client was asked to show."""
+        return self.answers_questions and declares(self.capabilities, ELICITATION_FORM)
+
+    @cached_property
+    def answers_urls(self) -> bool:
+        """Whether its user can visit a page that the client was asked to open."""
+        return self.answers_questions and declares(self.capabilities, ELICITATION_URL)
+
+    @cached_property
+    def shows_apps(self) -> bool:
+        """Whether it declares MCP Apps and shows them."""
+        return self.mounts_apps and declares(self.capabilities, ("extensions", UI_EXTENSION))
+
+    @cached_property
+    def follows_tasks(self) -> bool:
+        """Whether it follows tasks."""
+        return not self.is_legacy and declares(self.capabilities, TASKS)
+
+
+OBSERVED: Final = tuple(
+    field.name for field in fields(ClientProfile) if field.name not in ("name", "title", "package", "facts")
+)
+"""The members of a profile that a fact has to give a source for."""

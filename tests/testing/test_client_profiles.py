@@ -1,0 +1,70 @@
+"""The profiles of released clients."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import date
+
+import pytest
+
+from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
+from mcp_roundtrip.server.client_behavior import CLIENT_BEHAVIORS, breaks_on_state_only_rounds
+from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
+
+NAMES = ClientProfile.names()
+
+
+def test_the_clients_that_most_people_use_have_a_profile() -> None:
+    expected = {
+        *("claude.ai", "claude-desktop", "claude-code", "chatgpt", "codex", "vscode", "cursor", "inspector"),
+        *("python-sdk", "python-sdk-initialize", "typescript-sdk", "typescript-sdk-initialize"),
+        *("fastmcp", "strands", "ai-sdk", "pydantic-ai", "openai-agents"),
+    }
+    assert expected <= set(NAMES)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
+    with pytest.raises(ValueError, match=r"claude\.ai"):
+        ClientProfile.load("claude-ai")
+    with pytest.raises(ValueError, match="there is no client"):
+        ClientProfile.load("../profiles/claude.ai")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_observation_has_a_dated_source(name: str) -> None:
+    profile = ClientProfile.load(name)
+    covered = [member for fact in profile.facts for member in fact.members]
+    assert sorted(covered) == sorted(OBSERVED), "each member has exactly one source"
+    for fact in profile.facts:
+        assert fact.source.startswith("https://")
+        assert fact.date <= date.today()
+        assert fact.statement.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_agrees_with_itself(name: str) -> None:
+    profile = ClientProfile.load(name)
+    is_legacy = profile.opens_with == "initialize"
+    versions = LEGACY_VERSIONS if is_legacy else SUPPORTED_VERSIONS
+    assert profile.protocol_version in versions
+    assert profile.is_legacy is is_legacy
+    assert {"name", "version"} <= profile.client_info.keys()
+    if is_legacy:
+        assert not profile.answers_questions, "it cannot be asked in the middle of a call"
+        assert not profile.follows_state_only_rounds
+    if profile.max_rounds is not None:
+        assert profile.max_rounds >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_server_knows_which_clients_break_on_rounds_without_questions(name: str) -> None:
+    profile = ClientProfile.load(name)
+    nameless = {row.client for row in CLIENT_BEHAVIORS if row.name is None}
+    if not profile.is_legacy and profile.title not in nameless:
+        breaks = breaks_on_state_only_rounds(profile.client_info)
+        assert breaks is not profile.follows_state_only_rounds
+
+
+def test_a_profile_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ClientProfile.load("claude.ai").has_model = False  # type: ignore[misc]
