@@ -76,7 +76,7 @@ help:  ## list the commands
 
 .PHONY: run
 run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	$(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+	exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 

@@ -13,7 +13,7 @@ from statistics import median
 import boto3
 
 import measure
-from dynamodb_emulator import ministack
+from mcp_roundtrip_local.services.ministack import MinistackError, serve_ministack
 from tables import Target, table
 
 OURS, OURS_IN_MEMORY, FASTMCP = "mcp-roundtrip, DynamoDB", "mcp-roundtrip, memory", "FastMCP, memory"
@@ -80,30 +80,38 @@ def medians(rates: Mapping[str, Sequence[float]]) -> dict[str, float]:
 @contextmanager
 def _deployment() -> Iterator[dict[str, str]]:
     """Create a table, and yield the environment variables that configure access to it."""
-    with ministack() as url:
-        name = f"tasks-{secrets.token_hex(8)}"
-        region = measure.ENVIRONMENT["AWS_REGION"]
-        account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
-        dynamodb = boto3.client("dynamodb", region_name=region, endpoint_url=url, **account)
-        dynamodb.create_table(
-            TableName=name,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": "pk", "KeyType": "HASH"},
-                {"AttributeName": "sk", "KeyType": "RANGE"},
-            ],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-        )
-        dynamodb.close()
-        yield {
-            **{variable.upper(): value for variable, value in account.items()},
-            "AWS_DEFAULT_REGION": region,
-            "AWS_ENDPOINT_URL_DYNAMODB": url,
-            "MCP_TASK_TABLE": name,
-        }
+    try:
+        with serve_ministack({"SERVICES": "dynamodb"}) as url:
+            yield _create_table(url)
+    except MinistackError as error:
+        raise measure.BenchmarkError(str(error)) from error
+
+
+def _create_table(url: str) -> dict[str, str]:
+    """Create a table, and return the variables."""
+    name = f"tasks-{secrets.token_hex(8)}"
+    region = measure.ENVIRONMENT["AWS_REGION"]
+    account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
+    dynamodb = boto3.client("dynamodb", region_name=region, endpoint_url=url, **account)
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+    )
+    dynamodb.close()
+    return {
+        **{variable.upper(): value for variable, value in account.items()},
+        "AWS_DEFAULT_REGION": region,
+        "AWS_ENDPOINT_URL_DYNAMODB": url,
+        "MCP_TASK_TABLE": name,
+    }
 
 
 # -- report ---------------------------------------------------------------------------------------------

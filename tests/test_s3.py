@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, ResourceLink, Retry, Server, UsageError
 from mcp_roundtrip.aws.clients import s3_client
 from mcp_roundtrip.s3 import MAX_BYTES, MAX_TTL_MS, Bucket, Stored
+from mcp_roundtrip_local.services.ministack import serve_ministack
 from mcp_roundtrip_testing import Player
 
 REGION = "eu-west-1"
@@ -26,11 +27,8 @@ REPORT = Stored("reports/key", "report.csv", "text/csv", len(CSV))
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory):
-    from support import ministack  # a plugin: pytest wants to be the first that imports it
-
-    log = tmp_path_factory.mktemp("s3") / "log"
-    with ministack.running(log, variables={"SERVICES": ",".join((*ministack.SERVICES, "s3"))}) as url:
+def endpoint():
+    with serve_ministack({"SERVICES": "s3"}) as url:
         yield url
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             log=_print_line,
         ) as app:
             _print_line(banner(app, assumed, fresh=options.fresh, debug=options.debug))
-            threading.Event().wait()
+            _wait_for_parent()
     except TemplateError as error:
         _print_error(str(error))
     except OSError as error:
@@ -181,6 +181,13 @@ def _parameter(text: str) -> tuple[str, str]:
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
     raise SystemExit(0)
+
+
+def _wait_for_parent() -> None:
+    """Wait for a signal. Under make, which cannot pass SIGKILL on, return when make has ended."""
+    parent = os.getppid()
+    while "MAKELEVEL" not in os.environ or os.getppid() == parent:
+        time.sleep(1)
 
 
 def _print_line(line: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support import aws_account, lambda_emulator, ministack, skips
+from mcp_roundtrip_local.services import ministack
+from support import aws_account, lambda_emulator, skips
 from support.aws_account import Cloud
 from support.sam_build import SAM, Built, sam_build
 
@@ -20,7 +21,7 @@ def pytest_report_header() -> str:
 def _all_it_takes_is_here() -> None:
     if sys.platform != "linux":
         skips.skip(skips.LINUX, "the built layer and AWS's emulator")
-    for tool in (SAM, ministack.HYPERCORN):
+    for tool in (SAM, ministack.PYTHON):
         assert tool.exists(), f"{tool} does not exist: `make e2e` installs it"
 
 

@@ -114,7 +114,7 @@ def test_requests_with_other_credentials_are_refused(url: str) -> None:
 
 def test_without_ministack_the_answer_says_how_to_install_it(tmp_path: Path) -> None:
     log: list[str] = []
-    missing = Emulator(log.append, tmp_path / "hypercorn")
+    missing = Emulator(log.append, tmp_path / "python")
     with serve_emulator(missing) as url, pytest.raises(urllib.error.HTTPError, match="501"):
         urllib.request.urlopen(url)
     assert "make run" in log[0]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.__main__ import banner
+from support import skips
 from support.sam_applications import Running, http, write_application
 
 TEMPLATE = """
@@ -56,6 +59,38 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.S
     assert re.search(r"GET /mcp - 200 [\d.]+ ms", output)
     with pytest.raises(ProcessLookupError):
         os.kill(answer["pid"], 0)
+
+
+STORING = "import boto3\n" + SOURCE.replace(
+    "    return", "    boto3.client('dynamodb').list_tables()\n    return"
+)
+
+
+@pytest.mark.parametrize("killed", ["make", "python"])
+def test_a_command_that_is_killed_leaves_no_process_behind(tmp_path: Path, killed: str) -> None:
+    if sys.platform != "linux":
+        skips.skip(skips.LINUX, "/proc lists the child processes")
+    write_application(tmp_path, TEMPLATE, {"f/app.py": STORING})
+    recipe = shlex.join(command(tmp_path, "--port", "0"))
+    (tmp_path / "Makefile").write_text(f"run:\n\t@exec {recipe}\n")
+    make = ["make", "--directory", tmp_path, "--no-print-directory", "run"]
+    with subprocess.Popen(make, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        assert http(url).status == 200
+        [python] = child_processes(process.pid)
+        started = child_processes(python)
+        assert len(started) == 2  # the function, and ministack, which answered it
+        ends = [os.pidfd_open(pid) for pid in (python, *started)]
+        os.kill(process.pid if killed == "make" else python, signal.SIGKILL)
+        for end in ends:
+            assert select.select([end], [], [], 10)[0], "a process is still running"
+            os.close(end)
+
+
+def child_processes(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
 def test_a_busy_port_is_named_and_ends_with_2(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from typing import Any
 
 import boto3
 
-from support import ministack, sam_build
+from mcp_roundtrip_local.services.ministack import serve_ministack
+from support import sam_build
 from support.sam_build import ROOT, SAM, Built
 
 REGION = "us-east-1"
@@ -89,7 +90,7 @@ class Stack:
 def running(scratch: Path) -> Iterator[Cloud]:
     """An empty account, until the block ends; `scratch` takes all its files."""
     log = scratch / "log"
-    with ministack.running(log, APP, {**VARIABLES, "TMPDIR": str(scratch)}) as url:
+    with serve_ministack({**VARIABLES, "TMPDIR": str(scratch)}, app=APP, log=log) as url:
         yield Cloud(url, log)
 
 

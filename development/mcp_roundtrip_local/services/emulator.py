@@ -1,9 +1,9 @@
-"""DynamoDB and S3 under `make run`: ministack, in a process of its own.
+"""DynamoDB and S3 under `make run`, from ministack.
 
 ministack passes the contract of the task store (tests/tasks/test_store.py) and knows every operation of both
-services. It starts at the first call, which takes about 0.5 s, creates the tables and buckets that the
-template declares, and forgets its data at the end. It listens on a Unix domain socket, so that programs and
-web pages reach it only through `respond`.
+services. It starts at the first call, creates the tables and buckets that the template declares, and forgets
+its data at the end. It listens on a Unix domain socket, so that programs and web pages reach it only through
+`respond`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -25,35 +22,24 @@ from typing import Any, Final
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.ministack import PYTHON, Ministack, MinistackError
 from mcp_roundtrip_local.template.model import Storage
 
 MAX_BODY: Final = 64 * 1024 * 1024
 """The largest request body in bytes."""
 
-PROGRAM: Final = Path(sys.prefix).with_name(".venv-ministack") / "bin/hypercorn"
-"""The server that runs ministack. It has its own virtual environment because ministack pins botocore."""
-
-_VARIABLES: Final = {
-    "SERVICES": "dynamodb,s3",
-    "IOT_MTLS_ENABLED": "0",  # otherwise ministack also listens on 0.0.0.0:8883
-    "LOG_LEVEL": "WARNING",
-}
 _PER_CONNECTION: Final = {
     *("connection", "content-length", "date", "expect", "keep-alive", "transfer-encoding"),
 }
 _TIMEOUT_S: Final = 30.0
 
 
-class EmulatorError(Exception):
-    """ministack is not installed or refused a resource; the message says what to do."""
-
-
 class Emulator:
     """Answers requests to DynamoDB and S3. Safe to share between threads."""
 
-    def __init__(self, log: Callable[[str], None], program: Path = PROGRAM) -> None:
+    def __init__(self, log: Callable[[str], None], python: Path = PYTHON) -> None:
         self._log = log
-        self._program = program
+        self._python = python
         self._lock = threading.Lock()
         self._storage = Storage()
         self._process: _Process | None = None
@@ -67,7 +53,7 @@ class Emulator:
         """Answer one request; with 501 if ministack cannot run."""
         try:
             return self._running().send(request)
-        except (EmulatorError, OSError, http.client.HTTPException) as error:
+        except (MinistackError, OSError, http.client.HTTPException) as error:
             self._log(f"[ministack] {error}")
             document = {"__type": "NotImplemented", "message": str(error)}
             return json_response(501, document)
@@ -82,7 +68,7 @@ class Emulator:
     def _running(self) -> _Process:
         with self._lock:
             if self._process is None or not self._process.is_alive:
-                self._process = _Process(self._program)
+                self._process = _Process(self._python)
             self._process.create_missing(self._storage)
             return self._process
 
@@ -106,33 +92,24 @@ def serve(emulator: Emulator, credentials: Credentials | None = None) -> Iterato
 
 
 class _Process:
-    """A running ministack. Raises EmulatorError if it is not installed."""
+    """A running ministack. Raises MinistackError if it is not installed."""
 
-    def __init__(self, program: Path) -> None:
-        if not program.is_file():
-            raise EmulatorError(
-                f"DynamoDB and S3 need ministack, and there is no {program}: start with `make run`, "
-                "which installs it"
-            )
+    def __init__(self, python: Path) -> None:
         self._created: set[str] = set()
         self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
         self._path = os.path.join(self._folder.name, "ministack")
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(self._path)
-            listening.listen()  # the process inherits it: the first request waits for the start
-            self._process = subprocess.Popen(  # noqa: S603 - the program is this module's choice
-                [program, "--workers", "0", "--bind", f"fd://{listening.fileno()}", "ministack.app:app"],
-                pass_fds=[listening.fileno()],
-                env=_VARIABLES,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            listening.listen()
+            try:
+                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, python=python)
+            except MinistackError:
+                self._folder.cleanup()
+                raise
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.is_alive
 
     def send(self, request: Request) -> Response:
         """Forward one request."""
@@ -149,7 +126,7 @@ class _Process:
         return Response(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
 
     def create_missing(self, storage: Storage) -> None:
-        """Create the tables and buckets that do not exist yet. Raises EmulatorError."""
+        """Create the tables and buckets that do not exist yet. Raises MinistackError."""
         for name in storage.tables.keys() - self._created:
             headers = _signed_for("dynamodb", ("x-amz-target", "DynamoDB_20120810.CreateTable"))
             body = json.dumps(_create_table_request(name, storage.tables[name])).encode()
@@ -160,13 +137,11 @@ class _Process:
     def _create(self, name: str, request: Request) -> None:
         reply = self.send(request)
         if reply.status != 200:
-            raise EmulatorError(f"{name} cannot be created: {reply.body.decode(errors='replace')}")
+            raise MinistackError(f"{name} cannot be created: {reply.body.decode(errors='replace')}")
         self._created.add(name)
 
     def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.kill()
         self._folder.cleanup()
 
 

@@ -1,0 +1,117 @@
+"""ministack, a third-party emulator of AWS services, in a process and a virtual environment of its own.
+
+It ends with the process that started it, even if that is killed: the write end of its stdin is then closed.
+It inherits a socket that listens, so it can lose no port to another process, and the first request waits for
+the start, which takes about 0.5 s.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Final
+
+PYTHON: Final = Path(sys.prefix).with_name(".venv-ministack") / "bin/python"
+"""The interpreter that has ministack, in its own virtual environment because ministack pins botocore."""
+
+APP: Final = "ministack.app:app"
+"""ministack's ASGI application."""
+
+START_S: Final = 30
+"""Longest time in seconds that a start may take; without bytecode or on a busy computer it takes long."""
+
+_VARIABLES: Final = {
+    "IOT_MTLS_ENABLED": "0",  # otherwise ministack also listens on 0.0.0.0:8883
+    "LOG_LEVEL": "WARNING",
+}
+
+_PROGRAM: Final = """
+import os, signal, sys, threading
+def end_with_parent():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+threading.Thread(target=end_with_parent, daemon=True).start()
+from hypercorn.__main__ import main
+sys.exit(main())
+"""
+
+
+class MinistackError(Exception):
+    """ministack is not installed or did not start; the message says what to do."""
+
+
+class Ministack:
+    """A running ministack, which serves `listening`. Raises MinistackError if it is not installed.
+
+    `variables` are its environment, such as the `SERVICES` to run. `app` is the ASGI application.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        variables: Mapping[str, str],
+        *,
+        app: str = APP,
+        python: Path = PYTHON,
+        output: IO[bytes] | int = subprocess.DEVNULL,
+    ) -> None:
+        if not python.is_file():
+            raise MinistackError(f"ministack is not installed: there is no {python}; `make run` installs it")
+        descriptor = listening.fileno()
+        self._process = subprocess.Popen(  # noqa: S603 - the interpreter is the caller's choice
+            [python, "-Pc", _PROGRAM, "--workers", "0", "--bind", f"fd://{descriptor}", app],
+            pass_fds=[descriptor],
+            env={**_VARIABLES, **variables},
+            stdin=subprocess.PIPE,  # never written to: see above
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # its own process group, so that child processes are killed with it
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill the process and its child processes. Its data is lost."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+
+
+@contextmanager
+def serve_ministack(
+    variables: Mapping[str, str], *, app: str = APP, log: Path | None = None
+) -> Iterator[str]:
+    """Run ministack on a free port of 127.0.0.1 until the block ends; yield its endpoint URL.
+
+    `log` is the file for its output. Raises MinistackError with the output if it does not start.
+    """
+    with TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listening:
+        written, port = log or Path(folder, "log"), listening.getsockname()[1]
+        with written.open("wb") as output:
+            environment = {"GATEWAY_PORT": str(port), **variables}
+            process = Ministack(listening, environment, app=app, output=output)
+        listening.close()  # otherwise requests would block if ministack has exited
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _await_health(url, written)
+            yield url
+        finally:
+            process.kill()
+
+
+def _await_health(url: str, log: Path) -> None:
+    try:
+        urllib.request.urlopen(f"{url}/_ministack/health", timeout=START_S).close()  # noqa: S310 - it is http
+    except OSError as error:
+        output = log.read_text(errors="replace")[-2_000:]
+        raise MinistackError(f"ministack did not start ({error}):\n{output}") from error
