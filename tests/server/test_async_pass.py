@@ -1,4 +1,4 @@
-"""A forgotten `await` on the wire: a tool error like any other, with its key and line in the log."""
+"""A forgotten `await` is a tool error; the log has its key and line."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ def delete() -> None:
 
 
 @server.tool
-async def checks_it(ctx: AsyncContext) -> str:
+async def checks_call(ctx: AsyncContext) -> str:
     if ctx.elicit("sure", "Delete everything?", bool):
         delete()
     return "deleted"
 
 
 @server.tool
-async def returns_it(ctx: AsyncContext) -> bool:
+async def returns_call(ctx: AsyncContext) -> bool:
     return ctx.elicit("sure", "Delete everything?", bool)  # type: ignore[return-value]
 
 
 @server.tool
-async def returns_it_in_a_dict(ctx: AsyncContext) -> dict[str, Any]:
+async def returns_call_in_dict(ctx: AsyncContext) -> dict[str, Any]:
     return {"sure": ctx.elicit("sure", "Delete everything?", bool)}
 
 
 @server.tool
-async def discards_it(ctx: AsyncContext) -> str:
+async def discards_call(ctx: AsyncContext) -> str:
     ctx.elicit("sure", "Delete everything?", bool)
     await ctx.step("delete", delete)
     return "deleted"
 
 
 @server.tool
-async def swallows_it(ctx: AsyncContext) -> str:
+async def swallows_error(ctx: AsyncContext) -> str:
     try:
         made: Coroutine[Any, Any, None] = ctx.step("sure", int)
         return f"made {made}"
     except Exception:
-        return "went on"
+        return "continued"
 
 
 @server.tool(task="optional")
-async def forgets_it_later(ctx: AsyncContext) -> str:
+async def discards_call_after_question(ctx: AsyncContext) -> str:
     await ctx.run_as_task()
     await ctx.step("prepare", int)
     ctx.elicit("sure", "Delete everything?", bool)
@@ -76,8 +76,8 @@ def in_the_log(play: Player) -> str:
     return str(error)
 
 
-@pytest.mark.parametrize("name", [name for name in server.tools if name != "forgets_it_later"])
-def test_the_client_gets_a_neutral_tool_error_and_the_log_key_and_line(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in server.tools if name != "discards_call_after_question"])
+def test_the_client_gets_a_neutral_tool_error_and_the_log_has_key_and_line(name: str) -> None:
     play = Player(server)
     played = play.call(name)
     assert played.failed
@@ -87,9 +87,9 @@ def test_the_client_gets_a_neutral_tool_error_and_the_log_key_and_line(name: str
     assert f"{__file__}:" in text
 
 
-def test_a_task_ends_in_the_error_with_what_it_recorded_before() -> None:
+def test_a_task_fails_with_the_error_and_keeps_its_journal() -> None:
     play = Player(server, WITH_TASKS)
-    task = play.call("forgets_it_later").task
+    task = play.call("discards_call_after_question").task
     assert (task.status, task.failed) == ("completed", True)
     assert task.result["content"][0]["text"] == NEUTRAL.format("test-worker")
     assert "question 'sure'" in in_the_log(play)

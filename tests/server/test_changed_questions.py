@@ -1,4 +1,4 @@
-"""A question that is worded differently in the next round is in the log, by its key, and not by its text."""
+"""A question whose text changes between rounds is logged by its key, without its text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
 
-pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # as is meant
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
 
 SECRET = "4711 Hidden Lane"
 
 
 def changing(server: Server) -> Server:
-    """Tools whose questions change from pass to pass."""
+    """Return a server whose questions change from pass to pass."""
     passes = count(1)
 
     @server.tool
@@ -52,7 +52,7 @@ def consent(key: str, value: object = True) -> dict[str, Any]:
     return {key: {"action": "accept", "content": {"value": value}}}
 
 
-def test_the_first_time_a_text_changes_it_is_recorded_without_the_text() -> None:
+def test_a_changed_text_is_logged_without_the_text() -> None:
     play = Player(changing(Server("x")))
     asked = play.call("by_time")
     assert changes(play) == []
@@ -63,19 +63,19 @@ def test_the_first_time_a_text_changes_it_is_recorded_without_the_text() -> None
     assert fields["tool"] == "by_time"
 
 
-def test_a_changed_form_is_recorded_even_without_an_answer() -> None:
+def test_a_changed_form_is_logged_even_without_an_answer() -> None:
     play = Player(changing(Server("x")))
     play.call("by_field").respond({})
     assert changes(play) == [("size", "form (method or parameters)")]
 
 
-def test_it_is_recorded_in_each_round_in_which_it_happens() -> None:
+def test_every_round_with_a_changed_question_is_logged() -> None:
     play = Player(changing(Server("x")))
     play.call("one_of_two").respond(consent("name", "Ann")).respond(consent("sure"))
     assert changes(play) == [("sure", "message"), ("sure", "message")]
 
 
-def test_an_answer_that_is_taken_back_is_recorded() -> None:
+def test_a_discarded_answer_is_logged() -> None:
     server, texts = Server("x"), iter(["10 EUR?", "10 EUR?", "11 EUR?"])
 
     @server.tool
@@ -88,14 +88,14 @@ def test_an_answer_that_is_taken_back_is_recorded() -> None:
     assert changes(play) == [("price", "message")]
 
 
-def test_a_question_of_a_task_that_changes_is_recorded() -> None:
+def test_a_changed_question_of_a_task_is_logged() -> None:
     play = Player(changing(Server("x")), WITH_TASKS)
     task = play.call("later").task
     task.respond(consent("sure"))
     assert ("sure", "message") in changes(play)
 
 
-def test_answers_that_do_not_fit_and_new_questions_are_no_changes() -> None:
+def test_invalid_answers_and_new_questions_are_not_logged_as_changes() -> None:
     play = Player(changing(Server("x")))
     again = play.call("steady").respond(consent("size", "many"))
     assert "not accepted" in again.question("size")

@@ -1,4 +1,4 @@
-"""Completion of arguments: suggestions, how many there are, and what cannot be completed."""
+"""Completion of arguments: suggestions, their number, and refused requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PROMPT = {"type": "ref/prompt", "name": "review"}
 TEMPLATE = {"type": "ref/resource", "uri": "repo://{owner}/{name}"}
 
 
-def test_what_has_been_typed_is_completed() -> None:
+def test_a_prefix_is_completed() -> None:
     assert complete(PROMPT, "language", "py")["result"]["completion"] == {
         "values": ["python", "pytorch", "pyside"],
         "total": 3,
@@ -69,21 +69,21 @@ def test_what_has_been_typed_is_completed() -> None:
     }
 
 
-def test_the_other_arguments_are_known() -> None:
+def test_a_completion_gets_the_other_arguments() -> None:
     found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
     assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
 
 
-def test_a_hundred_suggestions_are_sent_at_most() -> None:
+def test_at_most_100_suggestions_are_sent() -> None:
     completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
     assert (len(completion["values"]), completion["hasMore"]) == (100, True)
 
 
-def test_choices_complete_themselves() -> None:
+def test_choices_of_a_literal_are_suggested() -> None:
     assert complete(PROMPT, "tone", "ke")["result"]["completion"]["values"] == ["keen"]
 
 
-def test_an_argument_without_suggestions_has_none() -> None:
+def test_an_argument_without_a_completion_has_no_suggestions() -> None:
     other = Server("other")
     other.prompt("p")(review)
     params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": "x"}}
@@ -94,7 +94,7 @@ def test_an_argument_without_suggestions_has_none() -> None:
 @pytest.mark.parametrize(
     ("ref", "argument"),
     [
-        ({"type": "ref/prompt", "name": "nobody"}, "language"),
+        ({"type": "ref/prompt", "name": "unknown"}, "language"),
         ({"type": "ref/resource", "uri": "repo://{x}"}, "owner"),
         (PROMPT, "nothing"),
         ({"type": "ref/resource", "uri": "test://static"}, "x"),
@@ -104,7 +104,7 @@ def test_an_argument_without_suggestions_has_none() -> None:
     ],
     ids=str,
 )
-def test_what_does_not_exist_is_invalid_params(ref: Any, argument: str) -> None:
+def test_an_unknown_reference_or_argument_is_invalid_params(ref: Any, argument: str) -> None:
     assert complete(ref, argument, "x")["error"]["code"] == -32602
 
 
@@ -120,11 +120,11 @@ def test_what_does_not_exist_is_invalid_params(ref: Any, argument: str) -> None:
     ],
     ids=str,
 )
-def test_malformed_params_are_refused(params: Any) -> None:
+def test_malformed_params_are_invalid_params(params: Any) -> None:
     assert Player(server).request("completion/complete", ref=PROMPT, **params)["error"]["code"] == -32602
 
 
-def test_a_completion_that_raises_is_an_internal_error_and_in_the_log() -> None:
+def test_a_completion_that_raises_is_a_logged_internal_error() -> None:
     play = Player(server)
     params = {"ref": TEMPLATE, "argument": {"name": "name", "value": "s"}}
     failed = play.request("completion/complete", **params)["error"]
@@ -144,7 +144,7 @@ def test_a_completion_that_raises_is_an_internal_error_and_in_the_log() -> None:
         lambda value: Completion(["a"], total=True),
     ],
 )
-def test_what_is_no_suggestion_is_an_internal_error(suggest: Callable[[str], Any]) -> None:
+def test_a_malformed_suggestion_is_an_internal_error(suggest: Callable[[str], Any]) -> None:
     other = Server("other")
     other.prompt("p")(review)
     other.completion("p", "language")(suggest)
@@ -152,7 +152,7 @@ def test_what_is_no_suggestion_is_an_internal_error(suggest: Callable[[str], Any
     assert Player(other).request("completion/complete", **params)["error"]["code"] == -32603
 
 
-def test_a_set_is_as_good_as_a_list() -> None:
+def test_suggestions_may_be_a_set() -> None:
     other = Server("other")
     other.prompt("p")(review)
     other.completion("p", "language")(lambda value: {"python"})
@@ -161,7 +161,7 @@ def test_a_set_is_as_good_as_a_list() -> None:
     assert (found["values"], found["total"]) == (["python"], 1)
 
 
-def test_an_argument_is_completed_by_one_function() -> None:
+def test_an_argument_has_at_most_one_completion() -> None:
     other = Server("other")
     other.prompt("p")(review)
     other.completion("p", "language")(languages)
@@ -169,10 +169,10 @@ def test_an_argument_is_completed_by_one_function() -> None:
         other.completion("p", "language")(languages)
 
 
-def test_a_completion_is_of_an_argument_that_is_there() -> None:
+def test_a_completion_requires_an_existing_argument() -> None:
     other = Server("other")
     other.prompt("p")(lambda: "x")
-    for reference, argument in [("nobody", "x"), ("p", "x")]:
+    for reference, argument in [("unknown", "x"), ("p", "x")]:
         with pytest.raises(DefinitionError):
             other.completion(reference, argument)(languages)
     with pytest.raises(DefinitionError):

@@ -1,4 +1,4 @@
-"""A definition that cannot be described is reported early, and does not hide any other."""
+"""A definition without JSON Schema is reported early and does not hide others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.messages import call, headers, message
 
 
 class Connection:
-    """No type that JSON has a form for."""
+    """A type without JSON form."""
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Holder:
     connection: Connection
 
 
-def a_server() -> Server:
-    """Each list has one feature that cannot be described, between two that can."""
+def make_server() -> Server:
+    """Return a server with one broken feature between two valid ones in each list."""
     server = Server("x")
 
     @server.tool
@@ -77,8 +77,8 @@ def a_server() -> Server:
     return server
 
 
-class Posted:
-    """Requests to the endpoint itself: `Player` would refuse such a server."""
+class DirectClient:
+    """A client of the endpoint. `Player` refuses such a server."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.observer = server, RecordingObserver()
@@ -93,8 +93,8 @@ def names(answer: Any, member: str) -> list[str]:
     return [item["name"] for item in answer["result"][member]]
 
 
-def test_a_tool_that_cannot_be_described_is_left_out_of_the_list_and_no_other() -> None:
-    posted = Posted(a_server())
+def test_only_broken_tools_are_missing_in_the_list() -> None:
+    posted = DirectClient(make_server())
     for _ in range(2):
         assert names(posted(message("tools/list")), "tools") == ["first", "wrong_schema", "last"]
         assert names(posted(message("prompts/list")), "prompts") == ["greeting"]
@@ -106,21 +106,21 @@ def test_a_tool_that_cannot_be_described_is_left_out_of_the_list_and_no_other() 
         {"tool": "undescribed"},
         {"tool": "wrong_result"},
         {"prompt": "broken_prompt"},
-    ], "each once, by its name"
+    ], "each tool once, by name"
 
 
-def test_clients_of_the_initialize_era_get_the_same_tools() -> None:
-    listed = LegacyClient(a_server()).result("tools/list")["tools"]
+def test_legacy_clients_get_the_same_tools() -> None:
+    listed = LegacyClient(make_server()).result("tools/list")["tools"]
     assert [tool["name"] for tool in listed] == ["first", "wrong_schema", "last"]
 
 
 @pytest.mark.parametrize(
     ("name", "arguments"), [("broken", {"number": 1, "inside": []}), ("wrong_schema", {"a": 1})]
 )
-def test_a_call_of_such_a_tool_is_an_error_that_names_the_place_in_the_log(
+def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(
     name: str, arguments: dict[str, Any]
 ) -> None:
-    posted = Posted(a_server())
+    posted = DirectClient(make_server())
     answer = posted(call(name, **arguments))
     assert answer["error"]["code"] == -32603
     assert answer["error"]["message"] == "Internal error. Quote id-7 to the server's operator."
@@ -131,9 +131,9 @@ def test_a_call_of_such_a_tool_is_an_error_that_names_the_place_in_the_log(
     assert posted(call("first"))["result"]["content"][0]["text"] == "first"
 
 
-def test_all_mistakes_are_named_at_once_each_with_its_parameter() -> None:
+def test_all_errors_are_named_together_with_their_parameters() -> None:
     with pytest.raises(DefinitionError) as caught:
-        a_server().check_definitions()
+        make_server().check_definitions()
     lines = str(caught.value).splitlines()
     assert [line.partition(":")[0] for line in lines] == [
         *("broken", "undescribed", "wrong_result", "wrong_schema", "broken_prompt", "broken_document")
@@ -142,12 +142,12 @@ def test_all_mistakes_are_named_at_once_each_with_its_parameter() -> None:
     assert lines[1].startswith("undescribed: parameter 'call': JSON Schema cannot describe ")
 
 
-def test_a_player_refuses_a_server_with_such_a_tool() -> None:
+def test_player_refuses_a_server_with_a_broken_tool() -> None:
     with pytest.raises(DefinitionError, match="broken: parameter 'inside'"):
-        Player(a_server()).call("first")
+        Player(make_server()).call("first")
 
 
-def test_a_test_that_loads_a_module_checks_its_definitions(tmp_path: Path) -> None:
+def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path: Path) -> None:
     source = """
         from mcp_roundtrip import Server
 

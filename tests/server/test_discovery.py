@@ -1,4 +1,4 @@
-"""`subscriptions/listen` over the endpoint: acknowledged with nothing in it, and over."""
+"""`subscriptions/listen` is acknowledged without subscriptions and completed at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WITH_TASKS = {"extensions": {TASKS_EXTENSION: {}}}
 def send(
     requested: Any, *, capabilities: Mapping[str, Any] | None = None, **changes: Any
 ) -> tuple[HttpResponse, list[Any]]:
-    """The response, and the messages in it; `changes` are to the request's id or to the `accept` header."""
+    """Return the response and its messages. `changes` replace the request's id or `accept` header."""
     meta = {**META, META_CLIENT_CAPABILITIES: capabilities or {}}
     body = message(SUBSCRIPTIONS_LISTEN, id=changes.pop("id", 1), meta=meta, notifications=requested)
     request = HttpRequest("POST", headers(body, **changes), json.dumps(body))
@@ -60,7 +60,7 @@ def error(requested: Any, **more: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("requested", [{}, EVERYTHING, {"toolsListChanged": False}, {"com.example/more": 1}])
-def test_a_subscription_is_acknowledged_with_nothing_in_it_and_completed(requested: Any) -> None:
+def test_a_subscription_is_acknowledged_empty_and_completed(requested: Any) -> None:
     response, messages = send(requested)
     assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
     acknowledged, answer = messages
@@ -77,7 +77,7 @@ def test_a_subscription_is_acknowledged_with_nothing_in_it_and_completed(request
 
 
 @given(st.integers() | st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
-def test_the_subscriptions_id_is_the_requests_with_its_type(id: int | str) -> None:  # noqa: A002 - JSON-RPC's name
+def test_the_subscription_id_equals_the_request_id_in_value_and_type(id: int | str) -> None:  # noqa: A002 - JSON-RPC's name
     _, [acknowledged, answer] = send({}, id=id)
     tags = [acknowledged["params"]["_meta"], answer["result"]["_meta"], {META_SUBSCRIPTION_ID: answer["id"]}]
     assert [(tag[META_SUBSCRIPTION_ID], type(tag[META_SUBSCRIPTION_ID])) for tag in tags] == [
@@ -85,7 +85,7 @@ def test_the_subscriptions_id_is_the_requests_with_its_type(id: int | str) -> No
     ] * 3
 
 
-def test_a_client_that_takes_no_event_stream_gets_the_result_that_ends_the_subscription() -> None:
+def test_a_client_that_accepts_no_event_stream_gets_only_the_final_result() -> None:
     response, [answer] = send(EVERYTHING, accept="application/json")
     assert response.headers["content-type"] == "application/json"
     assert answer["result"]["_meta"][META_SUBSCRIPTION_ID] == 1
@@ -98,19 +98,19 @@ def test_task_ids_from_a_client_without_the_extension_are_refused(task_ids: list
     assert failure["data"] == {"requiredCapabilities": WITH_TASKS}
 
 
-def test_task_ids_from_a_client_with_the_extension_are_acknowledged_without() -> None:
+def test_task_ids_from_a_client_with_the_extension_are_omitted_from_the_acknowledgement() -> None:
     _, [acknowledged, _] = send({**EVERYTHING, "taskIds": ["a-task"]}, capabilities=WITH_TASKS)
     assert acknowledged["params"]["notifications"] == {}
 
 
 @pytest.mark.parametrize("requested", [None, [], "all", 1, True])
-def test_a_filter_that_is_no_object_is_refused(requested: Any) -> None:
+def test_a_filter_that_is_not_an_object_is_refused(requested: Any) -> None:
     status, failure = error(requested)
     assert (status, failure["code"]) == (400, INVALID_PARAMS)
     assert "notifications" in failure["message"]
 
 
-def test_a_filter_that_is_not_there_is_refused() -> None:
+def test_a_missing_filter_is_refused() -> None:
     body = message(SUBSCRIPTIONS_LISTEN)
     request = HttpRequest("POST", headers(body), json.dumps(body))
     response = ENDPOINT.respond(request, PORTS, Invocation("id", 1e18))
@@ -132,7 +132,7 @@ def test_a_filter_that_is_not_there_is_refused() -> None:
         ),
     ],
 )
-def test_a_member_of_another_type_is_refused_by_its_name(member: str, value: Any) -> None:
+def test_a_member_of_another_type_is_refused_by_name(member: str, value: Any) -> None:
     status, failure = error({member: value}, capabilities=WITH_TASKS)
     assert (status, failure["code"]) == (400, INVALID_PARAMS)
     assert f"notifications.{member}" in failure["message"]

@@ -1,4 +1,4 @@
-"""The endpoint over HTTP: every rung, every status, and never a stack trace."""
+"""The endpoint over HTTP: order of checks, status codes, and error replies."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def hello() -> str:
 
 @server.tool(title="Echo", annotations={"readOnlyHint": True}, meta={"com.example/x": 1})
 def echo(ctx: Context, text: str) -> str:
-    """Say it again.
+    """Repeat a text.
 
     Args:
-        text: What to say.
+        text: The text to repeat.
     """
     ctx.progress(1)
     return text
@@ -52,7 +52,7 @@ def code(outcome: tuple[int, Any]) -> tuple[int, int]:
     return status, body["error"]["code"]
 
 
-# -- discovery and lists --------------------------------------------------------------------------------
+# -- discovery and lists ----------------------------------------------------------------------------------
 
 
 def test_discovery_names_versions_capabilities_and_instructions() -> None:
@@ -81,11 +81,11 @@ def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints()
         },
         {
             "name": "echo",
-            "description": "Say it again.",
+            "description": "Repeat a text.",
             "inputSchema": {
                 "type": "object",
                 "additionalProperties": False,
-                "properties": {"text": {"type": "string", "description": "What to say."}},
+                "properties": {"text": {"type": "string", "description": "The text to repeat."}},
                 "required": ["text"],
             },
             "title": "Echo",
@@ -95,17 +95,17 @@ def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints()
     ]
 
 
-def test_a_cursor_this_server_never_gave_out_is_invalid() -> None:
+def test_a_cursor_that_the_server_did_not_issue_is_invalid() -> None:
     assert code(post(http_event(message("tools/list", cursor="x")))) == (400, -32602)
 
 
-def test_only_one_line_is_sent() -> None:
+def test_a_response_is_a_single_line() -> None:
     response = server.lambda_handler(http_event(message("tools/list")), None)
     assert "\n" not in response["body"]
     assert response["headers"]["content-type"] == "application/json"
 
 
-# -- before the body ------------------------------------------------------------------------------------
+# -- before the body --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
@@ -115,14 +115,14 @@ def test_only_post_is_accepted(method: str) -> None:
     assert response["headers"]["allow"] == "POST"
 
 
-def test_an_origin_that_is_not_allowed_is_forbidden_before_anything_else() -> None:
+def test_a_foreign_origin_is_forbidden_before_any_other_check() -> None:
     event = http_event("not json", method="GET", headers={"Origin": "https://evil.test"})
     status, body = post(event)
     assert status == 403
     assert "id" not in body
 
 
-def test_an_allowed_origin_and_no_origin_pass() -> None:
+def test_an_allowed_origin_and_a_missing_origin_are_accepted() -> None:
     ports = make_ports(allowed_origins=frozenset({"https://good.test"}))
     open_server = Server("x", ports=lambda: ports)
     body = message("tools/list")
@@ -135,7 +135,7 @@ def test_an_allowed_origin_and_no_origin_pass() -> None:
         assert post(http_event(body, headers={**headers(body), "origin": origin}), open_server)[0] == 403
 
 
-def test_an_unidentified_caller_is_refused_before_the_body_is_read() -> None:
+def test_an_unauthenticated_caller_is_refused_before_the_body_is_read() -> None:
     ports = make_ports(auth=EventAuthenticator(AuthMode.JWT))
     closed = Server("x", ports=lambda: ports)
     response = closed.lambda_handler(http_event("not json"), None)
@@ -143,11 +143,11 @@ def test_an_unidentified_caller_is_refused_before_the_body_is_read() -> None:
     assert "www-authenticate" in response["headers"]
 
 
-def test_a_huge_body_is_refused_unread() -> None:
+def test_a_body_over_the_limit_is_refused_unread() -> None:
     assert post(http_event("x" * (MAX_BODY_BYTES + 1)))[0] == 413
 
 
-def test_a_body_said_to_be_base64_that_is_not_is_a_parse_error() -> None:
+def test_an_invalid_base64_body_is_a_parse_error() -> None:
     assert code(post(http_event("%%%", base64=True))) == (400, -32700)
 
 
@@ -157,7 +157,7 @@ def test_a_base64_body_is_read() -> None:
     assert post(http_event(encoded, headers=headers(body), base64=True))[0] == 200
 
 
-# -- the body -------------------------------------------------------------------------------------------
+# -- the body ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_base64_body_is_read() -> None:
         ('{"jsonrpc":"2.0","id":1,"result":{}}', -32600),
     ],
 )
-def test_a_body_that_is_no_message_is_refused(body: str, expected: int) -> None:
+def test_a_body_that_is_not_a_message_is_refused(body: str, expected: int) -> None:
     assert code(post(http_event(body, headers=headers(message("tools/list"))))) == (400, expected)
 
 
@@ -200,7 +200,7 @@ def test_a_notification_is_accepted_without_a_body() -> None:
         ({"mcp_protocol_version": "2025-06-18"}, -32020),
     ],
 )
-def test_missing_and_lying_headers_are_refused(changes: dict[str, str | None], expected: int) -> None:
+def test_missing_and_mismatching_headers_are_refused(changes: dict[str, str | None], expected: int) -> None:
     body = message("tools/list")
     assert code(post(http_event(body, headers=headers(body, **changes)))) == (400, expected)
 
@@ -242,7 +242,7 @@ def test_an_unknown_tool_is_invalid_params() -> None:
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
-def test_without_legacy_clients_an_initialize_is_answered_with_the_supported_versions(
+def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(
     version: str | None,
 ) -> None:
     modern = Server("modern", legacy_clients=False, ports=make_ports)
@@ -255,10 +255,10 @@ def test_without_legacy_clients_an_initialize_is_answered_with_the_supported_ver
     assert "2026-07-28" in error["message"]
 
 
-# -- answers --------------------------------------------------------------------------------------------
+# -- answers ----------------------------------------------------------------------------------------------
 
 
-def test_notifications_come_as_an_event_stream_that_ends_with_the_response() -> None:
+def test_notifications_are_sent_as_an_event_stream_that_ends_with_the_response() -> None:
     body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
     response = server.lambda_handler(http_event(body), None)
     assert response["headers"]["content-type"] == "text/event-stream"
@@ -267,24 +267,24 @@ def test_notifications_come_as_an_event_stream_that_ends_with_the_response() -> 
     assert events[-1]["result"]["content"][0]["text"] == "x"
 
 
-def test_a_client_that_takes_no_event_stream_gets_only_the_response() -> None:
+def test_a_client_that_accepts_no_event_stream_gets_only_the_response() -> None:
     body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
     event = http_event(body, headers=headers(body, accept="application/json"))
     assert post(event)[1]["result"]["content"][0]["text"] == "x"
 
 
-def test_text_no_encoding_can_carry_is_an_argument_error_and_other_text_passes() -> None:
+def test_a_lone_surrogate_in_an_argument_is_a_tool_error_and_other_text_is_accepted() -> None:
     status, body = post(http_event(call("echo", {"text": "\ud800"})))
     assert (status, body["result"]["isError"]) == (200, True)
     _, body = post(http_event(call("echo", {"text": "é 世界"})))
     assert body["result"]["content"][0]["text"] == "é 世界"
 
 
-def test_a_name_no_encoding_can_carry_is_an_unknown_tool() -> None:
+def test_a_name_with_a_lone_surrogate_is_an_unknown_tool() -> None:
     assert code(post(http_event(call("\ud800"), headers=headers(call("x"))))) == (400, -32020)
 
 
-def test_a_fault_of_the_library_is_an_internal_error_with_a_correlation_id() -> None:
+def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id() -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     broken = Server("x", ports=lambda: replace(ports, config=replace(ports.config, max_rounds=None)))  # type: ignore[arg-type]  # the fault
@@ -327,7 +327,7 @@ JSON = st.recursive(
     ),
     st.booleans(),
 )
-def test_any_body_is_answered_with_json_rpc_and_a_status_below_500(body: Any, mirrored: bool) -> None:
+def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body: Any, mirrored: bool) -> None:
     params = body.get("params")
     name = params.get("name") if isinstance(params, dict) else None
     event = http_event(
@@ -346,7 +346,7 @@ def test_any_body_is_answered_with_json_rpc_and_a_status_below_500(body: Any, mi
         assert ("result" in answer) != ("error" in answer)
 
 
-# -- found in review ------------------------------------------------------------------------------------
+# -- limits and other details -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -358,14 +358,14 @@ def test_any_body_is_answered_with_json_rpc_and_a_status_below_500(body: Any, mi
         (http_event("!!!", base64=True), AuthMode.NONE, 400),
     ],
 )
-def test_an_unreadable_body_changes_nothing_about_the_order_of_the_rungs(
+def test_an_unreadable_body_does_not_change_the_order_of_checks(
     event: dict[str, Any], auth: AuthMode, status: int
 ) -> None:
     ports = make_ports(auth=EventAuthenticator(auth))
     assert post(event, Server("x", ports=lambda: ports))[0] == status
 
 
-def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
+def test_the_body_limit_counts_decoded_bytes() -> None:
     text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
     assert len(text) < MAX_BODY_BYTES
     assert post(http_event(text))[0] == 413
@@ -373,7 +373,7 @@ def test_the_limit_of_a_body_is_in_bytes_however_it_is_delivered() -> None:
 
 
 @pytest.mark.parametrize("base64", [False, True])
-def test_a_body_over_a_limit_is_refused_with_the_limit_and_its_setting_in_the_log(base64: bool) -> None:
+def test_a_refused_body_is_logged_with_the_limit_and_its_setting(base64: bool) -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     config = replace(ports.config, max_body_bytes=2_000, max_json_values=100)
@@ -391,13 +391,13 @@ def test_a_body_over_a_limit_is_refused_with_the_limit_and_its_setting_in_the_lo
 
 
 @pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000, 10**1_024])
-def test_an_id_that_could_not_be_sent_back_is_refused(id: Any) -> None:  # noqa: A002 - JSON-RPC's name
+def test_an_id_that_cannot_be_echoed_is_refused(id: Any) -> None:  # noqa: A002 - JSON-RPC's name
     status, body = post(http_event(message("tools/list", id=id)))
     assert (status, body["error"]["code"]) == (400, -32600)
     assert "id" not in body
 
 
-def test_a_name_that_is_shown_is_cut() -> None:
+def test_a_name_in_an_error_message_is_truncated() -> None:
     long = "x" * 1_000_000
     for body in (call(long), call("echo", {"text": "x", long: 1})):
         response = server.lambda_handler(http_event(body), None)
@@ -405,7 +405,7 @@ def test_a_name_that_is_shown_is_cut() -> None:
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26"])
-def test_an_initialize_with_the_header_of_another_era_learns_the_versions(version: str) -> None:
+def test_initialize_with_a_modern_version_header_gets_the_supported_versions(version: str) -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
     status, answer = post(http_event(body, headers={"mcp-protocol-version": version}))
     assert (status, answer["error"]["code"]) == (400, -32022)

@@ -1,4 +1,4 @@
-"""The error reply and the log record of an exception of a feature."""
+"""The error reply and the log record of an exception raised by a feature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def raising(error: Exception) -> Server:
     return server
 
 
-# -- JSON-RPC errors ------------------------------------------------------------------------------------
+# -- JSON-RPC errors --------------------------------------------------------------------------------------
 
 FORBIDDEN: list[tuple[Exception, str]] = [
     (ProtocolError(-32002, "x"), "raise ResourceNotFound"),
@@ -54,7 +54,7 @@ FORBIDDEN: list[tuple[Exception, str]] = [
 
 
 @pytest.mark.parametrize(("error", "instead"), FORBIDDEN, ids=range(len(FORBIDDEN)))
-def test_an_error_that_the_specification_forbids_is_not_sent_and_the_log_says_what_to_raise(
+def test_an_error_code_forbidden_by_the_specification_is_replaced_and_the_log_has_the_remedy(
     error: Exception, instead: str
 ) -> None:
     play = Player(raising(error))
@@ -66,7 +66,7 @@ def test_an_error_that_the_specification_forbids_is_not_sent_and_the_log_says_wh
     events = [(event, type(logged), instead in str(logged)) for event, logged in play.observer.failures]
     kinds = ("tool_raised", "prompt_raised", "resource_raised")
     assert events == [(kind, UsageError, True) for kind in kinds]
-    assert play.observer.failures[0][1].__cause__ is error, "the traceback leads to the line"
+    assert play.observer.failures[0][1].__cause__ is error, "the traceback has the line"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_error_that_the_specification_forbids_is_not_sent_and_the_log_says_wh
     ],
     ids=str,
 )
-def test_every_other_error_is_sent_as_it_is(error: ProtocolError) -> None:
+def test_every_other_protocol_error_is_sent_unchanged(error: ProtocolError) -> None:
     play = Player(raising(error))
     for played in (play.call("tool"), play.prompt("prompt"), play.read("test://text")):
         assert (played.error["code"], played.error["message"]) == (error.code, error.message)
@@ -89,13 +89,13 @@ def test_every_other_error_is_sent_as_it_is(error: ProtocolError) -> None:
     assert play.observer.failures == []
 
 
-def test_a_task_ends_in_no_forbidden_error_either() -> None:
+def test_a_forbidden_error_code_of_a_task_is_replaced_too() -> None:
     task = Player(raising(ProtocolError(-32002, "x")), WITH_TASKS).call("tool").task
     assert task.failed
     assert "Quote" in task.result["content"][0]["text"]
 
 
-# -- capabilities ---------------------------------------------------------------------------------------
+# -- capabilities -----------------------------------------------------------------------------------------
 
 
 def asking() -> Server:
@@ -150,7 +150,7 @@ ELICITATION = "client capabilities that this request does not declare: elicitati
                       "sampling.tools, extensions.com.example/x."),
     ],
 )  # fmt: skip
-def test_a_missing_capability_is_named_with_what_needs_it_and_what_to_do(
+def test_a_missing_capability_is_named_with_its_cause_and_remedy(
     tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     error = Player(asking(), {}).call(tool, arguments).error
@@ -159,7 +159,7 @@ def test_a_missing_capability_is_named_with_what_needs_it_and_what_to_do(
     assert "Do not retry with this client: use one that declares them." in error["message"]
 
 
-def test_a_method_of_tasks_names_the_extension_it_needs() -> None:
+def test_a_task_method_names_the_required_extension() -> None:
     refused = Player(asking(), {}).request("tasks/get", taskId="x")["error"]
     assert refused["code"] == -32601, "a server without tasks"
     refused = Player(raising(ValueError()), {}).request("tasks/get", taskId="x")["error"]
@@ -171,7 +171,7 @@ def too_late(play: Player) -> list[Any]:
     return [fields for event, fields in play.observer.events if event == "asked_after_steps"]
 
 
-def test_steps_that_are_lost_with_a_call_that_cannot_ask_are_named_in_the_log() -> None:
+def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask() -> None:
     play = Player(asking(), {})
     error = play.call("order").error
     assert "had done part of its work" in error["message"]
@@ -179,7 +179,7 @@ def test_steps_that_are_lost_with_a_call_that_cannot_ask_are_named_in_the_log() 
     assert too_late(play) == [{"tool": "order", "asked": ["advice"], "after": ["reserve", "when"]}]
 
 
-def test_nothing_is_said_of_steps_that_the_clients_state_remembers() -> None:
+def test_the_log_omits_steps_that_are_in_the_clients_state() -> None:
     play = Player(asking(), {"elicitation": {}, "sampling": {}})
     error = play.call("in_rounds", size=1).error
     assert "'advice'" in error["message"]
@@ -187,13 +187,13 @@ def test_nothing_is_said_of_steps_that_the_clients_state_remembers() -> None:
     assert too_late(play) == []
 
 
-def test_the_steps_of_all_branches_are_named() -> None:
+def test_the_log_names_the_lost_steps_of_all_branches() -> None:
     play = Player(asking(), {})
     assert "had done" in play.call("branches").error["message"]
     assert too_late(play) == [{"tool": "branches", "asked": ["a/q", "b/q"], "after": ["a/work", "b/work"]}]
 
 
-def test_a_task_names_the_steps_that_end_with_it() -> None:
+def test_the_log_names_the_lost_steps_of_a_task() -> None:
     server = Server("asks")
 
     @server.tool(task="required")
@@ -207,6 +207,6 @@ def test_a_task_names_the_steps_that_end_with_it() -> None:
     assert too_late(play) == [{"tool": "order", "asked": ["sure"], "after": ["reserve"]}]
 
 
-def test_older_clients_get_a_warning_not_to_call_again_after_a_step() -> None:
+def test_legacy_clients_are_warned_not_to_repeat_a_call_after_a_step() -> None:
     client = LegacyClient(asking())
     assert "do not call it again" in text(client.call("order"))

@@ -9,7 +9,7 @@ from mcp_roundtrip_testing import Player
 
 
 def branches(*kinds: type[Exception] | None) -> Server:
-    """A tool with a branch for each kind: it raises one of that kind, or asks."""
+    """Return a tool with a branch per kind. A branch raises an exception of its kind, or asks."""
     built = Server("branches")
 
     @built.tool
@@ -28,19 +28,19 @@ def branches(*kinds: type[Exception] | None) -> Server:
     return built
 
 
-def test_what_several_branches_miss_is_named_at_once() -> None:
+def test_missing_capabilities_of_several_branches_are_named_together() -> None:
     refused = Player(branches(None, None), capabilities={}).call("tool")
     assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
 
 
-def test_what_several_branches_tell_the_model_is_in_the_error() -> None:
+def test_tool_errors_of_several_branches_are_joined() -> None:
     class Other(ToolError):
         pass
 
     assert Player(branches(ToolError, Other)).call("tool").text == "ToolError\nOther"
 
 
-def test_branches_that_fail_differently_are_a_failed_tool() -> None:
+def test_different_exceptions_of_branches_are_a_failed_tool() -> None:
     playing = Player(branches(ToolError, RuntimeError))
     assert playing.call("tool").failed
     assert playing.observer.failures[0][0] == "tool_raised"

@@ -1,4 +1,4 @@
-"""What travels with a forwarded call, and what the owner notices."""
+"""The metadata of a forwarded call, and how its owner uses it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LambdaContext:
     aws_request_id: str = "request-1"
 
 
-def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
+def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
     sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True, "f")
     assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
 
@@ -50,7 +50,7 @@ def test_what_a_front_door_sends_is_what_its_owner_reads() -> None:
         LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []})),
     ],
 )
-def test_anything_else_is_a_call_that_was_not_forwarded(context: Any) -> None:
+def test_malformed_metadata_means_that_a_call_was_not_forwarded(context: Any) -> None:
     assert Forwarded.read(context) == Forwarded()
 
 
@@ -63,7 +63,7 @@ def is_refused(title: str) -> bool:
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
-def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) -> None:
+def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None:
     length = next(length for length in count(1) if is_refused(letter * length)) - 1
     info = make_server_info("door", "1", letter * length)
     custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, True, "f" * 16).custom()
@@ -72,7 +72,7 @@ def test_the_longest_name_of_a_server_fits_into_a_client_context(letter: str) ->
     assert len(compact_json(info)) > 1_900
 
 
-def test_an_owner_notices_that_the_catalog_lists_another_definition() -> None:
+def test_an_owner_reports_a_catalog_with_another_definition() -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("x", ports=lambda: ports)
@@ -109,14 +109,14 @@ def test_an_owner_that_is_deployed_with_another_signature_reports_it(parameters:
     assert reports_drift(tool_of("x: int = 1"), tool_of(parameters))
 
 
-def test_a_digest_of_another_version_of_pydantic_is_no_drift() -> None:
+def test_a_digest_of_another_pydantic_version_is_not_drift() -> None:
     cataloged = tool_of("x: int = 1")
     vars(cataloged.tools["one"])["signature_digest"] = "of another version"
     assert not reports_drift(cataloged, tool_of("x: int = 1"))
 
 
 def tool_of(parameters: str) -> Server:
-    """A server whose tool `one` has these parameters."""
+    """Return a server whose tool `one` has these parameters."""
     observer = RecordingObserver()
     server = Server("x", ports=lambda: make_ports(observer=observer))
     names: dict[str, Any] = {"Annotated": Annotated, "Field": Field, "McpHeader": McpHeader}
@@ -127,7 +127,7 @@ def tool_of(parameters: str) -> Server:
 
 
 def reports_drift(cataloged: Server, deployed: Server) -> bool:
-    """Whether a call that was forwarded by the catalog of one server is reported by the other."""
+    """Return whether a server reports drift for a call forwarded by the catalog of another."""
     tool, owned = cataloged.tools["one"], deployed.tools["one"]
     custom = Forwarded(None, tool.definition_digest, signature_digest=tool.signature_digest).custom()
     arguments = {"x": 1} if "McpHeader" not in str(owned.definition()) else {}
@@ -135,7 +135,7 @@ def reports_drift(cataloged: Server, deployed: Server) -> bool:
     return any(event == "catalog_drift" for event, _ in owned.function.__globals__["observer"].events)
 
 
-def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:
+def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have() -> None:
     observer = RecordingObserver()
     server = Server("x", ports=lambda: make_ports(observer=observer))
     forwarded = LambdaContext(ClientContext(Forwarded(None, "listed").custom()))
@@ -146,7 +146,7 @@ def test_an_owner_without_the_tool_that_the_catalog_lists_says_so() -> None:
     assert "catalog_drift" not in dict(observer.events)
 
 
-def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None:
+def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
     tags: dict[str, dict[str, str]] = {}
 
     class Tagged(RecordingObserver):
@@ -164,7 +164,7 @@ def test_even_what_comes_before_the_tools_body_is_logged_with_the_flow() -> None
     assert len(flows) == 1
 
 
-def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too() -> None:
+def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> None:
     ports = make_ports()
     server = Server("x", ports=lambda: ports)
 
@@ -181,13 +181,13 @@ def test_what_an_owner_tells_its_caller_to_quote_is_in_the_front_doors_log_too()
     ("remaining_ms", "waits_s"),
     [(60_000, 26), (28_000, 26), (27_999, 26), (26_999, 25), (24_050, 23), (900, 1)],
 )
-def test_a_front_door_waits_no_longer_than_leaves_time_to_connect_and_answer(
+def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(
     remaining_ms: float, waits_s: int
 ) -> None:
     assert owner_timeout_s(remaining_ms) == waits_s
 
 
-def test_an_owner_answers_under_the_front_doors_name() -> None:
+def test_an_owner_responds_with_the_name_of_the_front_door() -> None:
     ports = make_ports()
     server = Server("owner", ports=lambda: ports)
 

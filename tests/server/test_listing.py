@@ -1,4 +1,4 @@
-"""Cursors: every item once, in order, and none but those this list gives out."""
+"""Cursors: every item is listed once and in order; only issued cursors are accepted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SIZE = 4
 lists = st.lists(st.text(max_size=20), max_size=40, unique=True)
 
 
-def walk(kind: str, names: list[str], size: int) -> tuple[list[list[str]], list[str]]:
-    """The pages, and the cursors that led from one to the next."""
+def read_pages(kind: str, names: list[str], size: int) -> tuple[list[list[str]], list[str]]:
+    """Return the pages and the cursors between them."""
     pages: list[list[str]] = []
     cursors: list[str] = []
     cursor = None
@@ -36,8 +36,8 @@ def refused(cursor: Any, names: list[str] = NAMES, kind: str = "tools", size: in
 
 
 @given(lists, st.integers(1, 50))
-def test_walking_the_pages_gives_every_item_once_and_in_order(names: list[str], size: int) -> None:
-    pages, cursors = walk("tools", names, size)
+def test_all_pages_together_have_every_item_once_in_order(names: list[str], size: int) -> None:
+    pages, cursors = read_pages("tools", names, size)
     assert [name for part in pages for name in part] == names
     assert all(len(part) == size for part in pages[:-1])
     assert pages[-1] or not names
@@ -50,17 +50,17 @@ def test_a_list_that_fits_on_one_page_has_no_cursor(names: list[str], size: int)
 
 
 def test_an_empty_list_has_one_empty_page() -> None:
-    assert walk("tools", [], 5) == ([[]], [])
+    assert read_pages("tools", [], 5) == ([[]], [])
 
 
-def test_a_cursor_works_in_any_process_and_as_often_as_it_is_sent() -> None:
-    _, cursors = walk("tools", NAMES, SIZE)
+def test_a_cursor_is_valid_in_any_process_and_can_be_reused() -> None:
+    _, cursors = read_pages("tools", NAMES, SIZE)
     assert find_page("tools", list(NAMES), cursors[0], SIZE) == find_page("tools", NAMES, cursors[0], SIZE)
     assert NAMES[find_page("tools", NAMES, cursors[0], SIZE)[0]] == NAMES[4:8]
 
 
-def test_a_cursor_of_another_list_is_refused_even_if_it_holds_the_same_names() -> None:
-    for cursor in walk("prompts", NAMES, SIZE)[1]:
+def test_a_cursor_of_another_list_with_equal_names_is_refused() -> None:
+    for cursor in read_pages("prompts", NAMES, SIZE)[1]:
         assert refused(cursor)
 
 
@@ -74,13 +74,13 @@ def test_a_cursor_of_another_list_is_refused_even_if_it_holds_the_same_names() -
         ["tool_0tool_1", *NAMES[2:], "x"],
     ],
 )
-def test_a_cursor_of_an_earlier_deployments_list_is_refused(earlier: list[str]) -> None:
-    for cursor in walk("tools", earlier, SIZE)[1]:
+def test_a_cursor_of_an_earlier_deployment_is_refused(earlier: list[str]) -> None:
+    for cursor in read_pages("tools", earlier, SIZE)[1]:
         assert refused(cursor)
 
 
-def test_after_a_change_of_the_page_size_a_cursor_leads_on_or_is_refused() -> None:
-    cursor = walk("tools", NAMES, 4)[1][0]
+def test_a_cursor_continues_or_is_refused_after_the_page_size_changed() -> None:
+    cursor = read_pages("tools", NAMES, 4)[1][0]
     assert NAMES[find_page("tools", NAMES, cursor, 2)[0]] == NAMES[4:6]
     assert refused(cursor, size=3)
 
@@ -89,7 +89,7 @@ def test_after_a_change_of_the_page_size_a_cursor_leads_on_or_is_refused() -> No
     "position", ["0", "-4", "+4", "04", "4.0", "٤", " 4", "1", "5", "12", "9" * 5_000, ""]
 )
 def test_a_cursor_with_another_position_or_spelling_is_refused(position: str) -> None:
-    cursor = walk("tools", NAMES, SIZE)[1][0]
+    cursor = read_pages("tools", NAMES, SIZE)[1][0]
     assert refused(cursor.replace("4", position, 1))
 
 
@@ -101,26 +101,26 @@ def test_a_forged_cursor_is_refused(cursor: str) -> None:
 
 
 @pytest.mark.parametrize("cursor", [0, 4, 1.5, True, False, [], {}, ["4"]])
-def test_a_cursor_that_is_no_string_is_refused(cursor: Any) -> None:
+def test_a_cursor_that_is_not_a_string_is_refused(cursor: Any) -> None:
     assert refused(cursor)
 
 
 @given(st.text(max_size=60))
-def test_no_text_is_accepted_but_a_cursor_given_out(text: str) -> None:
-    if text not in walk("tools", NAMES, SIZE)[1]:
+def test_arbitrary_text_is_refused_as_cursor(text: str) -> None:
+    if text not in read_pages("tools", NAMES, SIZE)[1]:
         assert refused(text)
 
 
 @given(st.data())
-def test_a_cursor_with_one_other_character_is_refused(data: st.DataObject) -> None:
-    cursor = data.draw(st.sampled_from(walk("tools", NAMES, SIZE)[1]))
+def test_a_cursor_with_one_changed_character_is_refused(data: st.DataObject) -> None:
+    cursor = data.draw(st.sampled_from(read_pages("tools", NAMES, SIZE)[1]))
     at = data.draw(st.integers(0, len(cursor) - 1))
     other = data.draw(st.characters().filter(lambda character: character != cursor[at]))
     changed = cursor[:at] + other + cursor[at + 1 :]
-    assert changed in walk("tools", NAMES, SIZE)[1] or refused(changed)
+    assert changed in read_pages("tools", NAMES, SIZE)[1] or refused(changed)
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_a_page_without_room_for_an_item_is_the_deployments_mistake(size: int) -> None:
+def test_a_page_size_below_one_is_a_configuration_error(size: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
         find_page("tools", NAMES, None, size)

@@ -43,7 +43,7 @@ def review(
     """Review some code.
 
     Args:
-        lines: How much to say.
+        lines: The number of lines.
     """
     said = f"{code}, {lines + 1} lines, {tone.value}, {since}"
     return [PromptMessage(said), PromptMessage("Certainly.", role="assistant")]
@@ -114,7 +114,7 @@ def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
         "description": "Review some code.",
         "arguments": [
             {"name": "code", "description": "What to look at", "required": True},
-            {"name": "lines", "description": "How much to say.", "required": False},
+            {"name": "lines", "description": "The number of lines.", "required": False},
             {"name": "tone", "required": False},
             {"name": "since", "required": False},
         ],
@@ -128,13 +128,13 @@ def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
     assert (listed["cacheScope"], listed["ttlMs"]) == ("public", 300_000)
 
 
-def test_a_server_with_prompts_says_so(play: Player) -> None:
+def test_a_server_with_prompts_declares_the_capability(play: Player) -> None:
     assert request(play, "server/discover")["result"]["capabilities"].keys() == {
         "tools", "prompts", "completions", "logging",
     }  # fmt: skip
 
 
-def test_arguments_arrive_as_text_and_are_what_their_annotations_say(play: Player) -> None:
+def test_arguments_are_converted_from_text_to_their_annotations(play: Player) -> None:
     given = {"code": "x = 1", "lines": "4", "tone": "stern", "since": "2026-07-28"}
     played = play.prompt("review", given)
     assert_valid("prompts/get", played.message)
@@ -151,18 +151,18 @@ def test_arguments_arrive_as_text_and_are_what_their_annotations_say(play: Playe
     [{}, {"code": 1}, {"code": "x", "lines": "many"}, {"code": "x", "lines": 4}, {"code": "x", "other": "y"}],
     ids=str,
 )
-def test_wrong_arguments_are_invalid_params_and_not_quoted(play: Player, arguments: Any) -> None:
+def test_invalid_arguments_are_invalid_params_and_not_quoted(play: Player, arguments: Any) -> None:
     refused = play.prompt("review", arguments)
     assert (refused.status, refused.error["code"]) == (400, -32602)
     assert "many" not in refused.error["message"]
 
 
-@pytest.mark.parametrize("name", ["nobody", ""])
+@pytest.mark.parametrize("name", ["unknown", ""])
 def test_an_unknown_prompt_is_invalid_params(play: Player, name: Any) -> None:
     assert request(play, "prompts/get", name=name)["error"]["code"] == -32602
 
 
-def test_every_content_block_can_be_said(play: Player) -> None:
+def test_a_prompt_may_return_every_content_block(play: Player) -> None:
     played = play.prompt("everything")
     assert_valid("prompts/get", played.message)
     kinds = [(message["role"], message["content"]["type"]) for message in played.messages]
@@ -173,7 +173,7 @@ def test_every_content_block_can_be_said(play: Player) -> None:
 
 
 @pytest.mark.parametrize("name", ["asking", "asking_later"])
-def test_a_prompt_may_ask(name: str) -> None:
+def test_a_prompt_can_ask(name: str) -> None:
     play = Player(server, always_replay=True)
     asked = play.prompt(name)
     assert_valid("prompts/get", asked.message)
@@ -181,7 +181,7 @@ def test_a_prompt_may_ask(name: str) -> None:
     assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
 
 
-def test_the_state_of_one_prompt_is_no_state_of_another(play: Player) -> None:
+def test_a_state_of_another_prompt_is_refused(play: Player) -> None:
     asked = play.prompt("asking")
     moved = play.request(
         "prompts/get", name="asking_later", arguments={}, requestState=asked.state, inputResponses={}
@@ -209,12 +209,12 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
     assert [event for event, _ in play.observer.failures] == expected
 
 
-def test_a_question_that_is_declined_ends_the_request_in_an_error_that_names_it(play: Player) -> None:
+def test_a_declined_question_is_an_error_that_names_it(play: Player) -> None:
     error = play.prompt("asking").answer(topic=DECLINE).error
     assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
 
 
-def test_a_step_that_used_up_its_attempts_is_an_internal_error() -> None:
+def test_a_step_that_failed_its_last_attempt_is_an_internal_error() -> None:
     other = Server("other")
 
     @other.prompt
@@ -244,7 +244,7 @@ def test_the_decorator_needs_no_parentheses() -> None:
         other.resource(bare)  # type: ignore[arg-type]  # what a forgotten URI looks like
 
 
-def test_a_name_is_taken_once_and_can_be_sent() -> None:
+def test_names_are_unique_and_can_be_sent() -> None:
     other = Server("other")
     other.prompt("one")(lambda: "x")
     with pytest.raises(DefinitionError):
@@ -264,7 +264,7 @@ class Numbered(Enum):
 @pytest.mark.parametrize(
     "annotation", [list[str], dict[str, int], Size, tuple[int, int], Literal[1, 2], Numbered, None]
 )
-def test_an_argument_that_no_text_can_be_is_refused_at_definition(annotation: Any) -> None:
+def test_an_argument_that_text_cannot_express_is_refused_at_definition(annotation: Any) -> None:
     def prompt(argument: Any) -> str:
         return "x"
 
@@ -273,13 +273,13 @@ def test_an_argument_that_no_text_can_be_is_refused_at_definition(annotation: An
         Server("other").prompt()(prompt)
 
 
-def test_without_prompts_their_methods_do_not_exist() -> None:
+def test_a_server_without_prompts_does_not_have_their_methods() -> None:
     play = Player(Server("none"))
     for method in ("prompts/list", "prompts/get", "completion/complete", "resources/list"):
         assert play.request(method)["error"]["code"] in (-32601, -32020)
 
 
-def test_an_alias_is_the_arguments_name() -> None:
+def test_an_alias_is_the_name_of_the_argument() -> None:
     other = Server("other")
 
     @other.prompt
@@ -307,7 +307,7 @@ class Level(IntEnum):
     [(UserId, "u"), (Annotated[UserId, Field(min_length=1)], "u"), (Level, "1"), (Literal["a", 1], "a"),
      (list[str] | Literal["all"], "all"), (bool, "true")],
 )  # fmt: skip
-def test_an_argument_is_of_any_type_that_a_text_can_be(annotation: Any, sent: str) -> None:
+def test_an_argument_may_have_any_type_that_text_can_express(annotation: Any, sent: str) -> None:
     def prompt(argument: Any) -> str:
         return "x"
 
@@ -317,7 +317,7 @@ def test_an_argument_is_of_any_type_that_a_text_can_be(annotation: Any, sent: st
     assert Player(other).prompt("prompt", {"argument": sent}).messages
 
 
-def test_a_header_mirrors_only_parameters_of_tools() -> None:
+def test_a_prompt_argument_cannot_be_mirrored_by_a_header() -> None:
     def prompt(region: Annotated[str, McpHeader("Region")]) -> str:
         return region
 
@@ -325,7 +325,7 @@ def test_a_header_mirrors_only_parameters_of_tools() -> None:
         Server("other").prompt(prompt)
 
 
-def test_what_was_notified_before_an_error_precedes_it_on_the_stream() -> None:
+def test_notifications_before_an_error_precede_it_on_the_stream() -> None:
     other = Server("other")
 
     @other.prompt
@@ -341,7 +341,7 @@ def test_what_was_notified_before_an_error_precedes_it_on_the_stream() -> None:
     assert (refusal["prompt"], refusal["code"]) == ("fails", -32602)
 
 
-def test_a_prompt_that_is_never_finished_is_given_up_with_an_error() -> None:
+def test_a_prompt_that_never_completes_ends_in_an_error() -> None:
     other = Server("other")
 
     @other.prompt

@@ -1,4 +1,4 @@
-"""The attacks on `requestState` as a client and an operator see them: one answer, the reason in the log."""
+"""Attacks on `requestState`: the client gets one fixed error, the log has the reason."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def presented(attack: Attack, configuration: Configuration, observer: RecordingO
 
 
 def can_be_sent(state: object) -> bool:
-    """What is no string is no requestState to begin with, and what no body holds has an answer of its own."""
+    """Return whether a request can have this state: a string that JSON in UTF-8 can express."""
     return isinstance(state, str) and len(state) < MAX_BODY_BYTES
 
 
-def test_every_refusal_is_the_same_on_the_wire_and_has_its_own_reason_in_the_log() -> None:
+def test_all_refused_states_get_the_same_error_and_the_log_has_the_reason() -> None:
     refused = [
         (attack, configuration)
         for attack, configuration in CASES.values()
@@ -91,7 +91,7 @@ MEMBERS = st.dictionaries(st.sampled_from(["id", "j", "q", "h", "r", "x"]), JSON
 @given(JSON | MEMBERS.map(lambda members: {"v": 1, **members}))
 @example({"v": 1})
 @example({"v": 1, "id": "x", "j": [["now", "n", "no time"]]})
-def test_a_journal_of_another_form_under_a_good_signature_is_refused_alike(payload: Any) -> None:
+def test_a_malformed_journal_with_a_valid_signature_gets_the_same_error(payload: Any) -> None:
     with suppress(StateRejected):
         Journal.from_json(payload)
         return  # few are well formed

@@ -29,7 +29,7 @@ def test_the_decorator_returns_the_function_unchanged() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ü", "x" * 129, "a\n"])
-def test_names_the_specification_advises_against_are_refused(name: str) -> None:
+def test_names_against_the_recommendation_of_the_specification_are_refused(name: str) -> None:
     server = Server("x")
     with pytest.raises(DefinitionError):
 
@@ -37,7 +37,7 @@ def test_names_the_specification_advises_against_are_refused(name: str) -> None:
         def tool() -> None: ...
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
+def test_a_second_tool_with_the_same_name_is_refused() -> None:
     server = Server("x")
 
     @server.tool(name="same")
@@ -49,7 +49,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         def two() -> None: ...
 
 
-def test_a_context_of_the_other_kind_is_refused() -> None:
+def test_a_sync_context_in_an_async_tool_and_vice_versa_is_refused() -> None:
     server = Server("x")
     with pytest.raises(DefinitionError, match="AsyncContext"):
 
@@ -69,7 +69,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def test_an_author_may_bring_a_schema_and_gets_the_arguments_as_one_dict() -> None:
+def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict() -> None:
     server = Server("x")
 
     @server.tool(input_schema=SCHEMA, description="Takes n.")
@@ -84,7 +84,7 @@ def test_an_author_may_bring_a_schema_and_gets_the_arguments_as_one_dict() -> No
     assert playing.call("raw", {"n": 0}).failed
 
 
-def test_a_schema_that_points_elsewhere_is_refused() -> None:
+def test_a_schema_with_a_remote_reference_is_refused() -> None:
     server = Server("x")
     remote = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
     with pytest.raises(DefinitionError):
@@ -93,7 +93,7 @@ def test_a_schema_that_points_elsewhere_is_refused() -> None:
         def raw(arguments: dict[str, Any]) -> None: ...
 
 
-def test_parameters_that_headers_mirror_are_listed_as_declared() -> None:
+def test_mirrored_parameters_are_listed_as_declared() -> None:
     server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
 
@@ -107,7 +107,7 @@ def test_parameters_that_headers_mirror_are_listed_as_declared() -> None:
         assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
 
 
-def test_a_header_that_clients_would_refuse_is_refused_when_definitions_are_checked() -> None:
+def test_checking_definitions_refuses_headers_that_clients_refuse() -> None:
     server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
     with pytest.raises(DefinitionError, match="x-mcp-header"):
@@ -144,7 +144,7 @@ def add(a: int, b: int) -> int:
 
 
 class Adder:
-    """Adds to what it holds."""
+    """Adds to a number."""
 
     def __init__(self, held: int) -> None:
         self.held = held
@@ -154,7 +154,7 @@ class Adder:
         return self.held + b
 
     def method(self, b: int) -> int:
-        """Add a number, too."""
+        """Add another number."""
         return self.held + b
 
     @staticmethod
@@ -164,7 +164,7 @@ class Adder:
 
     @classmethod
     def of_class(cls, b: int) -> int:
-        """Add to what a new one holds."""
+        """Add to the number of a new instance."""
         return cls(1)(b)
 
     @staticmethod
@@ -181,27 +181,25 @@ class Adder:
         (functools.partial(add, a=1), "add", "Add two numbers."),
         (functools.partial(functools.partial(add), a=1), "add", "Add two numbers."),
         (Adder(1), "Adder", "Add a number."),
-        (Adder(1).method, "method", "Add a number, too."),
-        (Adder.of_class, "of_class", "Add to what a new one holds."),
+        (Adder(1).method, "method", "Add another number."),
+        (Adder.of_class, "of_class", "Add to the number of a new instance."),
         (vars(Adder)["static"], "static", "Add to one."),
         (vars(Adder)["static_async"], "static_async", "Add to one, later."),
         (functools.partial(vars(Adder)["static_async"]), "static_async", "Add to one, later."),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_a_tool_may_be_anything_that_is_called_like_a_function(
-    function: Callable[..., Any], name: str, description: str
-) -> None:
+def test_a_tool_may_be_any_callable(function: Callable[..., Any], name: str, description: str) -> None:
     server = Server("x")
     assert server.tool(function) is function
     (listed,) = Player(server).request("tools/list")["result"]["tools"]
     assert (listed["name"], listed["description"]) == (name, description)
-    assert list(listed["inputSchema"]["properties"]) == ["b"], "what the author has filled is no argument"
+    assert list(listed["inputSchema"]["properties"]) == ["b"], "a bound value is no argument"
     assert Player(server).call(name, {"b": 2}).structured == 3
     assert Player(server).call(name, {"a": 5, "b": 2}).failed
 
 
-def test_a_prompt_a_resource_and_a_completion_may_be_that_too() -> None:
+def test_a_prompt_a_resource_and_a_completion_may_be_any_callable() -> None:
     def text(prefix: str, value: str) -> str:
         return prefix + value
 
@@ -241,7 +239,7 @@ NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Servic
 
 
 @pytest.mark.parametrize("function", NO_FUNCTIONS, ids=lambda value: type(value).__name__)
-def test_what_cannot_be_registered_is_refused_with_what_to_write(function: Any) -> None:
+def test_an_unsupported_callable_is_refused_with_the_remedy(function: Any) -> None:
     server = Server("x")
     for register in (server.tool, server.tool(name="a"), server.prompt, server.resource("docs://{a}")):
         with pytest.raises(DefinitionError, match=r"; (write|register) "):
@@ -257,7 +255,7 @@ def test_a_lambda_needs_a_name() -> None:
     assert Player(server).call("a").text == "a"
 
 
-def test_a_schema_leaves_the_one_parameter_beside_the_context_unannotated() -> None:
+def test_the_parameter_of_a_tool_with_its_own_schema_needs_no_annotation() -> None:
     server = Server("x")
 
     @server.tool(input_schema=SCHEMA)
@@ -291,7 +289,7 @@ ALIAS = Annotated[Context | None, "documented"]
     ],
     ids=str,
 )
-def test_a_context_inside_another_type_is_refused_at_once(annotation: Any) -> None:
+def test_a_context_inside_another_type_is_refused_at_registration(annotation: Any) -> None:
     def tool(ctx: Any = None) -> None: ...
 
     tool.__annotations__["ctx"] = annotation
@@ -302,7 +300,7 @@ def test_a_context_inside_another_type_is_refused_at_once(annotation: Any) -> No
 
 
 @pytest.mark.parametrize("requires", ["elicitation.ur", "Sampling", "roots.listChanged", "extensions", "", 7])
-def test_a_capability_that_no_client_can_have_is_refused(requires: Any) -> None:
+def test_an_unknown_capability_is_refused(requires: Any) -> None:
     server = Server("x")
     with pytest.raises(DefinitionError, match=r"did you mean '"):
         server.tool(requires=[requires])(add)
@@ -312,7 +310,7 @@ def test_a_capability_that_no_client_can_have_is_refused(requires: Any) -> None:
         server.resource("docs://{a}/{b}", requires=[requires])(add)
 
 
-def test_the_nearest_capability_is_suggested() -> None:
+def test_the_most_similar_capability_is_suggested() -> None:
     with pytest.raises(DefinitionError, match=r"'elicitation.ur'; did you mean 'elicitation.url'"):
         Server("x").tool(requires=["elicitation.ur"])(add)
     with pytest.raises(DefinitionError, match=r"write requires=\['sampling'\]"):
@@ -323,7 +321,7 @@ def test_the_nearest_capability_is_suggested() -> None:
     "requires",
     ["elicitation.url", "sampling", "roots", "extensions.com.example/x", "experimental.anything.at"],
 )
-def test_capabilities_that_a_client_may_have_are_accepted(requires: str) -> None:
+def test_capabilities_of_the_specification_are_accepted(requires: str) -> None:
     server = Server("x")
     server.tool(requires=[requires])(add)
     assert "add" in server.tools

@@ -1,4 +1,4 @@
-"""The OAuth metadata of the protected resource is public, and no other page is."""
+"""The OAuth metadata of the protected resource is public; no other path is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ask(
 
 @pytest.mark.parametrize("path", [ROOT, SUFFIXED])
 @pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
-def test_the_metadata_is_there_without_a_token_for_every_site(path: str, origin: Mapping[str, str]) -> None:
+def test_the_metadata_is_served_without_a_token_to_every_origin(path: str, origin: Mapping[str, str]) -> None:
     answer = ask(path, headers=origin)
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"
@@ -58,7 +58,7 @@ def test_a_head_request_gets_the_headers_of_a_get_and_no_body() -> None:
     assert (answer.status, answer.body, answer.headers) == (200, "", ask(ROOT).headers)
 
 
-def test_a_browser_may_send_headers_of_its_own_with_the_question() -> None:
+def test_a_preflight_request_allows_headers_of_browsers() -> None:
     answer = ask(SUFFIXED, "OPTIONS", {"origin": "https://anywhere.test"})
     assert (answer.status, answer.body) == (204, "")
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -77,19 +77,19 @@ def test_a_browser_may_send_headers_of_its_own_with_the_question() -> None:
         (ROOT, "PUT"),
     ],
 )
-def test_there_is_nothing_else_to_get(path: str, method: str) -> None:
+def test_other_paths_are_not_served(path: str, method: str) -> None:
     assert ask(path, method).status == 405
 
 
 @pytest.mark.parametrize("path", [ROOT, SUFFIXED, "/mcp"])
-def test_a_post_to_it_needs_a_token_like_every_other(path: str) -> None:
+def test_a_post_to_the_metadata_path_needs_a_token(path: str) -> None:
     answer = ask(path, "POST")
     assert answer.status == 401
     metadata = "https://mcp.test/.well-known/oauth-protected-resource/mcp"
     assert answer.headers["www-authenticate"] == f'Bearer scope="db:read", resource_metadata="{metadata}"'
 
 
-def test_without_an_authorization_server_there_is_no_metadata() -> None:
+def test_no_metadata_is_served_without_an_authorization_server() -> None:
     assert ask(ROOT, ports=NO_SERVER).status == 405
     answer = ask("/mcp", "POST", ports=NO_SERVER)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

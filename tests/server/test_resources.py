@@ -101,7 +101,7 @@ def read(play: Player, uri: str) -> Any:
     return played.result
 
 
-def test_resources_and_templates_are_listed_apart(play: Player) -> None:
+def test_resources_and_templates_are_listed_separately(play: Player) -> None:
     listed = request(play, "resources/list")["result"]
     assert [resource["uri"] for resource in listed["resources"]] == [
         "test://text", "test://bytes", "test://several", "file:///here",
@@ -124,7 +124,7 @@ def test_resources_and_templates_are_listed_apart(play: Player) -> None:
     assert len(templates) == 5
 
 
-def test_text_is_text_and_bytes_are_a_blob(play: Player) -> None:
+def test_text_is_sent_as_text_and_bytes_as_blob(play: Player) -> None:
     assert read(play, "test://text")["contents"] == [
         {"uri": "test://text", "mimeType": "text/plain", "text": "hello"}
     ]
@@ -132,7 +132,7 @@ def test_text_is_text_and_bytes_are_a_blob(play: Player) -> None:
     assert (blob["mimeType"], base64.b64decode(blob["blob"])) == ("image/png", b"\x89PNG")
 
 
-def test_one_resource_may_have_several_contents(play: Player) -> None:
+def test_a_resource_may_have_several_contents(play: Player) -> None:
     first, second = read(play, "test://several")["contents"]
     assert first == {"uri": "test://several/a", "text": "a", "_meta": {"a/b": 1}}
     assert (second["uri"], second["mimeType"]) == ("test://several", "image/gif")
@@ -145,17 +145,17 @@ def test_one_resource_may_have_several_contents(play: Player) -> None:
         ("repo://a%2Fb/4?state=50%25", '{"owner": "a/b", "next": 5, "state": "50%"}'),
     ],
 )
-def test_variables_are_decoded_and_are_what_their_annotations_say(
+def test_variables_are_decoded_and_converted_to_their_annotations(
     play: Player, uri: str, contents: str
 ) -> None:
     assert read(play, uri)["contents"] == [{"uri": uri, "mimeType": "application/json", "text": contents}]
 
 
-def test_a_path_keeps_its_slashes(play: Player) -> None:
+def test_a_path_variable_keeps_its_slashes(play: Player) -> None:
     assert read(play, "file:///a/b%20c.txt")["contents"][0]["text"] == "a/b c.txt"
 
 
-def test_a_resource_says_how_long_it_is_good_for_and_for_whom(play: Player) -> None:
+def test_a_result_has_ttl_and_cache_scope(play: Player) -> None:
     result = read(play, "test://text")
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
     result = read(play, "test://bytes")
@@ -163,7 +163,7 @@ def test_a_resource_says_how_long_it_is_good_for_and_for_whom(play: Player) -> N
 
 
 @pytest.mark.parametrize("uri", ["ask://whales", "later://whales"])
-def test_a_resource_may_ask_and_what_rests_on_answers_is_not_cached(uri: str) -> None:
+def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri: str) -> None:
     play = Player(server, always_replay=True)
     asked = play.read(uri)
     assert_valid("resources/read", asked.message)
@@ -174,12 +174,12 @@ def test_a_resource_may_ask_and_what_rests_on_answers_is_not_cached(uri: str) ->
     assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
 
 
-def test_a_read_with_no_answers_in_its_input_responses_is_a_retry_all_the_same(play: Player) -> None:
+def test_a_read_with_empty_input_responses_is_a_retry(play: Player) -> None:
     result = request(play, "resources/read", uri="test://text", inputResponses={})["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_the_state_of_one_uri_is_none_of_another(play: Player) -> None:
+def test_a_state_of_another_uri_is_refused(play: Player) -> None:
     state = play.read("ask://whales").state
     moved = play.request("resources/read", uri="ask://birds", requestState=state, inputResponses={})
     assert moved["error"]["code"] == -32602
@@ -197,7 +197,7 @@ def test_the_state_of_one_uri_is_none_of_another(play: Player) -> None:
         "",
     ],
 )
-def test_what_is_not_there_is_named(play: Player, uri: str) -> None:
+def test_the_error_for_a_missing_resource_names_its_uri(play: Player, uri: str) -> None:
     refused = request(play, "resources/read", uri=uri)["error"]
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri})
 
@@ -220,7 +220,7 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
         assert how not in str(fields), "the log has the template, not the URI"
 
 
-def test_what_json_cannot_hold_is_the_resources_failure_and_the_log_says_where(play: Player) -> None:
+def test_a_value_without_json_form_is_a_failure_and_the_log_has_the_place(play: Player) -> None:
     request(play, "resources/read", uri="bad://meta")
     [(event, error)] = [(event, error) for event, error, *_ in play.observer.failures]
     assert event == "resource_raised"
@@ -232,11 +232,11 @@ def test_a_fixed_uri_takes_precedence_over_a_template(play: Player) -> None:
     assert read(play, "file:///there")["contents"][0]["text"] == "there"
 
 
-def test_a_uri_beyond_measure_is_refused_unread(play: Player) -> None:
+def test_a_uri_over_the_limit_is_refused(play: Player) -> None:
     assert request(play, "resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
 
 
-def test_resources_that_are_declared_wrong_are_refused_at_definition() -> None:
+def test_invalid_resources_are_refused_at_definition() -> None:
     other = Server("other")
     for uri, function in [
         ("a://{x}", lambda: "x"),
@@ -257,7 +257,7 @@ def test_resources_that_are_declared_wrong_are_refused_at_definition() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"page_size": 0}, {"page_size": "10"}, {"list_ttl_ms": -5}], ids=str)
-def test_a_server_with_impossible_lists_is_refused_at_definition(wrong: Any) -> None:
+def test_invalid_list_settings_are_refused_at_definition(wrong: Any) -> None:
     with pytest.raises(DefinitionError):
         Server("other", **wrong)
 
@@ -272,7 +272,7 @@ def test_a_template_may_use_the_alias_of_a_parameter() -> None:
     assert Player(other).read("test://first").contents[0]["text"] == "first"
 
 
-def test_lists_come_in_pages(play: Player) -> None:
+def test_lists_are_paginated(play: Player) -> None:
     small = Server("small", page_size=2)
     for number in range(5):
         small.resource(f"a://{number}", name=f"r{number}")(lambda: "x")

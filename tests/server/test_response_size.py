@@ -1,4 +1,4 @@
-"""Responses that an event source does not take are errors that say so."""
+"""A response over the limit of its event source is replaced by an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.messages import META, call, headers, http_event, message
 
 
 @pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
-def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text: str) -> None:
+def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text: str) -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     large = Server("large", ports=lambda: ports)
@@ -42,7 +42,7 @@ def test_a_result_that_lambda_would_not_take_is_an_error_the_model_can_read(text
 
 @pytest.mark.parametrize("limit", [2_000, 990_000])
 @pytest.mark.parametrize("notifications", [0, 40])
-def test_a_response_is_no_larger_than_its_event_source_takes(limit: int, notifications: int) -> None:
+def test_no_response_exceeds_the_limit_of_its_event_source(limit: int, notifications: int) -> None:
     observer, text = RecordingObserver(), "a" * limit
     ports = make_ports(observer=observer)
     server = Server("large", ports=lambda: ports)
@@ -79,7 +79,7 @@ def test_a_response_is_no_larger_than_its_event_source_takes(limit: int, notific
     assert [event for event, _ in observer.failures] == ["result_too_large"] * 4
 
 
-def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
+def test_notifications_do_not_displace_a_result() -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("talkative", ports=lambda: ports)
@@ -98,7 +98,7 @@ def test_a_result_is_not_lost_for_the_size_of_what_precedes_it() -> None:
     assert not observer.failures
 
 
-def test_as_many_notifications_are_sent_as_there_is_room_for_and_the_log_counts_the_others() -> None:
+def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others() -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("talkative", ports=lambda: ports)
@@ -120,7 +120,7 @@ def test_as_many_notifications_are_sent_as_there_is_room_for_and_the_log_counts_
 
 
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
-def test_a_load_balancer_gets_no_response_over_its_own_limit(source: str) -> None:
+def test_no_response_exceeds_the_limit_of_a_load_balancer(source: str) -> None:
     server = Server("large", ports=make_ports)
     server.tool(name="result")(lambda: "a" * 1_500_000)
     response = server.lambda_handler(sent_by(source, call("result")), None)
@@ -128,7 +128,7 @@ def test_a_load_balancer_gets_no_response_over_its_own_limit(source: str) -> Non
     assert json.loads(response["body"])["result"]["isError"]
 
 
-def test_an_older_clients_error_that_is_too_large_is_another_error() -> None:
+def test_an_error_over_the_limit_for_a_legacy_client_is_replaced() -> None:
     observer = RecordingObserver()
     ports = make_ports(observer=observer)
     server = Server("large", ports=lambda: ports)

@@ -1,4 +1,4 @@
-"""`tools/call`, round by round, as a client sees it."""
+"""`tools/call`, round by round, from the view of a client."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def player(**options: Any) -> Player:
     return Player(server, **options)
 
 
-# -- results --------------------------------------------------------------------------------------------
+# -- results ----------------------------------------------------------------------------------------------
 
 
-def test_a_result_says_that_it_is_complete_and_who_answered() -> None:
+def test_a_result_has_its_type_and_the_server_info() -> None:
     result = player().call("add", {"a": 2}).result
     assert result == {
         "resultType": "complete",
@@ -135,7 +135,7 @@ def test_a_result_says_that_it_is_complete_and_who_answered() -> None:
     }
 
 
-def test_content_blocks_are_content_without_structure() -> None:
+def test_content_blocks_have_no_structured_content() -> None:
     result = player().call("content").result
     assert [block["text"] for block in result["content"]] == ["a", "b"]
     assert "structuredContent" not in result
@@ -146,14 +146,14 @@ def test_arguments_may_be_absent_or_null() -> None:
         assert player().request("tools/call", name="content", **given)["result"]["isError"] is False
 
 
-def test_an_asynchronous_tool_answers_like_any_other() -> None:
+def test_an_asynchronous_tool_without_context_returns_its_result() -> None:
     assert player().call("asynchronous_without_context", {"n": 1}).structured == 2
 
 
-# -- rounds ---------------------------------------------------------------------------------------------
+# -- rounds -----------------------------------------------------------------------------------------------
 
 
-def test_a_question_ends_the_round_and_its_answer_the_call() -> None:
+def test_a_question_ends_the_round_and_its_answer_completes_the_call() -> None:
     asked = player().call("greet")
     assert asked.result["resultType"] == "input_required"
     assert asked.asked.keys() == {"name"}
@@ -161,7 +161,7 @@ def test_a_question_ends_the_round_and_its_answer_the_call() -> None:
     assert asked.answer(name="Ada").text == "Hello, Ada!"
 
 
-def test_every_round_has_a_state_of_its_own() -> None:
+def test_every_round_has_a_different_state() -> None:
     first = player().call("two_rounds")
     second = first.answer(one="a")
     assert first.state != second.state
@@ -176,13 +176,13 @@ def test_branches_of_an_asynchronous_tool_share_a_round() -> None:
     ).structured == ["a/q", "b/q"]
 
 
-def test_an_unhandled_refusal_is_an_error_that_the_model_can_read() -> None:
+def test_an_uncaught_refusal_of_the_user_is_a_tool_error_for_the_model() -> None:
     refused = player().call("greet").answer(name=DECLINE)
     assert refused.failed
     assert "name" in refused.text
 
 
-def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
+def test_an_endless_call_ends_before_clients_give_up() -> None:
     rounds = [player().call("forever")]
     began = rounds[0].player.clock()
     while not rounds[-1].failed:
@@ -192,13 +192,13 @@ def test_a_call_that_never_gets_done_is_given_up_before_clients_do() -> None:
     assert rounds[-1].result["resultType"] == "complete"
     assert rounds[0].player.clock() - began > 240
     assert "has not finished at https://x.test/page. Once" in rounds[-1].text, (
-        "a link's token is not for models"
+        "the model does not get the token of a link"
     )
     assert "call the tool again with the same arguments" in rounds[-1].text
 
 
 @pytest.mark.parametrize("max_rounds", [1, 5, 9])
-def test_waits_may_use_up_the_ten_rounds_of_clients_and_no_more(max_rounds: int) -> None:
+def test_waiting_uses_at_most_the_ten_rounds_of_clients(max_rounds: int) -> None:
     asked = player(remaining_ms=0, ports={"max_rounds": max_rounds}).call("forever")
     for _ in range(9):
         assert asked.asked
@@ -207,7 +207,7 @@ def test_waits_may_use_up_the_ten_rounds_of_clients_and_no_more(max_rounds: int)
     assert asked.respond({"never": {"action": "accept"}}).failed
 
 
-def test_a_page_that_is_complete_at_the_end_of_the_last_round_still_ends_the_call() -> None:
+def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call() -> None:
     PAGES.clear()
     asked = player().call("page_and_a_step")
     for _ in range(9):
@@ -218,7 +218,7 @@ def test_a_page_that_is_complete_at_the_end_of_the_last_round_still_ends_the_cal
     assert asked.player.clock() >= finished_at, "with too little time left for a step in any other round"
 
 
-def test_a_wait_that_outlasts_its_flow_names_the_page() -> None:
+def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page() -> None:
     asked = player().call("forever")
     asked.player.clock.advance(599)
     for _ in range(8):
@@ -228,25 +228,25 @@ def test_a_wait_that_outlasts_its_flow_names_the_page() -> None:
     assert "https://x.test" in asked.text
 
 
-def test_a_call_past_its_last_round_becomes_a_task_where_that_is_possible() -> None:
+def test_a_call_past_its_last_round_becomes_a_task_if_possible() -> None:
     asked = player(capabilities=WITH_TASKS, ports={"max_rounds": 1}).call("questions_and_a_task")
     task = asked.answer(one="a").task
     assert task.asked.keys() == {"two"}
     assert task.answer(two="b").text == "a b"
 
 
-def test_a_page_that_is_not_complete_makes_a_task_of_a_call_that_can_be_one() -> None:
+def test_an_incomplete_page_turns_a_call_into_a_task_if_possible() -> None:
     PAGES.clear()
     asked = player(capabilities=WITH_TASKS).call("page_and_a_task")
     task = asked.answer(page=True).task
-    assert (task.status, task.asked) == ("working", {}), "the user has agreed already"
+    assert (task.status, task.asked) == ("working", {}), "the user has consented already"
     task = task.wake()
     assert task.status == "working"
     PAGES.add("done")
     assert task.wake().text == "done"
 
 
-def test_a_page_that_is_asked_for_in_a_task_is_waited_for_there() -> None:
+def test_a_task_waits_for_its_own_pages() -> None:
     PAGES.clear()
     task = player(capabilities=WITH_TASKS).call("page_in_a_task").task
     assert (task.status, task.asked.keys()) == ("input_required", {"page"})
@@ -261,20 +261,20 @@ def test_the_number_of_rounds_is_a_setting() -> None:
     assert asked.answer(one="a").failed
 
 
-# -- what the author raises -----------------------------------------------------------------------------
+# -- exceptions of the author -----------------------------------------------------------------------------
 
 
-def test_a_tool_error_reaches_the_model_as_it_is() -> None:
+def test_a_tool_error_reaches_the_model_unchanged() -> None:
     failed = player().call("raises", {"kind": "tool error"})
     assert failed.failed
     assert failed.text == "No such city: Atlantis"
 
 
-def test_a_tool_error_inside_groups_is_found() -> None:
+def test_a_tool_error_inside_exception_groups_reaches_the_model() -> None:
     assert player().call("raises", {"kind": "grouped"}).text == "from a branch"
 
 
-def test_any_other_exception_says_nothing_but_where_to_look() -> None:
+def test_any_other_exception_gives_only_a_correlation_id() -> None:
     playing = player()
     failed = playing.call("raises", {"kind": "bug"})
     assert failed.failed
@@ -285,25 +285,25 @@ def test_any_other_exception_says_nothing_but_where_to_look() -> None:
     assert (event, type(error)) == ("tool_raised", RuntimeError)
 
 
-def test_a_protocol_error_is_the_response() -> None:
+def test_a_protocol_error_is_sent_as_the_response() -> None:
     failed = player().call("raises", {"kind": "protocol error"})
     assert failed.error == {"code": -32602, "message": "Not that one", "data": {"hint": 1}}
     assert failed.status == 400
 
 
-def test_a_result_that_is_not_what_the_tool_promised_is_a_failed_tool() -> None:
+def test_a_result_that_violates_the_output_schema_is_a_failed_tool() -> None:
     other = Server("other")
 
     @other.tool
-    def lies() -> int:
-        return "no number"  # type: ignore[return-value]  # the lie under test
+    def returns_text() -> int:
+        return "no number"  # type: ignore[return-value]  # the mistake under test
 
     playing = Player(other)
-    assert playing.call("lies").failed
+    assert playing.call("returns_text").failed
     assert playing.observer.failures[0][0] == "tool_raised"
 
 
-def test_drift_names_the_key_to_the_caller_and_in_the_log() -> None:
+def test_drift_names_the_key_in_the_error_and_in_the_log() -> None:
     def build(message: str) -> Server:
         built = Server("build")
 
@@ -326,13 +326,13 @@ def test_drift_names_the_key_to_the_caller_and_in_the_log() -> None:
     assert isinstance(error, Drift)
 
 
-# -- bad input ------------------------------------------------------------------------------------------
+# -- bad input --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "arguments", [{}, {"a": "many"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
 )
-def test_arguments_that_fail_their_schema_are_an_error_the_model_can_read(arguments: Any) -> None:
+def test_invalid_arguments_are_a_tool_error_for_the_model(arguments: Any) -> None:
     failed = player().call("add", arguments)
     assert failed.failed
     assert failed.status == 200
@@ -360,7 +360,7 @@ def test_a_schema_error_does_not_repeat_the_argument() -> None:
         {"name": "greet", "requestState": {}},
     ],
 )
-def test_params_of_the_wrong_shape_are_invalid_params(params: dict[str, Any]) -> None:
+def test_malformed_params_are_invalid_params(params: dict[str, Any]) -> None:
     body = message("tools/call", **params)
     answer = Server("x", ports=lambda: make_ports())
     answer.tools.update(server.tools)
@@ -370,19 +370,19 @@ def test_params_of_the_wrong_shape_are_invalid_params(params: dict[str, Any]) ->
     assert '"code":-32602' in response["body"]
 
 
-def test_a_tools_own_needs_are_checked_before_it_runs() -> None:
+def test_required_capabilities_of_a_tool_are_checked_before_it_runs() -> None:
     refused = player(capabilities={}).call("needs_sampling")
     assert refused.error["code"] == -32021
     assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
     assert refused.status == 400
 
 
-def test_a_question_the_client_cannot_be_asked_is_refused_with_what_is_missing() -> None:
+def test_an_unsupported_question_is_an_error_with_the_missing_capability() -> None:
     refused = player(capabilities={"elicitation": {"url": {}}}).call("greet")
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
-# -- state ----------------------------------------------------------------------------------------------
+# -- state ------------------------------------------------------------------------------------------------
 
 
 def refused_states(playing: Player, *tokens: Any) -> list[dict[str, Any]]:
@@ -394,7 +394,7 @@ def refused_states(playing: Player, *tokens: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_every_state_that_is_refused_gets_the_same_answer() -> None:
+def test_all_refused_states_get_the_same_error() -> None:
     playing = player()
     state = playing.call("greet").state
     assert state is not None
@@ -417,7 +417,7 @@ def test_every_state_that_is_refused_gets_the_same_answer() -> None:
     assert len(reasons) == len(errors)
 
 
-def test_a_state_is_good_for_its_ttl_and_not_longer() -> None:
+def test_a_state_expires_after_its_ttl() -> None:
     clock = FakeClock()
     asked = player(clock=clock).call("greet")
     clock.advance(599)
@@ -426,7 +426,7 @@ def test_a_state_is_good_for_its_ttl_and_not_longer() -> None:
     assert asked.answer(name="Ada").error["message"] == INVALID_STATE
 
 
-def test_a_flow_ends_however_often_its_state_is_renewed() -> None:
+def test_renewing_a_state_does_not_extend_the_flow() -> None:
     clock = FakeClock()
     asked = player(clock=clock, ports={"max_rounds": 100}).call("two_rounds")
     for _ in range(6):
@@ -437,7 +437,7 @@ def test_a_flow_ends_however_often_its_state_is_renewed() -> None:
     assert asked.respond().error["message"] == INVALID_STATE
 
 
-def test_a_flow_that_ends_while_the_tool_runs_is_an_error_the_model_can_read() -> None:
+def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model() -> None:
     clock = FakeClock()
     other = Server("other")
 
@@ -479,8 +479,8 @@ def test_a_state_is_bound_to_the_principal() -> None:
     bob = player(authorizer=authorizer("bob"), ports=auth, key=alice.key, clock=alice.clock)
     anonymous = player(key=alice.key, clock=alice.clock)
     state = alice.call("greet").state
-    for stranger in (bob, anonymous):
-        assert refused_states(stranger, state)[0]["message"] == INVALID_STATE
+    for other_caller in (bob, anonymous):
+        assert refused_states(other_caller, state)[0]["message"] == INVALID_STATE
     assert refused_states(alice, anonymous.call("greet").state)[0]["message"] == INVALID_STATE
     given = {"name": {"action": "accept", "content": {"value": "A"}}}
     assert alice.send("greet", {}, given, state).text == "Hello, A!"
@@ -501,7 +501,7 @@ class FailingStates:
     "error", [KeyServiceError("ThrottlingException"), SettingsError("MCP_STATE_KEY_ARN", "is not set")]
 )
 @pytest.mark.parametrize("state", [None, "x"])
-def test_a_key_service_that_fails_is_an_internal_error_that_names_only_the_log(
+def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(
     error: Exception, state: str | None
 ) -> None:
     playing = player()
@@ -519,7 +519,7 @@ def test_a_key_service_that_fails_is_an_internal_error_that_names_only_the_log(
 
 
 def hoarding(characters: int) -> Player:
-    """A player on a tool with a step whose result has that many characters."""
+    """Return a player for a tool with a step result of `characters` characters."""
     other = Server("other")
 
     @other.tool
@@ -531,7 +531,7 @@ def hoarding(characters: int) -> Player:
     return Player(other)
 
 
-def test_a_journal_too_large_for_a_state_is_an_internal_error_that_names_the_step_in_the_log() -> None:
+def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_the_step() -> None:
     playing = hoarding(100_000)
     assert playing.call("hoards").error["code"] == -32603
     ((event, error),) = playing.observer.failures
@@ -539,7 +539,7 @@ def test_a_journal_too_large_for_a_state_is_an_internal_error_that_names_the_ste
     assert dict(playing.observer.events)["state_too_large"]["largest_step"] == "large"
 
 
-def test_a_large_state_is_worth_a_warning_and_an_ordinary_one_is_not() -> None:
+def test_only_a_large_state_causes_a_warning() -> None:
     for characters, warned in ((1_000, False), (16_000, True)):
         playing = hoarding(characters)
         state = playing.call("hoards").state
@@ -548,10 +548,10 @@ def test_a_large_state_is_worth_a_warning_and_an_ordinary_one_is_not() -> None:
         assert warnings == ([{"tool": "hoards", "characters": len(state)}] if warned else [])
 
 
-# -- notifications --------------------------------------------------------------------------------------
+# -- notifications ----------------------------------------------------------------------------------------
 
 
-def test_notifications_come_before_the_response_on_one_stream() -> None:
+def test_notifications_precede_the_response_on_one_stream() -> None:
     played = player(log_level="info").call("reports")
     assert [notification["method"] for notification in played.notifications] == [
         "notifications/progress",
@@ -565,7 +565,7 @@ def test_without_a_log_level_no_log_message_is_sent() -> None:
     assert [notification["method"] for notification in played.notifications] == ["notifications/progress"]
 
 
-# -- time -----------------------------------------------------------------------------------------------
+# -- time -------------------------------------------------------------------------------------------------
 
 
 def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
@@ -582,7 +582,7 @@ def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
     assert shed.respond().structured == ["A", "B"]
 
 
-def test_a_state_is_good_in_every_environment_with_the_key() -> None:
+def test_a_state_is_valid_in_every_environment_with_the_key() -> None:
     key, clock = LocalKey.generate(), FakeClock()
 
     state = player(key=key, clock=clock).call("greet").state
@@ -590,17 +590,17 @@ def test_a_state_is_good_in_every_environment_with_the_key() -> None:
     assert player(key=key, clock=clock).send("greet", {}, given, state).text == "Hello, Ada!"
 
 
-# -- found in review ------------------------------------------------------------------------------------
+# -- failures in links, answers and tools -----------------------------------------------------------------
 
 
-def test_a_key_service_that_fails_for_a_link_is_an_internal_error_even_if_the_tool_catches_it() -> None:
+def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it() -> None:
     other = Server("other")
 
     @other.tool
     def link(ctx: Context) -> str:
         with suppress(Exception):
             return ctx.signed_link("link", "https://x.test")
-        return "went on"
+        return "continued"
 
     playing = Player(other)
 
@@ -615,7 +615,7 @@ def test_a_key_service_that_fails_for_a_link_is_an_internal_error_even_if_the_to
     assert playing.observer.failures[0][0] == "state_unavailable"
 
 
-def test_answers_too_large_to_be_carried_are_the_clients_affair_and_no_alarm() -> None:
+def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm() -> None:
     other = Server("other")
 
     @other.tool
@@ -631,7 +631,7 @@ def test_answers_too_large_to_be_carried_are_the_clients_affair_and_no_alarm() -
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
-def test_no_tool_can_end_the_environment(kind: type[BaseException], where: str) -> None:
+def test_a_tool_cannot_end_the_environment(kind: type[BaseException], where: str) -> None:
     other = Server("other")
 
     @other.tool(name="synchronous")

@@ -26,12 +26,12 @@ from support.legacy_client import assert_valid
 from support.messages import META, call, headers, http_event, message
 
 IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}
-READER, WRITER, NOBODY = "db:read", "db:write billing", ""
+READER, WRITER, NO_SCOPES = "db:read", "db:write billing", ""
 RESOURCE_METADATA = 'resource_metadata="https://mcp.test/.well-known/oauth-protected-resource/mcp"'
 
 
 def databases(**given: Any) -> Server:
-    """A server with something open and something closed of each kind."""
+    """Return a server with an open and a scoped feature of each kind."""
     server = Server("databases", scopes=IMPLIED, **given)
 
     @server.tool
@@ -96,18 +96,18 @@ REQUESTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "completion of a prompt": (completing("prompt", "migrate", "table"), "db:write"),
     "completion of a resource": (completing("resource", "db://rows/{number}", "number"), "db:read"),
 }
-"""Requests, and the scopes that each needs."""
+"""Requests and the scopes that they require."""
 
 every_request = pytest.mark.parametrize("request_name", REQUESTS)
 
 
-# -- step-up --------------------------------------------------------------------------------------------
+# -- step-up ----------------------------------------------------------------------------------------------
 
 
 @every_request
-def test_a_call_without_its_scopes_gets_the_list_of_all_of_them(request_name: str) -> None:
+def test_a_call_without_its_scopes_is_challenged_with_all_of_them(request_name: str) -> None:
     body, needed = REQUESTS[request_name]
-    answer = send(databases().endpoint, body, signed_in(NOBODY))
+    answer = send(databases().endpoint, body, signed_in(NO_SCOPES))
     assert answer.status == 403
     error = f'Bearer error="insufficient_scope", scope="{needed}", {RESOURCE_METADATA}'
     assert answer.headers["www-authenticate"] == error
@@ -115,30 +115,30 @@ def test_a_call_without_its_scopes_gets_the_list_of_all_of_them(request_name: st
 
 
 @every_request
-def test_a_broader_scope_is_enough(request_name: str) -> None:
+def test_a_broader_scope_suffices(request_name: str) -> None:
     body, _ = REQUESTS[request_name]
     answer = send(databases().endpoint, body, signed_in("db:admin billing"))
     assert "result" in json.loads(answer.body)
 
 
-def test_scopes_are_asked_for_after_the_name_is_known_and_before_capabilities_are() -> None:
+def test_scopes_are_checked_after_the_name_and_before_capabilities() -> None:
     endpoint, bare = databases().endpoint, {**META, META_CLIENT_CAPABILITIES: {}}
-    assert json.loads(send(endpoint, call("nothing"), signed_in(NOBODY)).body)["error"]["code"] == -32602
-    assert send(endpoint, call("write", meta=bare), signed_in(NOBODY)).status == 403
+    assert json.loads(send(endpoint, call("nothing"), signed_in(NO_SCOPES)).body)["error"]["code"] == -32602
+    assert send(endpoint, call("write", meta=bare), signed_in(NO_SCOPES)).status == 403
     body = json.loads(send(endpoint, call("write", meta=bare), signed_in(WRITER)).body)
     assert body["error"]["code"] == -32021
 
 
-def test_what_needs_no_scope_is_there_for_everybody() -> None:
+def test_features_without_scopes_are_available_to_all_callers() -> None:
     for body in (
         call("ping"),
         message("prompts/get", name="hello"),
         message("resources/read", uri="db://status"),
     ):
-        assert send(databases().endpoint, body, signed_in(NOBODY)).status == 200
+        assert send(databases().endpoint, body, signed_in(NO_SCOPES)).status == 200
 
 
-def test_part_of_the_scopes_is_not_enough_and_all_are_named_again() -> None:
+def test_some_of_the_scopes_do_not_suffice_and_the_challenge_names_all() -> None:
     answer = send(databases().endpoint, call("write"), signed_in("db:write"))
     assert answer.status == 403
     assert 'scope="db:write billing"' in answer.headers["www-authenticate"]
@@ -155,31 +155,31 @@ def test_part_of_the_scopes_is_not_enough_and_all_are_named_again() -> None:
         (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scp": READER}}),
     ],
 )
-def test_a_caller_whose_scopes_are_unknown_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
+def test_a_caller_with_unknown_scopes_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
     endpoint = databases().endpoint
     assert send(endpoint, call("read"), authorizer, ports(mode)).status == 403
     assert send(endpoint, call("ping"), authorizer, ports(mode)).status == 200
 
 
-def test_a_lambda_authorizer_says_scopes_under_the_key_that_is_configured() -> None:
+def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_key() -> None:
     authorizer = {"lambda": {"user": "alice", "scope": "db:admin other"}}
     assert send(databases().endpoint, call("read"), authorizer, ports(AuthMode.LAMBDA)).status == 200
 
 
 def test_a_refusal_without_an_authorization_server_names_no_metadata() -> None:
     given = make_ports(auth=EventAuthenticator(AuthMode.JWT))
-    answer = send(databases().endpoint, call("read"), signed_in(NOBODY), given)
+    answer = send(databases().endpoint, call("read"), signed_in(NO_SCOPES), given)
     assert answer.status == 403
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_refusal_is_in_the_log_with_its_scopes() -> None:
+def test_a_refusal_is_logged_with_the_missing_scopes() -> None:
     observer = RecordingObserver()
     send(databases().endpoint, call("write"), signed_in(READER), ports(observer=observer))
     assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in observer.events
 
 
-def test_a_state_is_good_after_a_step_up_and_scopes_are_asked_for_in_every_round() -> None:
+def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round() -> None:
     server = Server("x")
 
     @server.tool(scopes=["db:read"])
@@ -195,13 +195,13 @@ def test_a_state_is_good_after_a_step_up_and_scopes_are_asked_for_in_every_round
     assert asked.respond(answers).text == "Hello, Ada!"
 
 
-def test_a_definition_does_not_say_which_scopes_it_needs() -> None:
-    listed = send(databases().endpoint, message("tools/list"), signed_in(NOBODY)).body
+def test_a_listed_definition_does_not_reveal_its_scopes() -> None:
+    listed = send(databases().endpoint, message("tools/list"), signed_in(NO_SCOPES)).body
     assert "db:" not in listed
     assert json.loads(listed)["result"]["cacheScope"] == "public"
 
 
-# -- clients of the `initialize` era --------------------------------------------------------------------
+# -- legacy clients ---------------------------------------------------------------------------------------
 
 
 def legacy(server: Server, method: str, scope: str, **params: Any) -> HttpResponse:
@@ -212,14 +212,14 @@ def legacy(server: Server, method: str, scope: str, **params: Any) -> HttpRespon
     return answer
 
 
-def test_older_clients_are_challenged_in_the_same_way() -> None:
-    answer = legacy(databases(), "tools/call", NOBODY, name="read", arguments={})
+def test_legacy_clients_are_challenged_in_the_same_way() -> None:
+    answer = legacy(databases(), "tools/call", NO_SCOPES, name="read", arguments={})
     assert answer.status == 403
     assert 'error="insufficient_scope", scope="db:read"' in answer.headers["www-authenticate"]
     assert legacy(databases(), "tools/call", READER, name="read", arguments={}).status == 200
 
 
-def test_older_clients_do_not_see_what_is_hidden_from_them() -> None:
+def test_legacy_clients_do_not_see_hidden_features() -> None:
     server = databases(hide_unauthorized=True)
     tools = json.loads(legacy(server, "tools/list", READER).body)["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["ping", "read"]
@@ -227,7 +227,7 @@ def test_older_clients_do_not_see_what_is_hidden_from_them() -> None:
     assert (refused.status, json.loads(refused.body)["error"]["code"]) == (200, -32602)
 
 
-def test_the_older_dialect_of_tasks_knows_scopes() -> None:
+def test_the_legacy_dialect_of_tasks_checks_scopes() -> None:
     server = Server("x", legacy_tasks="sep-2322")
 
     @server.tool(scopes=["db:read"], task="required")
@@ -235,15 +235,15 @@ def test_the_older_dialect_of_tasks_knows_scopes() -> None:
         return "done"
 
     for params in ({}, {"task": {}}):
-        answer = legacy(server, "tools/call", NOBODY, name="lasting", arguments={}, **params)
+        answer = legacy(server, "tools/call", NO_SCOPES, name="lasting", arguments={}, **params)
         assert answer.status == 403
 
 
-# -- hidden ---------------------------------------------------------------------------------------------
+# -- hidden features --------------------------------------------------------------------------------------
 
 
 @every_request
-def test_what_is_hidden_is_unknown(request_name: str) -> None:
+def test_a_hidden_feature_is_unknown(request_name: str) -> None:
     hidden, _ = REQUESTS[request_name]
     unknown = json.loads(
         json.dumps(hidden)
@@ -252,7 +252,7 @@ def test_what_is_hidden_is_unknown(request_name: str) -> None:
         .replace("rows", "nothing")
     )
     endpoint = databases(hide_unauthorized=True).endpoint
-    answers = [send(endpoint, body, signed_in(NOBODY)) for body in (hidden, unknown)]
+    answers = [send(endpoint, body, signed_in(NO_SCOPES)) for body in (hidden, unknown)]
     for answer in answers:
         assert "www-authenticate" not in answer.headers
         assert json.loads(answer.body)["error"]["code"] == -32602
@@ -277,16 +277,16 @@ LISTS = {
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_hold_what_the_caller_may_call_and_are_its_own(method: str) -> None:
+def test_lists_have_only_callable_features_and_are_private(method: str) -> None:
     member, key, *expected = LISTS[method]
     endpoint = databases(hide_unauthorized=True).endpoint
-    for scope, names in zip((NOBODY, READER, WRITER), expected, strict=True):
+    for scope, names in zip((NO_SCOPES, READER, WRITER), expected, strict=True):
         result = json.loads(send(endpoint, message(method), signed_in(scope)).body)["result"]
         assert [item[str(key)] for item in result[str(member)]] == names
         assert result["cacheScope"] == "private"
 
 
-def test_every_page_is_the_callers_own_and_a_cursor_is_valid_only_for_it() -> None:
+def test_pages_are_private_and_cursors_are_bound_to_the_scopes() -> None:
     endpoint = databases(hide_unauthorized=True, page_size=1).endpoint
     names: list[str] = []
     cursor: dict[str, str] = {}
@@ -298,13 +298,13 @@ def test_every_page_is_the_callers_own_and_a_cursor_is_valid_only_for_it() -> No
         if "nextCursor" not in result:
             break
         cursor = {"cursor": result["nextCursor"]}
-        for other in (READER, NOBODY):
+        for other in (READER, NO_SCOPES):
             refused = send(endpoint, message("tools/list", **cursor), signed_in(other))
             assert json.loads(refused.body)["error"]["code"] == -32602
     assert names == ["ping", "read", "write"]
 
 
-# -- a front door ---------------------------------------------------------------------------------------
+# -- a front door -----------------------------------------------------------------------------------------
 
 
 def catalog_of(folder: Path, **given: Any) -> Path:
@@ -341,12 +341,10 @@ def forwarding(sent: list[str]) -> Ports:
 
 
 @every_request
-def test_a_front_door_forwards_only_what_the_callers_scopes_suffice_for(
-    request_name: str, catalog: Path
-) -> None:
+def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name: str, catalog: Path) -> None:
     body, needed = REQUESTS[request_name]
     endpoint, sent = FrontDoor("one", catalog).endpoint, list[str]()
-    refused = send(endpoint, body, signed_in(NOBODY), forwarding(sent))
+    refused = send(endpoint, body, signed_in(NO_SCOPES), forwarding(sent))
     assert (refused.status, sent) == (403, [])
     assert f'scope="{needed}"' in refused.headers["www-authenticate"]
     assert send(endpoint, body, signed_in("db:admin billing"), forwarding(sent)).status == 200
@@ -355,31 +353,31 @@ def test_a_front_door_forwards_only_what_the_callers_scopes_suffice_for(
 
 @every_request
 @pytest.mark.parametrize("chosen", [None, True])
-def test_a_front_door_hides_what_its_owners_hide(
+def test_a_front_door_hides_the_features_that_its_owners_hide(
     request_name: str, hiding: Path, chosen: bool | None
 ) -> None:
     body, _ = REQUESTS[request_name]
     endpoint, sent = FrontDoor("one", hiding, hide_unauthorized=chosen).endpoint, list[str]()
-    refused = send(endpoint, body, signed_in(NOBODY), forwarding(sent))
+    refused = send(endpoint, body, signed_in(NO_SCOPES), forwarding(sent))
     assert (json.loads(refused.body)["error"]["code"], sent) == (-32602, [])
     send(endpoint, body, signed_in("db:admin billing"), forwarding(sent))
     assert sent == ["databases"]
 
 
 @every_request
-def test_an_owner_hides_what_its_front_door_hides(request_name: str) -> None:
-    """Its catalog may be older, or have a broader template for the same URI."""
+def test_an_owner_hides_the_features_that_its_front_door_hides(request_name: str) -> None:
+    """The catalog may be older, or have a broader template for the same URI."""
     body, _ = REQUESTS[request_name]
     for hides in (True, False):
         invocation = Invocation("id", 1e18, forwarded=Forwarded(hide_unauthorized=hides))
-        request = HttpRequest("POST", headers(body), json.dumps(body), signed_in(NOBODY))
+        request = HttpRequest("POST", headers(body), json.dumps(body), signed_in(NO_SCOPES))
         answer = databases().endpoint.respond(request, ports(), invocation)
         assert ("www-authenticate" in answer.headers) is not hides
         assert (json.loads(answer.body)["error"]["code"] == -32602) is hides
 
 
 @pytest.mark.parametrize("hides", [True, False])
-def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path: Path) -> None:
+def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides: bool, tmp_path: Path) -> None:
     owner = Server("files", ports=ports)
 
     @owner.resource("file:///secret/{name}", scopes=["private"])
@@ -401,40 +399,40 @@ def test_a_uri_that_means_something_hidden_is_nothing_else(hides: bool, tmp_path
         auth=EventAuthenticator(AuthMode.JWT), authorization_server="https://id.test", forward=forward
     )
     door = FrontDoor("one", path, ports=lambda: given)
-    event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in(NOBODY))
+    event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in(NO_SCOPES))
     response = door.lambda_handler(event, None)
     assert ("www-authenticate" in response["headers"]) is not hides
     assert json.loads(response["body"])["error"]["code"] == (-32602 if hides else -32600)
     event = http_event(message("resources/read", uri="file:///secret/x"), authorizer=signed_in("private"))
     assert "hidden" in door.lambda_handler(event, None)["body"]
-    event = http_event(message("resources/read", uri="file:///other/x"), authorizer=signed_in(NOBODY))
+    event = http_event(message("resources/read", uri="file:///other/x"), authorizer=signed_in(NO_SCOPES))
     assert "open" in door.lambda_handler(event, None)["body"]
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_a_front_doors_lists_are_its_callers_own_if_it_hides(
+def test_lists_of_a_front_door_that_hides_features_are_private(
     method: str, catalog: Path, hiding: Path
 ) -> None:
     member, key, *expected = LISTS[method]
-    closed_one, open_one = (FrontDoor("one", path).endpoint for path in (hiding, catalog))
-    for scope, names in zip((NOBODY, READER, WRITER), expected, strict=True):
+    scoped_features, open_features = (FrontDoor("one", path).endpoint for path in (hiding, catalog))
+    for scope, names in zip((NO_SCOPES, READER, WRITER), expected, strict=True):
         for _ in range(2):
-            result = json.loads(send(closed_one, message(method), signed_in(scope)).body)["result"]
+            result = json.loads(send(scoped_features, message(method), signed_in(scope)).body)["result"]
             assert [item[str(key)] for item in result[str(member)]] == names
             assert result["cacheScope"] == "private"
-        everything = json.loads(send(open_one, message(method), signed_in(scope)).body)["result"]
+        everything = json.loads(send(open_features, message(method), signed_in(scope)).body)["result"]
         assert [item[str(key)] for item in everything[str(member)]] == expected[-1]
         assert everything["cacheScope"] == "public"
 
 
-def test_a_front_door_that_would_hide_what_its_owners_show_is_refused(catalog: Path, hiding: Path) -> None:
-    """Callers can ask an owner at its own path."""
+def test_a_front_door_cannot_hide_features_that_its_owners_show(catalog: Path, hiding: Path) -> None:
+    """Callers can reach an owner at its own path."""
     for path, chosen in ((catalog, True), (hiding, False)):
         with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
             FrontDoor("one", path, hide_unauthorized=chosen)
 
 
-def test_owners_that_need_no_scopes_have_nothing_to_hide(tmp_path: Path) -> None:
+def test_owners_without_scopes_need_not_hide_features(tmp_path: Path) -> None:
     server = Server("open")
     server.tool(name="ping")(lambda: "pong")
     path = tmp_path / "catalog.json"
@@ -444,35 +442,35 @@ def test_owners_that_need_no_scopes_have_nothing_to_hide(tmp_path: Path) -> None
     assert hides_unauthorized({"open": server, "closed": databases(hide_unauthorized=True)})
 
 
-def test_owners_hide_together_or_not_at_all() -> None:
+def test_all_owners_must_have_the_same_hide_setting() -> None:
     owners = {"one": databases(hide_unauthorized=True), "other": databases()}
     with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
         hides_unauthorized(owners)
 
 
-# -- what clients ask for at first, and what cannot be declared ------------------------------------------
+# -- scopes requested at sign-in, and invalid declarations ------------------------------------------------
 
 
-def first_asked_for(endpoint: Endpoint) -> Sequence[str]:
+def requested_at_sign_in(endpoint: Endpoint) -> Sequence[str]:
     request = HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource")
     document = json.loads(endpoint.respond(request, ports(), Invocation("id", 1e18)).body)
     found: Sequence[str] = document.get("scopes_supported", [])
     return found
 
 
-def test_clients_ask_for_the_narrowest_scopes_at_first(catalog: Path) -> None:
-    assert first_asked_for(databases().endpoint) == ["billing", "db:read"]
-    assert first_asked_for(FrontDoor("one", catalog).endpoint) == ["billing", "db:read"]
-    assert first_asked_for(Server("x").endpoint) == []
+def test_clients_request_the_narrowest_scopes_at_first(catalog: Path) -> None:
+    assert requested_at_sign_in(databases().endpoint) == ["billing", "db:read"]
+    assert requested_at_sign_in(FrontDoor("one", catalog).endpoint) == ["billing", "db:read"]
+    assert requested_at_sign_in(Server("x").endpoint) == []
 
 
 @pytest.mark.parametrize("chosen", [["db:read"], []])
-def test_clients_ask_for_the_scopes_that_were_chosen(chosen: list[str], catalog: Path) -> None:
-    assert first_asked_for(databases(initial_scopes=chosen).endpoint) == chosen
-    assert first_asked_for(FrontDoor("one", catalog, initial_scopes=chosen).endpoint) == chosen
+def test_clients_request_the_configured_scopes(chosen: list[str], catalog: Path) -> None:
+    assert requested_at_sign_in(databases(initial_scopes=chosen).endpoint) == chosen
+    assert requested_at_sign_in(FrontDoor("one", catalog, initial_scopes=chosen).endpoint) == chosen
 
 
-def test_scopes_that_are_none_are_refused_at_import(catalog: Path) -> None:
+def test_malformed_scopes_are_refused_at_import(catalog: Path) -> None:
     server = Server("x")
     with pytest.raises(DefinitionError):
         server.tool(scopes=["two words"])(lambda: "")
@@ -486,12 +484,12 @@ def test_scopes_that_are_none_are_refused_at_import(catalog: Path) -> None:
         FrontDoor("one", catalog, initial_scopes=["é"])
 
 
-def test_what_needs_scopes_cannot_be_cached_for_everybody() -> None:
+def test_a_feature_with_scopes_cannot_have_a_public_cache() -> None:
     with pytest.raises(DefinitionError):
         Server("x").resource("x://y", scopes=["a"], cache_scope="public")(lambda: "")
 
 
-def test_a_task_continues_without_the_scopes_that_it_was_created_with() -> None:
+def test_a_task_continues_after_its_caller_lost_the_scopes() -> None:
     server = Server("x")
 
     @server.tool(scopes=["db:write"], task="required")
@@ -507,5 +505,5 @@ def test_a_task_continues_without_the_scopes_that_it_was_created_with() -> None:
         ports={"auth": EventAuthenticator(AuthMode.JWT)},
     )
     created = play.call("lasting")
-    play.authorizer = signed_in(NOBODY)
+    play.authorizer = signed_in(NO_SCOPES)
     assert play.task(created.result["taskId"]).status == "completed"

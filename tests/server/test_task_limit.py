@@ -1,4 +1,4 @@
-"""The limit of open tasks on the wire: a refusal before anything runs, with HTTP 429 and a remedy."""
+"""The limit of open tasks on the wire: HTTP 429 with a remedy, before the tool runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ran: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> None:
+def reset_ran() -> None:
     ran.clear()
 
 
@@ -44,30 +44,30 @@ def deployment() -> TaskDeployment:
     return deployment
 
 
-def did(what: str) -> str:
+def record_run(what: str) -> str:
     ran.append(what)
     return what
 
 
 @server.tool(task="required")
-def must(ctx: Context) -> str:
-    did("body")
+def requires_task(ctx: Context) -> str:
+    record_run("body")
     ctx.run_as_task()
-    return ctx.step("work", did, "work")
+    return ctx.step("work", record_run, "work")
 
 
 @server.tool(task="optional")
-def may(ctx: Context, size: int = 0) -> str:
-    before = ctx.step("before", did, "before") if size else ""
+def may_start_task(ctx: Context, size: int = 0) -> str:
+    before = ctx.step("before", record_run, "before") if size else ""
     ctx.run_as_task()
-    did("after")
+    record_run("after")
     return before
 
 
 @server.tool(task="required")
 def asks(ctx: Context) -> str:
     ctx.elicit("size", "How large?", int)
-    did("answered")
+    record_run("answered")
     ctx.run_as_task()
     return "done"
 
@@ -79,11 +79,11 @@ during_step: list[Any] = []
 def observed(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.step("observed", during_step[0])
-    return ctx.step("after", did, "after")
+    return ctx.step("after", record_run, "after")
 
 
-def full(deployment: TaskDeployment) -> list[str]:
-    tasks = [deployment.start("must") for _ in range(LIMIT)]
+def deployment_at_limit(deployment: TaskDeployment) -> list[str]:
+    tasks = [deployment.start("requires_task") for _ in range(LIMIT)]
     ran.clear()
     return tasks
 
@@ -103,21 +103,21 @@ def call(deployment: TaskDeployment, name: str, **more: Any) -> HttpResponse:
     )
 
 
-def test_a_tool_that_needs_a_task_is_refused_before_its_code_runs(deployment: TaskDeployment) -> None:
-    full(deployment)
-    assert refusal(call(deployment, "must"))["message"] == REFUSED
+def test_a_tool_that_requires_a_task_is_refused_before_it_runs(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    assert refusal(call(deployment, "requires_task"))["message"] == REFUSED
     assert ran == []
     assert len(deployment.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
 
 
-def test_a_cancelled_task_counts_until_the_step_of_its_worker_has_ended(deployment: TaskDeployment) -> None:
+def test_a_cancelled_task_counts_until_the_running_step_ends(deployment: TaskDeployment) -> None:
     tasks = [deployment.start("observed") for _ in range(LIMIT)]
     statuses: list[int] = []
 
     def cancel_and_create() -> None:
         for task in tasks:
             deployment.cancel(task)
-        statuses.extend(call(deployment, "must").status for _ in range(LIMIT))
+        statuses.extend(call(deployment, "requires_task").status for _ in range(LIMIT))
 
     def in_another_thread() -> None:
         with ThreadPoolExecutor(1) as threads:
@@ -127,23 +127,23 @@ def test_a_cancelled_task_counts_until_the_step_of_its_worker_has_ended(deployme
     deployment.run_worker()
     assert statuses == [200, 429], "only the task whose worker had not started made room"
     assert "after" not in ran
-    assert call(deployment, "must").status == 200
+    assert call(deployment, "requires_task").status == 200
 
 
-def test_a_tool_that_may_need_a_task_is_refused_where_it_would_become_one(deployment: TaskDeployment) -> None:
-    full(deployment)
-    assert refusal(call(deployment, "may"))["message"] == REFUSED
+def test_a_tool_that_may_start_a_task_is_refused_when_it_starts_one(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    assert refusal(call(deployment, "may_start_task"))["message"] == REFUSED
     assert ran == []
-    work_is_lost = refusal(call(deployment, "may", arguments={"size": 1}))["message"]
+    work_is_lost = refusal(call(deployment, "may_start_task", arguments={"size": 1}))["message"]
     assert work_is_lost == f"{REFUSED} The call had done part of its work, and a new call does it again."
     assert ran == ["before"]
 
 
-def test_a_later_round_of_a_tool_that_needs_a_task_is_refused_and_can_be_sent_again(
+def test_a_refused_later_round_can_be_retried(
     deployment: TaskDeployment,
 ) -> None:
     asked = deployment.call("asks")["result"]
-    first, *_ = full(deployment)
+    first, *_ = deployment_at_limit(deployment)
     answer = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
     refusal(call(deployment, "asks", **answer))
     assert ran == []
@@ -151,32 +151,32 @@ def test_a_later_round_of_a_tool_that_needs_a_task_is_refused_and_can_be_sent_ag
     assert deployment.call("asks", **answer)["result"]["resultType"] == "task"
 
 
-def test_a_client_without_tasks_is_not_limited(deployment: TaskDeployment) -> None:
-    full(deployment)
-    assert deployment.call("may", capabilities=UNDECLARED)["result"]["resultType"] == "complete"
+def test_a_client_without_the_extension_is_not_limited(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    assert deployment.call("may_start_task", capabilities=UNDECLARED)["result"]["resultType"] == "complete"
 
 
 @pytest.mark.parametrize("end", ["cancelled", "completed"])
 def test_an_ended_task_makes_room(deployment: TaskDeployment, end: str) -> None:
-    first, *_ = full(deployment)
+    first, *_ = deployment_at_limit(deployment)
     if end == "cancelled":
         deployment.cancel(first)
     else:
         deployment.run_worker()
-    deployment.start("must")
-    refusal(call(deployment, "must"))
+    deployment.start("requires_task")
+    refusal(call(deployment, "requires_task"))
 
 
 def test_other_callers_are_not_affected(deployment: TaskDeployment) -> None:
-    full(deployment)
-    body = deployment.body("tools/call", name="must", arguments={})
+    deployment_at_limit(deployment)
+    body = deployment.body("tools/call", name="requires_task", arguments={})
     assert deployment.send(body, user="bob").status == 200
 
 
 def test_a_refusal_is_a_warning_and_a_metric_for_the_operator(deployment: TaskDeployment) -> None:
-    full(deployment)
-    call(deployment, "must")
-    assert ("task_limit_reached", {"tool": "must", "limit": LIMIT}) in deployment.observer.events
+    deployment_at_limit(deployment)
+    call(deployment, "requires_task")
+    assert ("task_limit_reached", {"tool": "requires_task", "limit": LIMIT}) in deployment.observer.events
     assert "task_limit_reached" in WARNING_EVENTS
     refused = next(fields for event, fields in deployment.observer.events if event == "request_refused")
     assert (refused["code"], refused["status"]) == (429, 429)
@@ -187,7 +187,7 @@ class ClientContext:
         self.custom = custom
 
 
-class Forwarding(LambdaContext):
+class ForwardedContext(LambdaContext):
     """The Lambda context of a function behind a front door."""
 
     def __init__(self, custom: Any) -> None:
@@ -195,37 +195,35 @@ class Forwarding(LambdaContext):
 
 
 @pytest.mark.parametrize("is_forwarded", [False, True])
-def test_an_event_is_answered_with_429_directly_and_by_the_front_door(
-    tmp_path: Path, is_forwarded: bool
-) -> None:
+def test_the_response_is_429_directly_and_through_the_front_door(tmp_path: Path, is_forwarded: bool) -> None:
     owner = Server("owner", ports=lambda: deployment.ports())
-    owner.tool(task="required")(must)
+    owner.tool(task="required")(requires_task)
     deployment = TaskDeployment(owner)
     deployment.table.max_open = LIMIT
-    full(deployment)
+    deployment_at_limit(deployment)
 
     def forward(name: str, event: Any, custom: Any, timeout_s: int) -> Any:
-        return owner.lambda_handler(event, Forwarding(custom))
+        return owner.lambda_handler(event, ForwardedContext(custom))
 
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
     door = FrontDoor("door", catalog, ports=lambda: replace(deployment.ports(), forward=forward))
     handler = door.lambda_handler if is_forwarded else owner.lambda_handler
     authorizer = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
-    body = deployment.body("tools/call", name="must", arguments={})
+    body = deployment.body("tools/call", name="requires_task", arguments={})
     response = handler(http_event(body, authorizer=authorizer), LambdaContext())
     refusal(HttpResponse(response["statusCode"], response["body"], response["headers"]))
     assert ran == []
 
 
-def test_a_client_of_the_initialize_era_gets_the_error_with_status_200(deployment: TaskDeployment) -> None:
-    """Clients of that time do not read the body of a 4xx."""
+def test_a_legacy_client_gets_the_error_with_status_200(deployment: TaskDeployment) -> None:
+    """Legacy clients do not read the body of a 4xx response."""
     legacy = TaskDeployment(Server("limited", legacy_tasks="sep-2322"))
-    legacy.server.tool(task="required")(must)
+    legacy.server.tool(task="required")(requires_task)
     legacy.table.max_open = LIMIT
-    full(legacy)
+    deployment_at_limit(legacy)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    params = {"name": "must", "arguments": {}, "task": {}}
+    params = {"name": "requires_task", "arguments": {}, "task": {}}
     sent = json.dumps({**body, "params": params})
     request = HttpRequest(
         "POST",
@@ -239,8 +237,8 @@ def test_a_client_of_the_initialize_era_gets_the_error_with_status_200(deploymen
     assert ran == []
 
 
-class Unreadable(MemoryStore):
-    """Cannot read the list of open tasks."""
+class UnreadableStore(MemoryStore):
+    """A store that cannot read the list of open tasks."""
 
     def get(self, pk: str, sk: str) -> Any:
         if sk == OPEN_TASKS:
@@ -248,18 +246,18 @@ class Unreadable(MemoryStore):
         return super().get(pk, sk)
 
 
-def test_a_tool_does_not_run_while_the_limit_cannot_be_checked() -> None:
-    deployment = TaskDeployment(server, store=Unreadable())
+def test_a_tool_does_not_run_if_the_limit_cannot_be_checked() -> None:
+    deployment = TaskDeployment(server, store=UnreadableStore())
     deployment.table.max_open = LIMIT
-    error = deployment.call("must")["error"]
+    error = deployment.call("requires_task")["error"]
     assert (error["code"], error["message"]) == (-32603, "Internal error. Quote id to the server's operator.")
     assert ran == []
     [(event, _)] = deployment.observer.failures
     assert event == "task_table_unavailable"
 
 
-def test_a_list_of_open_tasks_is_no_task(deployment: TaskDeployment) -> None:
-    full(deployment)
+def test_the_list_of_open_tasks_cannot_be_read_as_a_task(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
     store = deployment.table.store
     assert isinstance(store, MemoryStore)
     [pk] = [pk for pk, sk in store._items if sk == OPEN_TASKS]

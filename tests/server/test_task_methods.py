@@ -1,4 +1,4 @@
-"""Tasks from a call to their end: the extension's rules over a store in memory, workers run by hand."""
+"""Tasks from the call to their end, with a store in memory and workers run by the test."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ran: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> None:
+def reset_ran() -> None:
     ran.clear()
 
 
-def did(what: str) -> str:
+def record_run(what: str) -> str:
     ran.append(what)
     return what
 
@@ -41,7 +41,7 @@ def greet(name: str) -> str:
 @server.tool(task="optional")
 def compute(ctx: Context, label: str) -> str:
     ctx.run_as_task(ttl_ms=60_000)
-    return ctx.step("work", did, label)
+    return ctx.step("work", record_run, label)
 
 
 @server.tool(task="required")
@@ -60,9 +60,9 @@ def breaks(ctx: Context) -> str:
 def provision(ctx: Context, name: str) -> dict[str, Any]:
     size = ctx.elicit("size", f"How large is {name}?", int)
     ctx.run_as_task()
-    made = ctx.step("create", did, f"create {size}")
-    keep = ctx.elicit("keep", f"Keep {made}?", bool)
-    return {"made": made, "kept": keep, "done": ctx.step("activate", did, "activate")}
+    created = ctx.step("create", record_run, f"create {size}")
+    keep = ctx.elicit("keep", f"Keep {created}?", bool)
+    return {"created": created, "keep": keep, "done": ctx.step("activate", record_run, "activate")}
 
 
 @server.tool(task="required")
@@ -74,9 +74,9 @@ async def two(ctx: AsyncContext) -> dict[str, str]:
 @server.tool(task="required")
 def naps(ctx: Context) -> str:
     ctx.run_as_task()
-    ctx.step("before", did, "before")
+    ctx.step("before", record_run, "before")
     ctx.sleep("nap", 30_000)
-    return ctx.step("after", did, "after")
+    return ctx.step("after", record_run, "after")
 
 
 @pytest.fixture
@@ -84,14 +84,14 @@ def deployment() -> TaskDeployment:
     return TaskDeployment(server)
 
 
-def test_the_extension_is_advertised_where_a_tool_can_become_a_task(deployment: TaskDeployment) -> None:
+def test_the_extension_is_advertised_if_a_tool_can_become_a_task(deployment: TaskDeployment) -> None:
     assert deployment.post("server/discover")["result"]["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
     plain = Server("plain")
     assert "extensions" not in TaskDeployment(plain).post("server/discover")["result"]["capabilities"]
     assert TaskDeployment(plain).get("x" * 32)["error"]["code"] == -32601
 
 
-def test_a_call_becomes_a_task_and_its_result_is_the_calls(deployment: TaskDeployment) -> None:
+def test_a_call_becomes_a_task_with_the_result_of_the_call(deployment: TaskDeployment) -> None:
     created = deployment.call("compute", arguments={"label": "x"})["result"]
     assert created.keys() == {
         *("resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "_meta")
@@ -106,19 +106,21 @@ def test_a_call_becomes_a_task_and_its_result_is_the_calls(deployment: TaskDeplo
     assert ran == ["x"]
 
 
-def test_a_client_that_did_not_declare_tasks_gets_the_result_at_once(deployment: TaskDeployment) -> None:
+def test_a_client_without_the_extension_gets_the_result_at_once(deployment: TaskDeployment) -> None:
     result = deployment.call("compute", arguments={"label": "x"}, capabilities=UNDECLARED)["result"]
     assert result["resultType"] == "complete"
 
 
-def test_a_tool_that_needs_a_task_refuses_a_client_without(deployment: TaskDeployment) -> None:
+def test_a_tool_that_requires_a_task_refuses_clients_without_the_extension(
+    deployment: TaskDeployment,
+) -> None:
     error = deployment.call("fails", capabilities=UNDECLARED)["error"]
     assert error["code"] == -32021
     assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_the_methods_need_the_declaration_before_anything_is_looked_up(
+def test_task_methods_check_the_declaration_before_reading_the_table(
     deployment: TaskDeployment, method: str
 ) -> None:
     error = deployment.post(method, taskId="gate", inputResponses={}, capabilities=UNDECLARED)["error"]
@@ -126,7 +128,7 @@ def test_the_methods_need_the_declaration_before_anything_is_looked_up(
 
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/list", "tasks/input_response"])
-def test_other_methods_of_older_dialects_do_not_exist(deployment: TaskDeployment, method: str) -> None:
+def test_methods_of_legacy_dialects_do_not_exist(deployment: TaskDeployment, method: str) -> None:
     assert deployment.post(method, taskId="x")["error"]["code"] == -32601
 
 
@@ -140,7 +142,7 @@ def test_a_tool_error_completes_the_task_and_a_protocol_error_fails_it(deploymen
     assert "result" not in broken
 
 
-def test_rounds_come_first_and_what_they_learnt_goes_into_the_task(deployment: TaskDeployment) -> None:
+def test_a_task_started_after_rounds_keeps_their_answers(deployment: TaskDeployment) -> None:
     asked = deployment.call("provision", arguments={"name": "db"})["result"]
     assert asked["resultType"] == "input_required"
     created = deployment.call(
@@ -156,11 +158,11 @@ def test_rounds_come_first_and_what_they_learnt_goes_into_the_task(deployment: T
     waiting = deployment.get(task_id)["result"]
     assert waiting["status"] == "input_required"
     assert waiting["inputRequests"].keys() == {"keep"}
-    assert deployment.get(task_id)["result"] == waiting, "until it is answered"
+    assert deployment.get(task_id)["result"] == waiting, "while the question is open"
     assert deployment.update(task_id, keep=accepted(True))["result"].keys() == {"resultType", "_meta"}
     deployment.run_workers()
     result = deployment.get(task_id)["result"]["result"]
-    assert result["structuredContent"] == {"made": "create 4", "kept": True, "done": "activate"}
+    assert result["structuredContent"] == {"created": "create 4", "keep": True, "done": "activate"}
     assert ran == ["create 4", "activate"]
 
 
@@ -172,7 +174,7 @@ def parked(deployment: TaskDeployment) -> str:
     return str(asked["taskId"])
 
 
-def test_an_answer_that_does_not_fit_is_asked_again_under_a_new_key(deployment: TaskDeployment) -> None:
+def test_an_invalid_answer_is_asked_again_with_a_new_key(deployment: TaskDeployment) -> None:
     task_id = parked(deployment)
     deployment.update(task_id, keep=accepted("maybe"))
     deployment.run_workers()
@@ -181,11 +183,11 @@ def test_an_answer_that_does_not_fit_is_asked_again_under_a_new_key(deployment: 
     assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"keep~2"}
     deployment.update(task_id, **{"keep~2": accepted(False)})
     deployment.run_workers()
-    assert deployment.get(task_id)["result"]["result"]["structuredContent"]["kept"] is False
+    assert deployment.get(task_id)["result"]["result"]["structuredContent"]["keep"] is False
     assert ran == ["create 4", "activate"]
 
 
-def test_answers_to_no_question_are_acknowledged_and_change_nothing(deployment: TaskDeployment) -> None:
+def test_answers_to_unknown_questions_are_acknowledged_and_ignored(deployment: TaskDeployment) -> None:
     task_id = parked(deployment)
     before = deployment.get(task_id)["result"]
     assert "result" in deployment.update(task_id, unknown={"ignored": True})
@@ -193,7 +195,7 @@ def test_answers_to_no_question_are_acknowledged_and_change_nothing(deployment: 
     assert not deployment.table.dispatcher.sent
 
 
-def test_some_of_several_answers_leave_the_rest_outstanding(deployment: TaskDeployment) -> None:
+def test_unanswered_questions_stay_outstanding(deployment: TaskDeployment) -> None:
     task_id = deployment.start("two")
     deployment.run_workers()
     assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"a/name", "b/name"}
@@ -206,7 +208,7 @@ def test_some_of_several_answers_leave_the_rest_outstanding(deployment: TaskDepl
     assert deployment.get(task_id)["result"]["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
 
 
-def test_a_cancelled_task_is_worked_on_no_more(deployment: TaskDeployment) -> None:
+def test_a_cancelled_task_does_not_run_again(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     for _ in range(2):
         assert deployment.cancel(task_id)["result"].keys() == {"resultType", "_meta"}
@@ -215,7 +217,7 @@ def test_a_cancelled_task_is_worked_on_no_more(deployment: TaskDeployment) -> No
     assert ran == []
 
 
-def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(deployment: TaskDeployment) -> None:
+def test_cancelling_an_ended_task_is_acknowledged_and_has_no_effect(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     deployment.run_workers()
     before = deployment.get(task_id)["result"]
@@ -223,7 +225,7 @@ def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(deploymen
     assert deployment.get(task_id)["result"] == before
 
 
-def test_a_task_of_another_principal_looks_like_no_task(deployment: TaskDeployment) -> None:
+def test_a_task_of_another_principal_is_unknown(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         foreign = deployment.post(method, taskId=task_id, inputResponses={}, user="bob")["error"]
@@ -234,7 +236,7 @@ def test_a_task_of_another_principal_looks_like_no_task(deployment: TaskDeployme
     assert deployment.status(task_id) == "working"
 
 
-def test_a_task_whose_dispatch_was_lost_is_worked_on_after_a_poll(deployment: TaskDeployment) -> None:
+def test_a_poll_redispatches_a_task_whose_dispatch_was_lost(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     deployment.table.dispatcher.sent.clear()
     deployment.get(task_id)
@@ -247,7 +249,7 @@ def test_a_task_whose_dispatch_was_lost_is_worked_on_after_a_poll(deployment: Ta
     assert deployment.status(task_id) == "completed"
 
 
-def test_a_sleeping_task_wakes_at_a_poll_and_repeats_nothing(deployment: TaskDeployment) -> None:
+def test_a_poll_wakes_a_sleeping_task_without_repeating_steps(deployment: TaskDeployment) -> None:
     task_id = deployment.start("naps")
     deployment.run_workers()
     assert (deployment.status(task_id), ran) == ("working", ["before"])
@@ -260,7 +262,7 @@ def test_a_sleeping_task_wakes_at_a_poll_and_repeats_nothing(deployment: TaskDep
     assert (deployment.status(task_id), ran) == ("completed", ["before", "after"])
 
 
-def test_a_task_that_is_not_finished_in_its_time_fails_and_is_forgotten_later(
+def test_a_task_past_its_ttl_fails_and_is_deleted_later(
     deployment: TaskDeployment,
 ) -> None:
     task_id = parked(deployment)
@@ -273,14 +275,14 @@ def test_a_task_that_is_not_finished_in_its_time_fails_and_is_forgotten_later(
     assert deployment.get(task_id)["error"]["code"] == -32602
 
 
-def test_a_task_is_finished_by_one_of_two_deliveries(deployment: TaskDeployment) -> None:
+def test_one_of_two_deliveries_completes_a_task(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     deployment.table.dispatcher.sent *= 3
     deployment.run_workers()
     assert (deployment.status(task_id), ran) == ("completed", ["x"])
 
 
-def test_a_large_result_is_read_back_whole(deployment: TaskDeployment) -> None:
+def test_a_large_result_is_read_completely(deployment: TaskDeployment) -> None:
     text = "".join(chr(33 + (number * 7919) % 90) for number in range(1_500_000))
     other = Server("other")
 
@@ -295,7 +297,7 @@ def test_a_large_result_is_read_back_whole(deployment: TaskDeployment) -> None:
     assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == text
 
 
-def test_progress_is_the_tasks_status_message(deployment: TaskDeployment) -> None:
+def test_progress_sets_the_status_message(deployment: TaskDeployment) -> None:
     other = Server("other")
 
     @other.tool(task="required")
@@ -313,17 +315,17 @@ def test_progress_is_the_tasks_status_message(deployment: TaskDeployment) -> Non
 @server.tool(task="required")
 def pays(ctx: Context) -> str:
     ctx.run_as_task()
-    ctx.step("prepare", did, "prepare")
+    ctx.step("prepare", record_run, "prepare")
     try:
-        ctx.step("charge", did, "charge", at_most_once=True)
+        ctx.step("charge", record_run, "charge", at_most_once=True)
     except StepInterrupted:
-        ctx.step("look", did, "look")
+        ctx.step("look", record_run, "look")
     ctx.elicit("sure", "Sure?", bool)
-    return ctx.step("ship", did, "ship")
+    return ctx.step("ship", record_run, "ship")
 
 
-def played(deployment: TaskDeployment, dies_at: int, *, is_done: bool) -> bool:
-    """Play `pays` to its end, killing the worker once; whether there was a call to kill it at."""
+def play_with_crash(deployment: TaskDeployment, dies_at: int, *, is_done: bool) -> bool:
+    """Play `pays` to its end and kill the worker once. Return whether the call to kill it at occurred."""
     task_id = deployment.start("pays")
     died = False
     for _ in range(8):
@@ -340,30 +342,30 @@ def played(deployment: TaskDeployment, dies_at: int, *, is_done: bool) -> bool:
             return died
         if "inputRequests" in task:
             deployment.update(task_id, **{key: accepted(True) for key in task["inputRequests"]})
-        deployment.clock.advance(1000)  # a lease is over, a poll may send for a worker
+        deployment.clock.advance(1000)  # the lease has expired, so a poll may dispatch a worker
     raise AssertionError(f"the task was lost: {deployment.get(task_id)}")
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before it is done", "after it is done"])
-def test_a_worker_may_be_killed_at_any_call_of_the_store(is_done: bool) -> None:
+def test_a_task_completes_if_a_worker_is_killed_at_any_call_of_the_store(is_done: bool) -> None:
     for dies_at in count():
         ran.clear()
-        if not played(TaskDeployment(server), dies_at, is_done=is_done):
+        if not play_with_crash(TaskDeployment(server), dies_at, is_done=is_done):
             break
         times = Counter(ran)
         assert times["charge"] <= 1, dies_at
         assert times["charge"] + times["look"] >= 1
         assert times["ship"] >= 1
-        assert sum(times.values()) <= 5, "what was journaled did not run again"
+        assert sum(times.values()) <= 5, "what was journaled record_run not run again"
     assert dies_at > 10
 
 
-def test_outside_a_task_nothing_can_be_promised_to_run_once(deployment: TaskDeployment) -> None:
+def test_a_nonrepeatable_step_is_refused_outside_a_task(deployment: TaskDeployment) -> None:
     other = Server("other")
 
     @other.tool
     def pay(ctx: Context) -> str:
-        return ctx.step("charge", did, "x", at_most_once=True)
+        return ctx.step("charge", record_run, "x", at_most_once=True)
 
     @other.tool
     def naps(ctx: Context) -> None:
@@ -380,7 +382,7 @@ def test_outside_a_task_nothing_can_be_promised_to_run_once(deployment: TaskDepl
     assert ran == []
 
 
-def test_a_step_that_returns_more_than_an_item_holds_fails_the_task_and_says_what_to_do() -> None:
+def test_a_step_result_over_the_item_limit_fails_the_task_with_a_remedy() -> None:
     other = Server("other")
 
     @other.tool(task="required")
@@ -396,22 +398,24 @@ def test_a_step_that_returns_more_than_an_item_holds_fails_the_task_and_says_wha
     assert [event for event, _ in deployment.observer.failures] == ["task_too_large"]
 
 
-def test_an_answer_that_no_item_holds_is_refused_and_the_question_stands(deployment: TaskDeployment) -> None:
+def test_an_answer_over_the_item_limit_is_refused_and_the_question_stays_open(
+    deployment: TaskDeployment,
+) -> None:
     task_id = parked(deployment)
     assert deployment.update(task_id, keep=accepted("x" * 500_000))["error"]["code"] == -32602
     assert deployment.status(task_id) == "input_required"
 
 
-def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(deployment: TaskDeployment) -> None:
+def test_a_store_error_is_an_internal_error_and_the_task_continues_later(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
 
-    class Throttled:
+    class ThrottledStore:
         def update(self, *_: object) -> None:
             raise StoreError("ThrottlingException")
 
         put_new = get = query = update
 
-    throttled: Any = Throttled()
+    throttled: Any = ThrottledStore()
     with pytest.raises(StoreError):
         work(
             server._tool_methods,
@@ -425,13 +429,13 @@ def test_a_store_that_fails_is_an_internal_error_and_loses_nothing(deployment: T
     assert deployment.status(task_id) == "completed"
 
 
-def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_next() -> None:
+def test_a_worker_that_runs_out_of_time_checkpoints_and_dispatches_the_next() -> None:
     other, clock = Server("other"), FakeClock()
     deployment = TaskDeployment(other, clock)
 
     def slow(name: str) -> str:
         clock.advance(880)
-        return did(name)
+        return record_run(name)
 
     @other.tool(task="required")
     def long(ctx: Context) -> str:
@@ -447,13 +451,15 @@ def test_a_worker_that_runs_out_of_time_gives_the_task_back_and_sends_for_the_ne
     assert len(worked) == 3
 
 
-def test_a_tool_that_a_later_deployment_does_not_have_fails_its_tasks(deployment: TaskDeployment) -> None:
+def test_tasks_of_a_removed_tool_fail(deployment: TaskDeployment) -> None:
     task_id = deployment.start("compute", label="x")
     deployment.next_deployment(Server("jobs")).run_workers()
     assert deployment.status(task_id) == "failed"
 
 
-def test_code_that_no_longer_fits_the_journal_fails_the_task_and_says_so(deployment: TaskDeployment) -> None:
+def test_code_that_does_not_match_the_journal_fails_the_task_with_a_reason(
+    deployment: TaskDeployment,
+) -> None:
     task_id = parked(deployment)
     changed = Server("jobs")
 

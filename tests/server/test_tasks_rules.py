@@ -1,6 +1,6 @@
-"""The rules of the tasks extension that `test_tasks` does not tell a story about, one by one.
+"""Single rules of the tasks extension. `test_task_methods` has whole flows.
 
-Every result is checked against `support.tasks_schema` on its way: members, types, values by status.
+Every result is validated with `support.tasks_schema`: members, types, and values by status.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ ran: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> None:
+def reset_ran() -> None:
     ran.clear()
 
 
-def did(what: str) -> str:
+def record_run(what: str) -> str:
     ran.append(what)
     return what
 
@@ -48,14 +48,14 @@ def greet(name: str) -> str:
 @server.tool(task="optional")
 def job(ctx: Context, label: str) -> dict[str, str]:
     ctx.run_as_task(ttl_ms=60_000)
-    return {"label": ctx.step("work", did, label)}
+    return {"label": ctx.step("work", record_run, label)}
 
 
 @server.tool(task="optional")
 def asks_first(ctx: Context) -> str:
     size = ctx.elicit("size", "How large?", int)
     ctx.run_as_task()
-    return ctx.step("work", did, f"size {size}")
+    return ctx.step("work", record_run, f"size {size}")
 
 
 @server.tool(task="required")
@@ -88,7 +88,7 @@ def deployment() -> TaskDeployment:
 
 
 def asked(deployment: TaskDeployment) -> str:
-    """A task that waits for two answers."""
+    """Return a task that waits for two answers."""
     task_id = deployment.start("asks_twice")
     deployment.run_workers()
     return task_id
@@ -113,7 +113,7 @@ def test_a_declaration_holds_only_for_its_own_request(deployment: TaskDeployment
     assert deployment.call("samples", capabilities=UNDECLARED)["error"]["code"] == -32021
 
 
-def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(deployment: TaskDeployment) -> None:
+def test_a_declaration_in_the_first_round_does_not_hold_for_the_second(deployment: TaskDeployment) -> None:
     first = deployment.call("asks_first")["result"]
     second = deployment.call(
         "asks_first",
@@ -125,14 +125,14 @@ def test_a_declaration_of_the_first_round_does_not_hold_for_the_second(deploymen
     assert not deployment.table.dispatcher.sent
 
 
-def test_a_refusal_for_want_of_the_declaration_is_a_bad_request(deployment: TaskDeployment) -> None:
+def test_a_missing_declaration_is_a_bad_request(deployment: TaskDeployment) -> None:
     call = deployment.body("tools/call", name="samples", arguments={}, capabilities=UNDECLARED)
     assert deployment.send(call).status == 400
 
 
 @pytest.mark.parametrize("capabilities", [UNDECLARED, LEGACY], ids=["none", "legacy"])
 @pytest.mark.parametrize("method", METHODS)
-def test_without_the_declaration_not_even_ones_own_task_is_reached(
+def test_task_methods_without_the_declaration_are_refused_for_own_tasks_too(
     deployment: TaskDeployment, method: str, capabilities: Mapping[str, Any]
 ) -> None:
     task_id = asked(deployment)
@@ -144,7 +144,7 @@ def test_without_the_declaration_not_even_ones_own_task_is_reached(
     assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"name", "size"}
 
 
-def test_a_legacy_declaration_counts_as_none(deployment: TaskDeployment) -> None:
+def test_a_legacy_declaration_does_not_count(deployment: TaskDeployment) -> None:
     optional = deployment.call("job", arguments={"label": "x"}, capabilities=LEGACY)
     assert optional["result"]["resultType"] == "complete"
     assert deployment.call("samples", capabilities=LEGACY)["error"]["code"] == -32021
@@ -162,7 +162,7 @@ def test_a_task_parameter_is_ignored(
     assert job.get("ttlMs", 60_000) == 60_000
 
 
-def test_related_tasks_are_no_wish_for_a_task(deployment: TaskDeployment) -> None:
+def test_related_task_metadata_does_not_request_a_task(deployment: TaskDeployment) -> None:
     related = {"io.modelcontextprotocol/relatedTaskIds": ["A" * 32]}
     call = deployment.body("tools/call", name="job", arguments={"label": "x"}, capabilities=UNDECLARED)
     call["params"]["_meta"] = {**call["params"]["_meta"], **related}
@@ -183,16 +183,16 @@ def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(deployment
     assert acknowledged["params"]["notifications"] == {}
 
 
-# -- the creation
+# -- creation
 
 
-def test_a_task_can_be_read_by_the_time_its_client_knows_it(deployment: TaskDeployment) -> None:
+def test_a_task_can_be_read_as_soon_as_its_client_gets_the_id(deployment: TaskDeployment) -> None:
     created = deployment.call("job", arguments={"label": "x"})["result"]
     found = deployment.get(created["taskId"])["result"]
     assert {**found, "resultType": "task"} == created
 
 
-def test_ids_cannot_be_guessed_and_fit_into_a_header(deployment: TaskDeployment) -> None:
+def test_ids_are_unguessable_and_fit_into_a_header(deployment: TaskDeployment) -> None:
     ids = [deployment.start("job", label="x") for _ in range(200)]
     assert all(SAFE.fullmatch(task_id) and len(task_id) == 32 for task_id in ids)
     assert len(set(ids)) == len(ids)
@@ -205,7 +205,7 @@ def test_ids_cannot_be_guessed_and_fit_into_a_header(deployment: TaskDeployment)
 
 
 @pytest.mark.parametrize("how", ["well", "tool error"])
-def test_a_result_is_what_the_call_would_have_returned(deployment: TaskDeployment, how: str) -> None:
+def test_the_result_of_a_task_equals_that_of_a_plain_call(deployment: TaskDeployment, how: str) -> None:
     at_once = deployment.call("ends", arguments={"how": how}, capabilities=UNDECLARED)["result"]
     task_id = deployment.start("ends", how=how)
     deployment.run_workers()
@@ -213,7 +213,7 @@ def test_a_result_is_what_the_call_would_have_returned(deployment: TaskDeploymen
     assert (done["status"], done["result"]) == ("completed", at_once)
 
 
-def test_an_error_is_the_one_the_call_would_have_ended_in(deployment: TaskDeployment) -> None:
+def test_the_error_of_a_task_equals_that_of_a_plain_call(deployment: TaskDeployment) -> None:
     at_once = deployment.call("ends", arguments={"how": "protocol error"}, capabilities=UNDECLARED)["error"]
     task_id = deployment.start("ends", how="protocol error")
     deployment.run_workers()
@@ -222,7 +222,7 @@ def test_an_error_is_the_one_the_call_would_have_ended_in(deployment: TaskDeploy
     assert failed["statusMessage"]
 
 
-def test_every_poll_shows_all_that_is_outstanding(deployment: TaskDeployment) -> None:
+def test_every_poll_returns_all_outstanding_requests(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     polls = [deployment.get(task_id)["result"] for _ in range(3)]
     assert polls[0]["inputRequests"].keys() == {"name", "size"}
@@ -230,7 +230,7 @@ def test_every_poll_shows_all_that_is_outstanding(deployment: TaskDeployment) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_id_of_no_task_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
+def test_an_unknown_id_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
     for task_id in ("A" * 32, "", "x", "../../etc", "A" * 32 + "\n", "é" * 32, "A" * 100_000, "M", "a#M"):
         response = deployment.send(body(deployment, method, task_id))
         assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32602), task_id
@@ -238,7 +238,7 @@ def test_an_id_of_no_task_is_invalid_params(deployment: TaskDeployment, method: 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("task_id", [None, 7, True, ["A" * 32], {"id": "A" * 32}])
-def test_an_id_that_is_no_text_is_invalid_params(
+def test_an_id_that_is_not_text_is_invalid_params(
     deployment: TaskDeployment, method: str, task_id: Any
 ) -> None:
     response = deployment.send(body(deployment, method, task_id))
@@ -246,14 +246,14 @@ def test_an_id_that_is_no_text_is_invalid_params(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_id_that_is_missing_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
+def test_a_missing_id_is_invalid_params(deployment: TaskDeployment, method: str) -> None:
     request = body(deployment, method, "")
     del request["params"]["taskId"]
     assert json.loads(deployment.send(request).body)["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_expired_task_is_answered_for_like_none(deployment: TaskDeployment, method: str) -> None:
+def test_an_expired_task_is_unknown(deployment: TaskDeployment, method: str) -> None:
     task_id = deployment.start("job", label="x")
     deployment.run_workers()
     deployment.clock.advance(60 + 3_599)
@@ -265,7 +265,7 @@ def test_an_expired_task_is_answered_for_like_none(deployment: TaskDeployment, m
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_task_of_another_principal_is_answered_like_none_and_not_changed(
+def test_a_task_of_another_principal_is_unknown_and_unchanged(
     deployment: TaskDeployment, method: str
 ) -> None:
     task_id = asked(deployment)
@@ -296,7 +296,7 @@ def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(deployme
         assert "related-task" not in text
 
 
-def test_a_task_that_ended_stays_as_it_is(deployment: TaskDeployment) -> None:
+def test_an_ended_task_never_changes(deployment: TaskDeployment) -> None:
     task_id = deployment.start("job", label="x")
     delivery = deployment.table.dispatcher.sent[0]
     deployment.run_workers()
@@ -310,7 +310,7 @@ def test_a_task_that_ended_stays_as_it_is(deployment: TaskDeployment) -> None:
     assert ran == ["x"]
 
 
-def test_a_task_is_readable_all_its_time(deployment: TaskDeployment) -> None:
+def test_a_task_is_readable_until_its_ttl_ends(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     deployment.clock.advance(3_599)
     assert deployment.status(task_id) == "input_required"
@@ -329,7 +329,7 @@ def test_a_key_is_never_used_for_a_second_request(deployment: TaskDeployment) ->
     assert len(set(seen)) == 3
 
 
-def test_a_request_the_client_did_not_declare_to_serve_fails_the_task(deployment: TaskDeployment) -> None:
+def test_an_unsupported_request_fails_the_task(deployment: TaskDeployment) -> None:
     task_id = deployment.post(
         "tools/call", name="samples", arguments={}, capabilities={"extensions": {TASKS_EXTENSION: {}}}
     )["result"]["taskId"]
@@ -339,7 +339,7 @@ def test_a_request_the_client_did_not_declare_to_serve_fails_the_task(deployment
     assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
-def test_what_is_asked_goes_by_what_was_declared_when_the_task_was_created(
+def test_requests_depend_on_the_capabilities_declared_at_creation(
     deployment: TaskDeployment,
 ) -> None:
     task_id = deployment.start("samples")
@@ -349,14 +349,14 @@ def test_what_is_asked_goes_by_what_was_declared_when_the_task_was_created(
     assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
 
 
-def test_an_acknowledgement_holds_nothing_else(deployment: TaskDeployment) -> None:
+def test_an_acknowledgement_is_empty(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     for acknowledged in (deployment.update(task_id, name=accepted("Ada")), deployment.cancel(task_id)):
         del acknowledged["result"]["_meta"]
         assert acknowledged == {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}
 
 
-def test_an_answer_is_taken_by_the_time_it_is_acknowledged(deployment: TaskDeployment) -> None:
+def test_an_acknowledged_answer_is_already_stored(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     deployment.update(task_id, size=accepted(3))
     task = deployment.get(task_id)["result"]
@@ -384,9 +384,7 @@ def test_keys_that_are_not_outstanding_are_ignored(deployment: TaskDeployment, v
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_an_outstanding_request_that_is_answered_malformed_is_asked_again(
-    deployment: TaskDeployment, value: Any
-) -> None:
+def test_a_request_with_a_malformed_answer_is_asked_again(deployment: TaskDeployment, value: Any) -> None:
     task_id = asked(deployment)
     deployment.update(task_id, name=accepted("Ada"), size=value)
     deployment.run_workers()
@@ -397,7 +395,9 @@ def test_an_outstanding_request_that_is_answered_malformed_is_asked_again(
 
 
 @pytest.mark.parametrize("responses", [None, [], "x", 7])
-def test_answers_that_are_no_map_are_invalid_params(deployment: TaskDeployment, responses: Any) -> None:
+def test_answers_that_are_not_an_object_are_invalid_params(
+    deployment: TaskDeployment, responses: Any
+) -> None:
     task_id = asked(deployment)
     refused = deployment.send(deployment.body("tasks/update", taskId=task_id, inputResponses=responses))
     assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32602)
@@ -407,7 +407,7 @@ def test_answers_that_are_no_map_are_invalid_params(deployment: TaskDeployment, 
 # -- tasks/cancel
 
 
-def test_a_task_that_waits_for_answers_can_be_cancelled(deployment: TaskDeployment) -> None:
+def test_a_task_waiting_for_answers_can_be_cancelled(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     deployment.cancel(task_id)
     cancelled = deployment.get(task_id)
@@ -417,14 +417,14 @@ def test_a_task_that_waits_for_answers_can_be_cancelled(deployment: TaskDeployme
     assert deployment.get(task_id) == cancelled
 
 
-def test_a_task_that_is_cancelled_while_it_is_worked_on_begins_no_other_step() -> None:
+def test_a_task_cancelled_while_it_runs_starts_no_further_step() -> None:
     other = Server("other")
 
     @other.tool(task="required")
     def long(ctx: Context) -> None:
         ctx.run_as_task()
         for number in range(3):
-            ctx.step(f"step-{number}", lambda: did("step") and deployment.cancel(task_id) and None)
+            ctx.step(f"step-{number}", lambda: record_run("step") and deployment.cancel(task_id) and None)
 
     deployment = TaskDeployment(other)
     task_id = deployment.start("long")
@@ -433,7 +433,7 @@ def test_a_task_that_is_cancelled_while_it_is_worked_on_begins_no_other_step() -
     assert ran == ["step"]
 
 
-def test_a_cancelled_notification_is_none_for_tasks(deployment: TaskDeployment) -> None:
+def test_a_cancelled_notification_does_not_cancel_a_task(deployment: TaskDeployment) -> None:
     task_id = asked(deployment)
     before = deployment.get(task_id)
     for params in ({"requestId": 1}, {"requestId": task_id}, {"taskId": task_id}):
@@ -472,7 +472,7 @@ def test_a_task_sends_no_notifications(deployment: TaskDeployment) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("header", ["B" * 32, "", "=?base64?QUFB?=", "=?base64?!?="])
-def test_a_name_header_that_is_not_the_id_is_a_mismatch(
+def test_a_name_header_other_than_the_id_is_a_mismatch(
     deployment: TaskDeployment, method: str, header: str
 ) -> None:
     task_id = asked(deployment)
@@ -483,9 +483,7 @@ def test_a_name_header_that_is_not_the_id_is_a_mismatch(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_header_that_is_not_the_method_is_a_mismatch(
-    deployment: TaskDeployment, method: str
-) -> None:
+def test_a_method_header_other_than_the_method_is_a_mismatch(deployment: TaskDeployment, method: str) -> None:
     response = deployment.send(body(deployment, method, "A" * 32), mcp_method="tools/call")
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
 
@@ -501,9 +499,7 @@ def test_a_name_header_may_be_encoded_and_may_be_missing(deployment: TaskDeploym
 @pytest.mark.parametrize(
     "method", ["tasks/result", "tasks/list", "tasks/input_response", "tasks/delete", "tasks/", "tasks"]
 )
-def test_other_methods_of_tasks_do_not_exist_even_for_ones_own(
-    deployment: TaskDeployment, method: str
-) -> None:
+def test_other_methods_of_tasks_do_not_exist(deployment: TaskDeployment, method: str) -> None:
     response = deployment.send(deployment.body(method, taskId=asked(deployment)))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
 
@@ -524,7 +520,7 @@ def test_reserved_names_are_not_accepted_as_keys(name: str) -> None:
         NamespacedRequest("key", name, {})
 
 
-def test_a_task_asks_nothing_that_the_extension_does_not_have() -> None:
+def test_a_task_sends_only_requests_of_the_extension() -> None:
     other = Server("other", namespaced_requests=True)
 
     @other.tool(task="required")

@@ -1,7 +1,7 @@
-"""A client that lies: it answers ahead, other texts, under other keys, and with the states of other calls.
+"""An adversarial client: it answers in advance, other texts, with other keys and states of other calls.
 
-Whatever it sends, no question that only the user may answer is confirmed, nor one that comes after it, unless
-this very client was sent the question, with exactly its text, in the state that it answers with.
+No question that only the user may answer, and no question after it, is confirmed unless
+this client received the question with exactly this text in the state that it returns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, Player
 from support.legacy_client import LegacyClient
 
-pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # as is meant
+pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
 
 
 class Terms(BaseModel):
@@ -29,7 +29,7 @@ class Terms(BaseModel):
 
 
 class Shop:
-    """What the tools read and do: a price, which is in every text, and what was confirmed in this request."""
+    """State of the tools: a price that is in every question, and the confirmations of this request."""
 
     price = 5
     confirmed: list[tuple[str, str]]
@@ -39,8 +39,8 @@ shop = Shop()
 server = Server("shop", legacy_questions="model")
 
 
-def note(key: str, message: str, answer: Any) -> None:
-    """Remember an answer that has an effect."""
+def record_confirmation(key: str, message: str, answer: Any) -> None:
+    """Record an answer that has an effect."""
     if answer:
         shop.confirmed.append((key, message))
 
@@ -50,7 +50,7 @@ def pay(ctx: Context, to: str) -> str:
     ctx.elicit("note", f"A note to {to}, for {shop.price}?", str)
     for key in ("sure", "again"):
         text = f"Pay {shop.price} to {to}?"
-        note(key, text, ctx.confirm(key, text))
+        record_confirmation(key, text, ctx.confirm(key, text))
         ctx.step(f"pay {key}", int)
     return "paid"
 
@@ -61,21 +61,21 @@ def order(ctx: Context, to: str) -> str:
     answers = ctx.ask(
         Elicit("to", texts[0], str), Elicit("sure", texts[1], bool), Elicit("terms", texts[2], Terms)
     )
-    note("sure", texts[1], answers[1])
-    note("terms", texts[2], answers[2].agreed)
+    record_confirmation("sure", texts[1], answers[1])
+    record_confirmation("terms", texts[2], answers[2].agreed)
     text = f"What else for {shop.price}?"
-    note("else", text, ctx.elicit("else", text, str))
+    record_confirmation("else", text, ctx.elicit("else", text, str))
     return "ordered"
 
 
 @server.tool
 def transfer(ctx: Context, to: str) -> str:
-    """Goes on without the user where it has to, and asks after that."""
+    """Continue without the user if necessary, and ask afterwards."""
     text = f"Transfer {shop.price} to {to}?"
     with suppress(MissingClientCapability):
-        note("sure", text, ctx.confirm("sure", text, default=False))
+        record_confirmation("sure", text, ctx.confirm("sure", text, default=False))
     text = f"To which account of {to}, for {shop.price}?"
-    note("account", text, ctx.elicit("account", text, str))
+    record_confirmation("account", text, ctx.elicit("account", text, str))
     return "transferred"
 
 
@@ -84,15 +84,27 @@ async def split(ctx: AsyncContext, to: str) -> str:
     async def share(ctx: AsyncContext, name: str) -> None:
         await ctx.step("look up", int)
         text = f"{shop.price} from everyone to {to}?"  # the same text in each branch
-        note(f"{name}/sure", text, await ctx.confirm("sure", text))
+        record_confirmation(f"{name}/sure", text, await ctx.confirm("sure", text))
         text = f"When, {name}, at {shop.price}?"
-        note(f"{name}/when", text, await ctx.elicit("when", text, str, user_only=True))
+        record_confirmation(f"{name}/when", text, await ctx.elicit("when", text, str, user_only=True))
 
     await ctx.gather({name: lambda ctx, name=name: share(ctx, name) for name in ("a", "b")})
     return "split"
 
 
-KEYS = ["note", "sure", "again", "to", "terms", "else", "account", "a/sure", "b/sure", "a/when", "b/when"]
+KEYS = [
+    "note",
+    "sure",
+    "again",
+    "to",
+    "terms",
+    "else",
+    "account",
+    "a/sure",
+    "b/sure",
+    "a/when",
+    "b/when",
+]
 ANSWERS = st.dictionaries(
     st.sampled_from([*KEYS, "sure~2", "SURE", "a", "a/b/sure"]),
     st.sampled_from(
@@ -116,7 +128,7 @@ Texts = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Issued:
-    """A state, what was asked in the response that brought it, and what had been answered by then."""
+    """A state, the questions in the response with it, and the confirmations up to then."""
 
     state: str | None
     call: tuple[str, dict[str, str]]
@@ -124,7 +136,7 @@ class Issued:
     answered: Texts = frozenset()
 
     def answered_with(self, call: tuple[str, dict[str, str]], answers: dict[str, Any]) -> Texts:
-        """What has been answered to questions that were sent, when these answers come with this state."""
+        """Return the questions that count as answered if these answers arrive with this state."""
         if call != self.call:
             return frozenset()
         now = {(key, text) for key, text in self.shown.items() if answers.get(key, DECLINE) != DECLINE}
@@ -133,14 +145,14 @@ class Issued:
 
 @contextmanager
 def one_request(allowed: Texts) -> Iterator[None]:
-    """Whatever the request confirms must be among what was answered to questions that were sent."""
+    """Check that the request confirms only questions that were sent and answered."""
     shop.confirmed = []
     yield
     assert set(shop.confirmed) <= allowed, set(shop.confirmed) - allowed
 
 
-class Liar(RuleBasedStateMachine):
-    """Sends what it likes. The model is the list of states that it was given, and what it saw with each."""
+class AdversarialClient(RuleBasedStateMachine):
+    """A client that sends anything. The model lists the issued states with their questions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,11 +161,11 @@ class Liar(RuleBasedStateMachine):
         self.issued: list[Issued] = []
 
     @rule(price=st.integers(5, 7))
-    def the_price_changes(self, price: int) -> None:
+    def change_price(self, price: int) -> None:
         shop.price = price
 
     @rule(call=CALLS, answers=ANSWERS, capabilities=CAPABILITIES)
-    def answer_ahead(self, call: Any, answers: Any, capabilities: Any) -> None:
+    def answer_in_advance(self, call: Any, answers: Any, capabilities: Any) -> None:
         self.send(Issued(None, call, {}), call, answers, capabilities)
 
     @rule(data=st.data(), answers=ANSWERS, capabilities=CAPABILITIES, ms=st.sampled_from([0, 29_000]))
@@ -168,7 +180,7 @@ class Liar(RuleBasedStateMachine):
     def answer_as_asked(self, data: st.DataObject) -> None:
         if self.issued:
             issued = data.draw(st.sampled_from(self.issued))
-            self.send(issued, issued.call, honest(issued.shown), {"elicitation": {}})
+            self.send(issued, issued.call, answers_to(issued.shown), {"elicitation": {}})
 
     @rule(call=CALLS, answers=ANSWERS)
     def answer_as_a_model(self, call: Any, answers: Any) -> None:
@@ -187,8 +199,8 @@ class Liar(RuleBasedStateMachine):
             self.issued.append(Issued(result["requestState"], call, shown, allowed))
 
 
-def honest(shown: dict[str, str]) -> dict[str, Any]:
-    """Answers that fit."""
+def answers_to(shown: dict[str, str]) -> dict[str, Any]:
+    """Return valid answers to the questions."""
     texts = {"note", "to", "else", "account", "a/when", "b/when"}
     values: dict[str, Any] = {key: {"value": "x" if key in texts else True} for key in shown}
     if "terms" in values:
@@ -196,25 +208,25 @@ def honest(shown: dict[str, str]) -> dict[str, Any]:
     return {key: {"action": "accept", "content": content} for key, content in values.items()}
 
 
-TestLiar = Liar.TestCase
-TestLiar.settings = settings(
+TestAdversarialClient = AdversarialClient.TestCase
+TestAdversarialClient.settings = settings(
     max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 
 @pytest.mark.parametrize(("tool", "confirmed"), [("pay", 2), ("order", 3), ("transfer", 2), ("split", 4)])
-def test_an_honest_client_completes_each_of_these_tools(tool: str, confirmed: int) -> None:
+def test_a_well_behaved_client_completes_each_tool(tool: str, confirmed: int) -> None:
     shop.price, shop.confirmed = 5, []
     played = Player(server).call(tool, {"to": "bob"})
     while played.asked:
         shop.confirmed = []
         asked = {key: question["params"]["message"] for key, question in played.asked.items()}
-        played = played.respond(honest(asked)).followed()
+        played = played.respond(answers_to(asked)).followed()
     assert played.text
     assert len(set(shop.confirmed)) == confirmed
 
 
-# -- tasks ----------------------------------------------------------------------------------------------
+# -- tasks ------------------------------------------------------------------------------------------------
 
 
 def task_server() -> Server:
@@ -226,13 +238,13 @@ def task_server() -> Server:
         ctx.run_as_task()
         ctx.elicit("colour", "Which colour?", str)
         text = f"Pay {shop.price}?"
-        note("sure", text, ctx.confirm("sure", text))
+        record_confirmation("sure", text, ctx.confirm("sure", text))
         return "bought"
 
     return built
 
 
-def test_a_task_takes_answers_only_for_the_requests_that_it_lists() -> None:
+def test_a_task_accepts_answers_only_to_its_listed_requests() -> None:
     shop.price, shop.confirmed = 5, []
     yes = {"action": "accept", "content": {"value": True}}
     play = Player(task_server(), WITH_TASKS)

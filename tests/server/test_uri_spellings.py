@@ -1,4 +1,4 @@
-"""A URI means one resource, with one set of scopes and one value, however a client spells it."""
+"""All spellings of a URI identify one resource, with the same scopes and the same value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADMIN = "admin"
 
 
 def add(server: Server, template: str, scopes: Sequence[str] = ()) -> None:
-    """A resource whose text says by which template it was found, and with which values."""
+    """Register a resource whose text names its template and the values."""
     names = UriTemplate.parse(template).variables
 
     def show(**values: str) -> str:
@@ -41,7 +41,7 @@ def add(server: Server, template: str, scopes: Sequence[str] = ()) -> None:
 
 
 def documents(*, hide_unauthorized: bool = False) -> Server:
-    """Open templates that are registered first, and closed resources that fit them, too."""
+    """Return a server with open templates and, registered later, scoped resources that match them too."""
     server = Server("documents", hide_unauthorized=hide_unauthorized)
     add(server, "docs://{name}")
     add(server, "docs://{name}/{page}")
@@ -74,7 +74,7 @@ def send(endpoint: Endpoint, body: dict[str, Any], scope: str) -> tuple[int, Any
 
 
 def read(endpoint: Endpoint, uri: str, scope: str = ADMIN) -> str:
-    """The text of the contents; "refused" or "unknown" where there are none."""
+    """Return the text of the contents, or "refused" or "unknown"."""
     status, sent = send(endpoint, message("resources/read", uri=uri), scope)
     if "error" in sent:
         return {403: "refused", 400: "unknown"}[status]
@@ -93,7 +93,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("uri", CLOSED)
 @given(data=st.data())
-def test_a_closed_resource_is_closed_in_every_spelling_and_has_one_value(
+def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
     uri: str, data: st.DataObject
 ) -> None:
     spelling = data.draw(spellings(uri))
@@ -110,13 +110,13 @@ def test_a_closed_resource_is_closed_in_every_spelling_and_has_one_value(
         ("file:///secret%2Fkey%3Fversion=1", "file:///{+path} path=secret/key?version=1"),
     ],
 )
-def test_an_open_template_is_not_given_the_path_of_a_closed_resource(uri: str, text: str) -> None:
+def test_an_open_template_does_not_match_the_path_of_a_scoped_resource(uri: str, text: str) -> None:
     assert read(SERVER.endpoint, uri) == text
     assert read(SERVER.endpoint, uri, scope="") == "refused"
     assert read(HIDING.endpoint, uri, scope="") == "unknown"
 
 
-def test_a_uri_that_means_nothing_means_nothing_decoded() -> None:
+def test_an_unknown_uri_is_unknown_after_decoding_too() -> None:
     assert read(SERVER.endpoint, "docs:%2F%2Fplan") == "unknown"
 
 
@@ -134,7 +134,7 @@ def test_an_open_resource_has_one_value_in_every_spelling(uri: str, data: st.Dat
     assert read(SERVER.endpoint, spelling, scope="") == OPEN[uri]
 
 
-def test_a_variable_in_the_place_of_a_host_keeps_its_case_and_text_beside_it_has_none() -> None:
+def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive() -> None:
     note = "notes://{name}.Example/{page} name=Ada page=A"
     assert read(SERVER.endpoint, "NOTES://Ada.EXAMPLE/A") == note
     assert read(SERVER.endpoint, "notes://%41da.example/A") == note
@@ -152,12 +152,12 @@ def test_a_variable_in_the_place_of_a_host_keeps_its_case_and_text_beside_it_has
         ("docs://a/../..", "unknown"),
     ],
 )
-def test_dot_segments_lead_where_the_rfc_says(uri: str, text: str) -> None:
+def test_dot_segments_are_resolved_as_in_the_rfc(uri: str, text: str) -> None:
     assert read(SERVER.endpoint, uri) == text
 
 
 @given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))
-def test_completions_know_a_template_in_every_spelling(name: str, plans: str) -> None:
+def test_completions_find_a_template_in_every_spelling(name: str, plans: str) -> None:
     for reference in (f"docs://{plans}/{{number}}", f"DOCS://{plans}/{{number}}"):
         asked = message(
             "completion/complete",
@@ -169,7 +169,7 @@ def test_completions_know_a_template_in_every_spelling(name: str, plans: str) ->
         assert send(HIDING.endpoint, asked, "")[1]["error"]["code"] == -32602
 
 
-# -- a front door ---------------------------------------------------------------------------------------
+# -- a front door -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -
     assert send(door, asked, "")[0] == 403
 
 
-# -- which template counts ------------------------------------------------------------------------------
+# -- precedence of templates ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("closed_first", [True, False])
@@ -219,7 +219,7 @@ def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -
         ("x://h/{a}.{b}", "x://h/{a}.txt", "x://h/a.txt"),
     ],
 )
-def test_of_two_templates_the_more_specific_one_counts_with_its_scopes(
+def test_the_more_specific_of_two_templates_determines_value_and_scopes(
     broad: str, narrow: str, uri: str, closed_first: bool
 ) -> None:
     for closed in (broad, narrow):
@@ -239,7 +239,7 @@ def test_of_two_templates_the_more_specific_one_counts_with_its_scopes(
         ("x://h{/a}", "x://h{/a,b}", "x://h"),
     ],
 )
-def test_of_equally_specific_templates_the_first_counts_with_the_scopes_of_all(
+def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
     one: str, other: str, uri: str
 ) -> None:
     for first, second in ((one, other), (other, one)):
@@ -256,11 +256,11 @@ def test_of_equally_specific_templates_the_first_counts_with_the_scopes_of_all(
         assert 'scope="a b"' in refused.headers["www-authenticate"]
 
 
-# -- definitions ----------------------------------------------------------------------------------------
+# -- definitions ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("one", "other"), [("docs://plan", "DOCS://pl%61n"), ("docs://{a}", "Docs://{a}")])
-def test_two_spellings_of_one_uri_are_one_resource(one: str, other: str) -> None:
+def test_two_spellings_of_one_uri_cannot_both_be_registered(one: str, other: str) -> None:
     server = Server("x")
     add(server, one)
     with pytest.raises(DefinitionError, match="registered twice"):
@@ -274,6 +274,6 @@ def test_two_spellings_of_one_uri_are_one_resource(one: str, other: str) -> None
 @pytest.mark.parametrize(
     "template", ["x://h/../{a}", "x://h/./{a}", "http://h:80/{a}", "https://h{?q}", "x://h/%2e/{a}"]
 )
-def test_a_template_that_no_uri_in_normal_form_has_is_refused_with_what_to_write(template: str) -> None:
+def test_a_template_that_matches_no_normalized_uri_is_refused_with_the_remedy(template: str) -> None:
     with pytest.raises(DefinitionError, match="remove"):
         add(Server("x"), template)

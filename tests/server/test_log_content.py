@@ -1,4 +1,4 @@
-"""What a deployment logs of a call: one line for each request, and nothing of what it was about."""
+"""Logs of a call: one line per request, without arguments, answers or results."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def order(ctx: Context, card: str, fails: str = "") -> str:
 
 
 @server.tool
-def blames(ctx: Context) -> None:
+def raises_with_values(ctx: Context) -> None:
     assert ctx.principal is not None
     assert ctx.client is not None
     raise PermissionError(f"{ctx.principal.subject} may not, with {ctx.client['name']}")
 
 
 @pytest.fixture(autouse=True)
-def a_service_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def unique_service_name(monkeypatch: pytest.MonkeyPatch) -> None:
     # Powertools keeps one handler for each service name, on the stdout it saw first.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
 
@@ -107,22 +107,24 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("fails", ["", "tool error", "bug"])
-def test_nothing_that_a_call_is_about_is_logged(capsys: pytest.CaptureFixture[str], fails: str) -> None:
+def test_no_value_of_a_call_is_logged(capsys: pytest.CaptureFixture[str], fails: str) -> None:
     played = playing().call("order", {"card": SECRETS["argument"], "fails": fails}, **ANSWERS)
     assert played.result.get("isError", False) is bool(fails)
     said = capsys.readouterr().out
     assert "request_completed" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
-    assert "eyJ" not in said, "no state either"
+    assert "eyJ" not in said, "no state"
     assert ("RuntimeError" in said) is (fails == "bug")
 
 
-def test_an_exception_may_not_name_the_caller_or_its_client_in_the_log(
+def test_caller_and_client_in_an_exception_are_redacted_in_the_log(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     observer: Any = LogObserver()
     observer.begin("request-1")
-    body = call("blames", meta={**META, META_CLIENT_INFO: {"name": SECRETS["argument"], "version": "1"}})
+    body = call(
+        "raises_with_values", meta={**META, META_CLIENT_INFO: {"name": SECRETS["argument"], "version": "1"}}
+    )
     claims = {"iss": "https://id.test", "sub": SECRETS["bearer"]}
     request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
     ports = make_ports(auth=EventAuthenticator(AuthMode.JWT), observer=observer)
@@ -150,7 +152,7 @@ SECRET = {"card": SECRETS["argument"]}
         ),
     ],
 )
-def test_what_raises_before_a_call_has_begun_quotes_nothing_either(
+def test_exceptions_before_a_call_starts_are_redacted(
     capsys: pytest.CaptureFixture[str], method: str, params: Mapping[str, Any]
 ) -> None:
     response = playing().request(method, **params)
@@ -160,7 +162,7 @@ def test_what_raises_before_a_call_has_begun_quotes_nothing_either(
     assert SECRETS["argument"] not in said
 
 
-def test_what_a_worker_cannot_read_is_not_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_event_of_a_worker_is_redacted(capsys: pytest.CaptureFixture[str]) -> None:
     deployments.clear()
     observer: Any = LogObserver()
     deployment = TaskDeployment(server, observer=observer)
@@ -172,7 +174,7 @@ def test_what_a_worker_cannot_read_is_not_quoted(capsys: pytest.CaptureFixture[s
     assert SECRETS["argument"] not in said
 
 
-def test_each_request_is_one_line_with_flow_round_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
     playing().call("order", {"card": "x"}, **ANSWERS)
     lines = [line for line in logged(capsys) if line.get("message") == "request_completed"]
     assert [(line["round"], line["outcome"]) for line in lines] == [
@@ -183,13 +185,13 @@ def test_each_request_is_one_line_with_flow_round_and_outcome(capsys: pytest.Cap
     assert [line.get("questions", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
 
 
-def test_an_answer_that_says_no_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_declined_question_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     playing().call("order", {"card": "x"}).answer(address=DECLINE)
     last = logged(capsys)[-1]
     assert (last["declined"], last["declines"], last["rounds"]) == (1, [1.0], [2.0])
 
 
-def test_an_error_says_in_which_round_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[str]) -> None:
     playing({}).call("order", {"card": "x"})
     [line] = [line for line in logged(capsys) if line.get("message") == "request_refused"]
     assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
@@ -203,7 +205,7 @@ def test_an_error_says_in_which_round_it_came(capsys: pytest.CaptureFixture[str]
     ],
     ids=["metadata", "notification"],
 )
-def test_what_has_no_result_is_one_line_too(
+def test_a_request_without_result_is_one_log_line(
     capsys: pytest.CaptureFixture[str], request_: HttpRequest, outcome: str
 ) -> None:
     ports = make_ports(observer=LogObserver(), authorization_server="https://id.test")
