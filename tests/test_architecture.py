@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "schema": {"errors", "internal_errors", "canonical"},
     "engine": {"errors", "internal_errors", "canonical", "principal", "deadline", "protocol", "schema"},
     "state": {"errors", "internal_errors", "canonical"},
+    "question_page": {"canonical", "schema"},
     "tasks": {"errors", "internal_errors", "canonical", "protocol", "engine"},
     "auth": {"errors", "internal_errors", "canonical", "principal"},
     "settings": {"errors", "internal_errors", "http", "auth"},
@@ -42,7 +43,7 @@ MAY_IMPORT = {
     "ports": {"http", "auth", "state", "tasks"},
     "server": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
-        *("protocol", "schema", "engine", "state", "tasks"),
+        *("protocol", "schema", "engine", "state", "tasks", "question_page"),
     },
     "prewarm": set[str](),
     "wiring": {

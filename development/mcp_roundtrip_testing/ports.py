@@ -95,6 +95,7 @@ def make_ports(
             lambda: ISSUER,
             lambda: AUDIENCE,
             authorization_server,
+            has_task_table=tasks is not None,
         ),
         observer=observer or RecordingObserver(),
         clock=time,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from mcp_roundtrip_local.template.model import REGION
 
@@ -70,6 +71,7 @@ def rest_api(event: Mapping[str, Any]) -> Event:
 def _proxied(event: Mapping[str, Any], headers: Mapping[str, str]) -> Event:
     context = event["requestContext"]
     http = context["http"]
+    query = parse_qs(event["rawQueryString"], keep_blank_values=True)  # gateways decode it
     identity = {**_NO_IDENTITY, "sourceIp": http["sourceIp"], "userAgent": http["userAgent"]}
     return {
         "resource": event["rawPath"],
@@ -77,8 +79,8 @@ def _proxied(event: Mapping[str, Any], headers: Mapping[str, str]) -> Event:
         "httpMethod": http["method"],
         "headers": dict(headers),
         "multiValueHeaders": {name: [value] for name, value in headers.items()},
-        "queryStringParameters": None,
-        "multiValueQueryStringParameters": None,
+        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
+        "multiValueQueryStringParameters": query or None,
         "pathParameters": None,
         "stageVariables": None,
         "requestContext": {
@@ -104,7 +106,7 @@ def alb(event: Mapping[str, Any]) -> Event:
         "requestContext": {"elb": {"targetGroupArn": group}},
         "httpMethod": event["requestContext"]["http"]["method"],
         "path": event["rawPath"],
-        "queryStringParameters": {},
+        "queryStringParameters": {name: values[-1] for name, values in _encoded_query(event).items()},
         "headers": dict(event["headers"]),
         "body": event.get("body", ""),
         "isBase64Encoded": event["isBase64Encoded"],
@@ -116,7 +118,16 @@ def alb_multi_value(event: Mapping[str, Any]) -> Event:
     single = alb(event)
     lists = {name: [value] for name, value in single.pop("headers").items()}
     del single["queryStringParameters"]
-    return {**single, "multiValueQueryStringParameters": {}, "multiValueHeaders": lists}
+    return {**single, "multiValueQueryStringParameters": _encoded_query(event), "multiValueHeaders": lists}
+
+
+def _encoded_query(event: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the parameters of the query, which a load balancer does not decode."""
+    query: dict[str, list[str]] = {}
+    for pair in filter(None, event["rawQueryString"].split("&")):
+        name, _, value = pair.partition("=")
+        query.setdefault(name, []).append(value)
+    return query
 
 
 FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {

@@ -38,13 +38,15 @@ class HttpRequest:
     """Whether the event was a bare JSON-RPC message. Its headers are then derived from the body."""
     path: str = ""
     """The path as the event source reports it, without the stage if the event tells the two apart."""
+    query: str = ""
+    """The query string, percent-encoded."""
     max_response_bytes: int = MAX_RESPONSE_BYTES
     """Limit of the response body, as `payload_size` counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An HTTP response. `body` is ASCII JSON, a stream of events, or empty.
+    """An HTTP response. `body` is ASCII: JSON, a stream of events, HTML, or empty.
 
     A lone surrogate in the body becomes U+FFFD, because many JSON parsers refuse the whole response for it.
     `raw` is a response that another function has already built for the event source; it is returned as is.

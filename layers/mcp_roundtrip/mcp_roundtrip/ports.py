@@ -81,6 +81,7 @@ class DeploymentConfig:
     authorization_server: str | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     max_json_values: int = MAX_JSON_VALUES
+    has_task_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)

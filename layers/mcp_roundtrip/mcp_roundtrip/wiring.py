@@ -75,6 +75,7 @@ def make_ports(settings: Settings) -> Ports:
             settings.token_issuer,
             settings.max_body_bytes,
             settings.max_json_values,
+            settings.task_table is not None,
         ),
         observer=observer(),
         clock=time.time,

@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from mcp_roundtrip.adapters.event import Adapter, Event, body, headers, multi_value_headers, text
+from mcp_roundtrip.adapters.event import (
+    Adapter,
+    Event,
+    body,
+    encoded_query,
+    headers,
+    multi_value_headers,
+    text,
+)
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 
 SOURCE_LIMIT_MS: Final = 60_000
@@ -31,6 +39,7 @@ def _parse_request(event: Event, headers: Mapping[str, str]) -> HttpRequest:
         body=body(event),
         source_limit_ms=SOURCE_LIMIT_MS,
         path=text(event, "path"),
+        query=encoded_query(event),
         max_response_bytes=MAX_RESPONSE_BYTES,
     )
 

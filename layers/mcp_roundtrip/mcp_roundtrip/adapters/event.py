@@ -71,6 +71,28 @@ def body(event: Event) -> str | bytes | None:
         return None
 
 
+def decoded_query(event: Event) -> str:
+    """Return the query string of an event whose parameters are percent-decoded."""
+    pairs = _query_pairs(event)
+    if not pairs:
+        return ""
+    from urllib.parse import urlencode  # MCP requests have no query
+
+    return urlencode(pairs, errors="replace")
+
+
+def encoded_query(event: Event) -> str:
+    """Return the query string of an event whose parameters are as the client sent them."""
+    return "&".join(f"{name}={value}" for name, value in _query_pairs(event))
+
+
+def _query_pairs(event: Event) -> list[tuple[str, str]]:
+    lists = members(event, "multiValueQueryStringParameters").items()
+    pairs = [(name, value) for name, values in lists if isinstance(values, list) for value in values]
+    pairs = pairs or list(members(event, "queryStringParameters").items())
+    return [(name, value) for name, value in pairs if isinstance(name, str) and isinstance(value, str)]
+
+
 def without_stage(path: str, stage: str) -> str:
     """Remove the stage from a path. Every stage but `$default` is the first segment."""
     if not stage or not f"{path}/".startswith(f"/{stage}/"):

@@ -25,6 +25,7 @@ def _parse_request(event: Event, *, source_limit_ms: int | None) -> HttpRequest:
         authorizer=members(context, "authorizer"),
         source_limit_ms=source_limit_ms,
         path=without_stage(text(event, "rawPath"), text(context, "stage")),
+        query=text(event, "rawQueryString"),
     )
 
 

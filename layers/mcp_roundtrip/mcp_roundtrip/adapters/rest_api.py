@@ -14,6 +14,7 @@ from mcp_roundtrip.adapters.event import (
     Adapter,
     Event,
     body,
+    decoded_query,
     headers,
     members,
     multi_value_headers,
@@ -56,6 +57,7 @@ def _parse_request(event: Event, source_limit_ms: int, path: str) -> HttpRequest
         authorizer=_authorizer(members(event, "requestContext")),
         source_limit_ms=source_limit_ms,
         path=path,
+        query=decoded_query(event),
     )
 
 

@@ -42,6 +42,11 @@ class Endpoint:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
         checked: ValidRequest | InvalidRequest | None = None
         try:
+            if (
+                request.path.endswith("/questions")
+                and (page := self._question_page(request, ports)) is not None
+            ):
+                return page
             if request.method != "POST" and (document := self._metadata_response(request, ports)) is not None:
                 return document
             admitted = admit(request, ports, invocation, serves_legacy=self.legacy_handlers is not None)
@@ -93,6 +98,16 @@ class Endpoint:
             log_fault(ports.observer, error)
             reply = Reply(internal_error(invocation.correlation_id))
         return error_response(request_id, reply, request, ports.observer, status)
+
+    def _question_page(self, request: HttpRequest, ports: Ports) -> HttpResponse | None:
+        """Return the response of the question page, which a link opens without authorization."""
+        if not ports.config.has_task_table:
+            return None
+        from mcp_roundtrip.server import question_page  # calls do not need it
+
+        if not question_page.is_question_page(request, ports.config.audience()):
+            return None
+        return question_page.respond(request, ports, self.name or "")
 
     # -- authorization ------------------------------------------------------------------------------
 

@@ -1,0 +1,147 @@
+"""Render the controls of fields, with their labels, hints and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from mcp_roundtrip.question_page.escaping import escape
+from mcp_roundtrip.question_page.fields import (
+    ChoiceField,
+    DateTimeField,
+    FormField,
+    Label,
+    MultipleChoiceField,
+    NumberField,
+    TextField,
+)
+
+MAX_RADIOS: Final = 7
+"""A longer list of choices becomes a drop-down list."""
+
+MAX_LINE: Final = 120
+"""A text that may be longer gets several lines."""
+
+_INPUT_TYPES: Final = {"email": "email", "uri": "url", "date": "date"}
+
+_OFFSETS: Final = (
+    *("-12:00", "-11:00", "-10:00", "-09:30", "-09:00", "-08:00", "-07:00", "-06:00", "-05:00", "-04:00"),
+    *("-03:30", "-03:00", "-02:00", "-01:00", "+00:00", "+01:00", "+02:00", "+03:00", "+03:30", "+04:00"),
+    *("+04:30", "+05:00", "+05:30", "+05:45", "+06:00", "+06:30", "+07:00", "+08:00", "+08:45", "+09:00"),
+    *("+09:30", "+10:00", "+10:30", "+11:00", "+12:00", "+12:45", "+13:00", "+14:00"),
+)
+"""The offsets from UTC that are in use (tz database)."""
+
+
+def element_id(name: str) -> str:
+    """Return the id of the first input of a control."""
+    return "f" + name.replace(".", "-")
+
+
+def render_control(name: str, field: FormField, values: Sequence[str], error: str) -> str:
+    """Return the markup of a field with these values; `error` is empty for a field without one."""
+    label, hints = field.label, [each for each in (field.label.description, field.hint()) if each]
+    title = escape(label.title) + ("" if label.required else ' <span class="optional">(optional)</span>')
+    if (inputs := _grouped_inputs(name, field, values)) is not None:
+        return render_group(name, title, hints, inputs, error)
+    texts, attributes = _texts(name, hints, error)
+    attributes += _required(label) + (' aria-invalid="true"' if error else "")
+    control = _single_input(name, field, values, attributes)
+    label_tag = f'<label class="label" for="{element_id(name)}" dir="auto">{title}</label>'
+    return f'<div class="{_css(error)}">{label_tag}{texts}{control}</div>'
+
+
+def render_group(name: str, title: str, hints: Sequence[str], inputs: str, error: str) -> str:
+    """Return several inputs with one name; `title` is markup."""
+    texts, attributes = _texts(name, hints, error)
+    legend = f'<legend dir="auto">{title}</legend>'
+    return f'<fieldset class="{_css(error)}"{attributes}>{legend}{texts}{inputs}</fieldset>'
+
+
+def _css(error: str) -> str:
+    return "field invalid" if error else "field"
+
+
+def _texts(name: str, hints: Sequence[str], error: str) -> tuple[str, str]:
+    """Return the hints and the error of a control, and the attribute that refers to them."""
+    html_id = element_id(name)
+    texts = {f"{html_id}-h{number}": ("hint", hint) for number, hint in enumerate(hints)}
+    if error:
+        texts[f"{html_id}-e"] = ("error", f"Error: {error}")
+    markup = "".join(
+        f'<p class="{css}" id="{text_id}" dir="auto">{escape(text)}</p>'
+        for text_id, (css, text) in texts.items()
+    )
+    return markup, f' aria-describedby="{" ".join(texts)}"' if texts else ""
+
+
+def render_boxes(
+    kind: str, name: str, options: Iterable[tuple[str, str]], chosen: Collection[str], attributes: str = ""
+) -> str:
+    """Return a radio button or check box for each option (value and title). Errors link to the first."""
+    own_id = f' id="{element_id(name)}"'
+    parts: list[str] = []
+    for value, title in options:
+        checked = " checked" if value in chosen else ""
+        parts.append(
+            f'<label class="option"><input type="{kind}" name="{name}" value="{value}"'
+            f'{own_id}{checked}{attributes}><span dir="auto">{escape(title)}</span></label>'
+        )
+        own_id = ""
+    return "".join(parts)
+
+
+def _required(label: Label) -> str:
+    return " required" if label.required else ""
+
+
+def _grouped_inputs(name: str, field: FormField, values: Sequence[str]) -> str | None:
+    """Return the inputs of a field that has several; None for a field with one."""
+    if isinstance(field, MultipleChoiceField):
+        boxes = render_boxes("checkbox", name, _positions(field.options), frozenset(values))
+        return f'<div class="options">{boxes}</div>'
+    if isinstance(field, ChoiceField) and len(field.options) <= MAX_RADIOS:
+        none = [] if field.label.required else [("", "No answer")]
+        options = [*_positions(field.options), *none]
+        return render_boxes("radio", name, options, values or ("",), _required(field.label))
+    if isinstance(field, DateTimeField):
+        local, offset = values if len(values) == 2 else ("", "+00:00")
+        offsets = _OFFSETS if offset in _OFFSETS else (*_OFFSETS, offset)
+        options = [(each, f"UTC{each}") for each in offsets]
+        time = f'id="{element_id(name)}" value="{escape(local)}"{_required(field.label)}'
+        return (
+            f'<input type="datetime-local" step="any" name="{name}" aria-label="Date and time" {time}>'
+            f'<select name="{name}" aria-label="Time zone">{_options(options, offset)}</select>'
+        )
+    return None
+
+
+def _single_input(name: str, field: FormField, values: Sequence[str], attributes: str) -> str:
+    value = values[0] if values else ""
+    attributes = f'name="{name}" id="{element_id(name)}"{attributes}'
+    if isinstance(field, ChoiceField):
+        empty = "Choose\N{HORIZONTAL ELLIPSIS}" if field.label.required else "No answer"
+        return f"<select {attributes}>{_options([('', empty), *_positions(field.options)], value)}</select>"
+    if isinstance(field, NumberField):
+        mode = "numeric" if field.is_integer and (field.minimum or -1) >= 0 else "decimal"
+        return f'<input type="text" inputmode="{mode}" value="{escape(value)}" dir="ltr" {attributes}>'
+    if isinstance(field, TextField) and _is_one_line(field, value):
+        kind = _INPUT_TYPES.get(field.format or "", "text")
+        return f'<input type="{kind}" value="{escape(value)}" dir="auto" {attributes}>'
+    return f'<textarea rows="3" dir="auto" {attributes}>\n{escape(value)}</textarea>'
+
+
+def _is_one_line(field: TextField, value: str) -> bool:
+    is_short = field.max_length is not None and field.max_length <= MAX_LINE
+    return field.format is not None or (is_short and "\n" not in value)
+
+
+def _positions(options: Iterable[tuple[str | bool, str]]) -> list[tuple[str, str]]:
+    return [(str(position), title) for position, (_, title) in enumerate(options)]
+
+
+def _options(options: Iterable[tuple[str, str]], chosen: str) -> str:
+    return "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(title)}</option>'
+        for value, title in options
+    )

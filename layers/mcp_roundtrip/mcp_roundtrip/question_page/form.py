@@ -1,0 +1,136 @@
+"""The form of the questions that one link asks, and the answers that a user posts with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.question_page.fields import MISSING, FieldError, FormField, make_field
+from mcp_roundtrip.question_page.posted import MalformedForm, Values
+
+ACTION: Final = "action"
+"""The name of the buttons, whose value is the action of every answer."""
+
+VERSION: Final = "version"
+"""The name of the hidden input with the digest of the questions that the user sees."""
+
+ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
+
+_SINGLE_FIELD: Final = "value"
+"""The property of a form that the server makes from a single-field type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A field, and the name under which a browser posts its values."""
+
+    name: str
+    field: FormField
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuestion:
+    """One elicitation: `key` is its wire key. A form has controls, a URL question has a `url`.
+
+    On a page with several questions, `action_name` is the name of the choice between answer and decline.
+    """
+
+    key: str
+    message: str
+    controls: tuple[Control, ...] = ()
+    url: str | None = None
+    action_name: str = ""
+
+    @property
+    def is_single_field(self) -> bool:
+        """Whether the message is the label of the only field."""
+        return len(self.controls) == 1 and self.controls[0].field.label.title == self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers by wire key (ElicitResult), or what is wrong by the name of a control."""
+
+    responses: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_questions(requests: Mapping[str, Mapping[str, Any]]) -> tuple[PageQuestion, ...]:
+    """Return the questions of `elicitation/create` requests by wire key, in their order."""
+    several = len(requests) > 1
+    return tuple(
+        _make_question(number, key, request["params"], several=several)
+        for number, (key, request) in enumerate(requests.items())
+    )
+
+
+def _make_question(number: int, key: str, params: Mapping[str, Any], *, several: bool) -> PageQuestion:
+    message = str(params["message"])
+    action_name = f"{number}.{ACTION}" if several else ""
+    if params.get("mode") == "url":
+        return PageQuestion(key, message, url=str(params["url"]), action_name=action_name)
+    schema = params["requestedSchema"]
+    required = schema.get("required", ())
+    properties = schema["properties"]
+    fallback = message if properties.keys() == {_SINGLE_FIELD} else ""
+    controls = (
+        Control(
+            f"{number}.{position}",
+            make_field(name, member, required=name in required, fallback_title=fallback),
+        )
+        for position, (name, member) in enumerate(properties.items())
+    )
+    return PageQuestion(key, message, tuple(controls), action_name=action_name)
+
+
+def questions_version(requests: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a digest of the requests, so that an answer cannot count for another question."""
+    shown = [[key, request["params"]] for key, request in requests.items()]
+    return digest("mcp-rs/v1/questions", shown, size=12)
+
+
+def initial_values(questions: Sequence[PageQuestion]) -> Values:
+    """Return the values that show the defaults."""
+    return {control.name: control.field.initial() for each in questions for control in each.controls}
+
+
+def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
+    """Return the answers in a posted form, or the errors of its fields. Raises MalformedForm."""
+    action = _action(posted.get(ACTION, ()))
+    if action != ACCEPT:
+        return Answers({each.key: {"action": action} for each in questions})
+    responses: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for each in questions:
+        chosen = posted.get(each.action_name, ())
+        if each.action_name and chosen == (DECLINE,):
+            responses[each.key] = {"action": DECLINE}
+        elif each.url is not None:
+            if each.action_name and chosen != (ACCEPT,):
+                errors[each.action_name] = "Choose whether you have finished."
+            responses[each.key] = {"action": ACCEPT}
+        else:
+            content = _read_content(each.controls, posted, errors)
+            responses[each.key] = {"action": ACCEPT, "content": content}
+    return Answers({}, errors) if errors else Answers(responses)
+
+
+def _action(values: Sequence[str]) -> str:
+    if len(values) != 1 or values[0] not in (ACCEPT, DECLINE, CANCEL):
+        raise MalformedForm("no action")
+    return values[0]
+
+
+def _read_content(controls: Sequence[Control], posted: Values, errors: dict[str, str]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for control in controls:
+        try:
+            value = control.field.read(posted.get(control.name, ()))
+        except FieldError as error:
+            errors[control.name] = str(error)
+            continue
+        if value is not MISSING:
+            content[control.field.label.key] = value
+    return content

@@ -1,0 +1,138 @@
+"""Render the question page: HTML in ASCII, without scripts and without anything from another origin.
+
+Every text of a tool or a user passes `escape`, and stands in element content or in a quoted attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp_roundtrip.question_page.controls import element_id, render_boxes, render_control, render_group
+from mcp_roundtrip.question_page.escaping import escape
+from mcp_roundtrip.question_page.form import ACCEPT, ACTION, CANCEL, DECLINE, VERSION, PageQuestion
+from mcp_roundtrip.question_page.posted import Values
+from mcp_roundtrip.question_page.style import STYLE
+from mcp_roundtrip.question_page.web_address import parse_web_address
+
+TOKEN: Final = "token"  # noqa: S105 - a name
+"""The name of the parameter with the link's token, in the query and in the form."""
+
+_NOTE: Final = (
+    "An assistant that you use called this tool, and the tool needs your answer to continue. Answer only if "
+    "you expect this question. Do not enter passwords or other secrets."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FormPage:
+    """A page with a form.
+
+    `values` are shown in its controls, `errors` beside them by the control's name. `problem` is an error of
+    the form as a whole.
+    """
+
+    server: str
+    tool: str
+    token: str
+    version: str
+    questions: Sequence[PageQuestion]
+    values: Values
+    errors: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def render_form(page: FormPage) -> str:
+    """Return the page with the form."""
+    title = f"Question from {page.tool}"
+    sections = "".join(_section(number, each, page) for number, each in enumerate(page.questions))
+    content = (
+        f'<p class="note" dir="auto">{escape(page.server)}</p><h1 dir="auto">{escape(title)}</h1>'
+        f'<p class="note">{_NOTE}</p>{_summary(page)}'
+        '<form method="post" action="?" autocomplete="off" novalidate>'
+        f'<input type="hidden" name="{TOKEN}" value="{escape(page.token)}">'
+        f'<input type="hidden" name="{VERSION}" value="{escape(page.version)}">'
+        f"{sections}{_actions(page.questions)}</form>"
+    )
+    return _document(f"Error: {title}" if page.errors or page.problem else title, content)
+
+
+def render_notice(title: str, text: str) -> str:
+    """Return a page without a form."""
+    return _document(title, f'<h1>{escape(title)}</h1><p dir="auto">{escape(text)}</p>')
+
+
+def _document(title: str, content: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{content}</main></body></html>"
+    )
+
+
+def _summary(page: FormPage) -> str:
+    if not page.errors and not page.problem:
+        return ""
+    labels = {c.name: c.field.label.title for each in page.questions for c in each.controls}
+    labels |= {each.action_name: each.message for each in page.questions if each.action_name}
+    items = "".join(
+        f'<li><a href="#{element_id(name)}" dir="auto">{escape(f"{labels[name]}: {error}")}</a></li>'
+        for name, error in page.errors.items()
+    )
+    problem = f"<p>{escape(page.problem)}</p>" if page.problem else ""
+    return (
+        '<div class="summary" role="alert" tabindex="-1" autofocus aria-labelledby="errors">'
+        f'<h2 id="errors">The answer was not sent yet</h2>{problem}<ul>{items}</ul></div>'
+    )
+
+
+def _section(number: int, question: PageQuestion, page: FormPage) -> str:
+    controls = "".join(
+        render_control(each.name, each.field, page.values.get(each.name, ()), page.errors.get(each.name, ""))
+        for each in question.controls
+    )
+    content = controls + ("" if question.url is None else _url(question.url))
+    if name := question.action_name:
+        content += _choice_of_action(name, question, page.values.get(name, ()), page.errors.get(name, ""))
+    if question.is_single_field:  # its label is the message
+        return f"<section>{content}</section>"
+    heading = f'<h2 id="q{number}" dir="auto">{escape(question.message)}</h2>'
+    return f'<section aria-labelledby="q{number}">{heading}{content}</section>'
+
+
+def _choice_of_action(name: str, question: PageQuestion, chosen: Sequence[str], error: str) -> str:
+    if question.url is None:
+        return render_boxes("checkbox", name, [(DECLINE, "Decline this question")], chosen)
+    options = [(ACCEPT, "I have finished on that page"), (DECLINE, "I decline")]
+    boxes = render_boxes("radio", name, options, chosen, " required")
+    return render_group(name, "Your answer", [], boxes, error)
+
+
+def _url(url: str) -> str:
+    link = parse_web_address(url)
+    if link is None:
+        return (
+            "<p>Open this address, if you know the program that it belongs to:</p>"
+            f'<p class="address"><code dir="ltr">{escape(url)}</code></p>'
+        )
+    address = escape(link.url)
+    return (
+        f'<p><a href="{address}" target="_blank" rel="noopener noreferrer">Open {escape(link.host)} '
+        "in a new tab</a></p>"
+        f'<p class="note">The full address is:</p><p class="address"><code dir="ltr">{address}</code></p>'
+    )
+
+
+def _actions(questions: Sequence[PageQuestion]) -> str:
+    several = len(questions) > 1
+    accept = "I have finished" if not several and questions[0].url is not None else "Send"
+    decline = "Decline all" if several else "Decline"
+    # The first button is the one that the Enter key presses.
+    return (
+        f'<div class="actions"><button class="main" name="{ACTION}" value="{ACCEPT}">{accept}</button>'
+        f'<button name="{ACTION}" value="{DECLINE}">{decline}</button>'
+        f'<button name="{ACTION}" value="{CANCEL}">Cancel</button></div>'
+        '<p class="hint">Decline: the tool learns that you do not want to answer. Cancel: it learns that '
+        "you dismissed the question.</p>"
+    )

@@ -1,0 +1,166 @@
+"""Serve the question page: a form behind a link, for a user whose client cannot show a question.
+
+The link's token is the permission to answer. A GET changes nothing, because mail scanners and chat programs
+open links, too. A POST has the token in its body. There are no cookies, so a request of another site has no
+permission that its sender did not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit, payload_size
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.question_page.form import (
+    VERSION,
+    initial_values,
+    make_questions,
+    questions_version,
+    read_answers,
+)
+from mcp_roundtrip.question_page.html import TOKEN, FormPage, render_form, render_notice
+from mcp_roundtrip.question_page.notices import NOTICES
+from mcp_roundtrip.question_page.posted import (
+    MAX_BODY_BYTES,
+    MalformedForm,
+    Values,
+    only_value,
+    parse_form,
+    query_value,
+)
+from mcp_roundtrip.question_page.style import STYLE_SOURCE
+from mcp_roundtrip.tasks.question_links import LinkedQuestions, QuestionLinks
+
+HEADERS: Final = {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": (
+        f"default-src 'none'; style-src {STYLE_SOURCE}; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-robots-tag": "noindex",
+}
+
+_STATUS_HEADERS: Final = {405: {"allow": "GET, HEAD, POST"}, 503: {"retry-after": "10"}}
+
+_FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How a request ended: the name of a notice, or a form with its status; `headers` of a redirect."""
+
+    name: str
+    status: int = 200
+    form: FormPage | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_question_page(request: HttpRequest, audience: str) -> bool:
+    """Return whether a request is for the page: its path is that of `<audience>/questions`.
+
+    Event sources leave a stage or a base path out of the path, so the path may begin later than the URL's.
+    """
+    parts = urlsplit(audience)
+    expected = f"{parts.path.rstrip('/')}/questions"
+    return parts.scheme in ("https", "http") and request.path[:1] == "/" and expected.endswith(request.path)
+
+
+def respond(request: HttpRequest, ports: Ports, server: str) -> HttpResponse:
+    """Respond to a request for the page, and log it. `server` is the name that the page shows."""
+    try:
+        outcome = _respond(request, ports, server)
+    except MalformedForm:
+        outcome = _Outcome("malformed")
+    except StoreError as error:
+        ports.observer.record_failure("task_table_unavailable", error)
+        outcome = _Outcome("unavailable")
+    body, status = _body(outcome)
+    if payload_size(body) > request.max_response_bytes:
+        outcome = _Outcome("unshowable")
+        body, status = _body(outcome)
+    ports.observer.record("request_completed", outcome=f"question_page_{outcome.name}", status=status)
+    headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
+    return HttpResponse(status, "" if request.method == "HEAD" else body, headers)
+
+
+def _body(outcome: _Outcome) -> tuple[str, int]:
+    if outcome.form is not None:
+        return render_form(outcome.form), outcome.status
+    if outcome.status == 303:
+        return "", outcome.status
+    notice = NOTICES[outcome.name]
+    return render_notice(notice.title, notice.text), notice.status
+
+
+def _respond(request: HttpRequest, ports: Ports, server: str) -> _Outcome:
+    if request.method in ("GET", "HEAD"):
+        token = query_value(request.query, TOKEN)
+        found = _links(ports).find(token)
+        if found.state != "open":
+            return _Outcome(found.state)
+        return _Outcome("shown", form=_form(found, token, server))
+    if request.method != "POST":
+        return _Outcome("method")
+    if _is_foreign(request.headers, ports.config.audience()):
+        return _Outcome("foreign")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+        return _Outcome("media_type")
+    if request.body is not None and not body_within_limit(request.body, MAX_BODY_BYTES):
+        return _Outcome("too_large")
+    posted = parse_form(request.body or "")
+    ports.observer.redact(lambda: [value for values in posted.values() for value in values])
+    return _take_answers(posted, ports, server)
+
+
+def _links(ports: Ports) -> QuestionLinks:
+    return QuestionLinks(ports.tasks().tasks)
+
+
+def _form(found: LinkedQuestions, token: str, server: str) -> FormPage:
+    questions = make_questions(found.requests)
+    version = questions_version(found.requests)
+    return FormPage(server, found.tool, token, version, questions, initial_values(questions))
+
+
+def _take_answers(posted: Values, ports: Ports, server: str) -> _Outcome:
+    """Store the answers. A form that is not stored is shown again with what the user typed."""
+    token, links = only_value(posted, TOKEN), _links(ports)
+    found = links.find(token)
+    if found.state != "open":
+        return _Outcome("late" if found.state == "answered" else found.state)
+    form = replace(_form(found, token, server), values=posted)
+    if only_value(posted, VERSION) != form.version:
+        return _Outcome("changed")
+    answers = read_answers(form.questions, posted)
+    if answers.errors:
+        return _Outcome("invalid", 422, replace(form, errors=answers.errors))
+    try:
+        stored = links.answer(token, answers.responses)
+    except StoreError as error:
+        ports.observer.record_failure("task_table_unavailable", error)
+        return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
+    except ItemTooLarge:
+        return _Outcome("too_large", 413, replace(form, problem=NOTICES["too_large"].text))
+    if stored == "stored":
+        # A redirect, so that reloading the page does not post again.
+        return _Outcome("answered", 303, headers={"location": f"?{TOKEN}={token}"})
+    return _Outcome({"answered": "late", "incomplete": "changed"}.get(stored, stored))
+
+
+def _is_foreign(headers: Mapping[str, str], audience: str) -> bool:
+    """Return whether another site caused the request.
+
+    Under `no-referrer`, browsers send `Origin: null` with the page's own form (Fetch standard). Current
+    browsers send Sec-Fetch-Site, too.
+    """
+    parts, host = urlsplit(audience), headers.get("host", "")
+    own = (None, "null", f"{parts.scheme}://{parts.netloc}", f"https://{host}", f"http://{host}")
+    site = headers.get("sec-fetch-site", "same-origin")
+    return headers.get("origin") not in own or site not in ("same-origin", "none")

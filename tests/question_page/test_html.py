@@ -1,0 +1,320 @@
+"""The page's markup: texts stay texts, labels belong to inputs, and errors lead to their fields."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.question_page.escaping import escape
+from mcp_roundtrip.question_page.form import initial_values, make_questions, read_answers
+from mcp_roundtrip.question_page.html import FormPage, render_form, render_notice
+from mcp_roundtrip.question_page.notices import NOTICES
+from mcp_roundtrip.question_page.style import STYLE
+from support.html_form import BrowserForm, Element, parse
+
+Requests = dict[str, Any]
+
+SIZE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "vcpus": {"type": "integer", "title": "Virtual CPUs", "minimum": 1, "maximum": 16},
+        "region": {"type": "string", "enum": ["eu", "us"], "title": "Region", "description": "Where it runs"},
+    },
+    "required": ["vcpus", "region"],
+}
+ALL_KINDS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "title": "T"},
+        "number": {"type": "number", "title": "T"},
+        "flag": {"type": "boolean", "title": "T"},
+        "few": {"type": "string", "enum": ["T", "U"], "title": "T"},
+        "many": {"type": "string", "enum": [f"T{number}" for number in range(9)], "title": "T"},
+        "some": {"type": "array", "items": {"type": "string", "enum": ["T", "U"]}, "title": "T"},
+        "time": {"type": "string", "format": "date-time", "title": "T"},
+    },
+}
+
+
+def form_request(schema: Any, message: str = "How large?") -> Requests:
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
+
+
+def url_request(url: str, message: str = "Sign in") -> Requests:
+    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
+
+
+def page(requests: Requests, posted: dict[str, tuple[str, ...]] | None = None) -> str:
+    questions = make_questions(requests)
+    values = initial_values(questions) if posted is None else posted
+    errors = {} if posted is None else read_answers(questions, {**posted, "action": ("accept",)}).errors
+    return render_form(FormPage("Databases", "provision", "tok-en", "v1", questions, values, errors))
+
+
+def ids(document: Element) -> list[str]:
+    return [each.attributes["id"] or "" for each in document if "id" in each.attributes]
+
+
+@given(st.text(), st.text())
+def test_a_text_is_escaped_to_ascii_that_reads_as_itself(text: str, other: str) -> None:
+    escaped = escape(text)
+    assert escaped.isascii()
+    assert not set(escaped) & set("<>\"'\\")
+    assert HttpResponse(200, escaped).body == escaped
+    document = parse(f'<p title="{escaped}">{escaped}</p>{escape(other)}')
+    [paragraph] = document.find("p")
+    assert paragraph.text == paragraph.attributes["title"]
+
+
+@given(st.text(alphabet="<>\"'&/=!-sScriptIMGonload ;()[]{}`\\\n\u202e", max_size=60))
+def test_no_text_adds_an_element_or_an_attribute(text: str) -> None:
+    def shape(document: Element) -> list[tuple[str, tuple[str, ...]]]:
+        return [(each.tag, tuple(each.attributes)) for each in document]
+
+    def shown(text: str) -> Element:
+        properties = {
+            name: {**schema, "title": text, "description": text}
+            for name, schema in ALL_KINDS["properties"].items()
+        }
+        for name, options in (("few", 2), ("many", 9)):
+            properties[name] = {**properties[name], "enum": [f"{text}{number}" for number in range(options)]}
+        requests = {
+            text: form_request({"type": "object", "properties": properties}, text),
+            "url": url_request(f"app://{text}", text),
+        }
+        questions = make_questions(requests)
+        errors = {control.name: text for each in questions for control in each.controls}
+        values = {"0.0": (text,), "0.1": (text,), "0.6": (text, text)}
+        return parse(render_form(FormPage(text, text, text, text, questions, values, errors, problem=text)))
+
+    assert shape(shown(text or "x")) == shape(shown("plain"))
+
+
+def test_the_page_has_no_script_no_inline_style_and_nothing_of_another_origin() -> None:
+    html = page({"a": form_request(ALL_KINDS), "b": url_request("https://bank.example/x")})
+    document = parse(html)
+    tags = {each.tag for each in document}
+    assert not tags & {"script", "img", "iframe", "object", "link", "base", "svg", "audio", "video"}
+    for each in document:
+        assert not [
+            name for name in each.attributes if name.startswith("on") or name in ("style", "src", "action")
+        ] or (each.tag == "form" and each.attributes["action"] == "?")
+    assert [each.text for each in document.find("style")] == [STYLE]
+    assert html.isascii()
+
+
+def test_every_input_has_a_label_and_ids_are_unique() -> None:
+    requests = {"a": form_request(ALL_KINDS), "b": form_request(SIZE), "c": url_request("https://a.example")}
+    form = BrowserForm(page(requests, {"0.1": ("x",), "1.0": ("x",)}))
+    assert len(ids(form.document)) == len(set(ids(form.document)))
+    for each in form.controls:
+        if each.attributes.get("type") == "hidden":
+            continue
+        assert each.parent is not None
+        labelled = (
+            each.parent.tag == "label"
+            or each.attributes.get("aria-label")
+            or form.document.find("label", **{"for": each.attributes["id"] or ""})
+        )
+        assert labelled, each
+    described = [
+        each.attributes["aria-describedby"] or ""
+        for each in form.document
+        if "aria-describedby" in each.attributes
+    ]
+    assert {name for names in described for name in names.split()} <= set(ids(form.document))
+
+
+def test_hints_say_what_the_schema_requires() -> None:
+    form = BrowserForm(page({"a": form_request(SIZE)}))
+    [vcpus] = form.named("0.0")
+    texts = {each.attributes.get("id"): each.text for each in form.document.find("p")}
+    assert texts[vcpus.attributes["aria-describedby"]] == "From 1 to 16."
+    assert "Where it runs" in texts.values()
+    assert "required" in vcpus.attributes
+
+
+def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_typed() -> None:
+    html = page({"a": form_request(SIZE)}, {"0.0": ("17 <b>",)})
+    form = BrowserForm(html)
+    [summary] = form.document.find("div", role="alert")
+    assert "autofocus" in summary.attributes
+    links = {each.attributes["href"]: each.text for each in summary.find("a")}
+    assert links == {"#f0-0": "Virtual CPUs: Enter a whole number.", "#f0-1": "Region: Choose an answer."}
+    assert {target.removeprefix("#") for target in links} <= set(ids(form.document))
+    [vcpus] = form.named("0.0")
+    assert (vcpus.attributes["value"], vcpus.attributes["aria-invalid"]) == ("17 <b>", "true")
+    error = next(each for each in form.document if each.attributes.get("id") == "f0-0-e")
+    assert error.text == "Error: Enter a whole number."
+    assert "f0-0-e" in (vcpus.attributes["aria-describedby"] or "").split()
+    [title] = form.document.find("title")
+    assert title.text.startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "error"),
+    [
+        ({"type": "integer"}, "1.5", "Enter a whole number."),
+        ({"type": "integer"}, "1_000", "Enter a whole number."),
+        ({"type": "integer"}, "9" * 5_000, "Enter a whole number."),
+        ({"type": "integer", "minimum": 3}, "2", "Enter a number: at least 3."),
+        ({"type": "number", "maximum": 0.5}, "0.75", "Enter a number: at most 0.5."),
+        ({"type": "number"}, "1e999", "Enter a number, such as 1.5."),
+        ({"type": "number"}, "NaN", "Enter a number, such as 1.5."),
+        ({"type": "number"}, "1,5", "Enter a number, such as 1.5."),
+        ({"type": "string", "minLength": 3}, "ab", "Enter at least 3 characters: there are 2."),
+        ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "Enter at most 2 characters: there are 5."),
+        ({"type": "string", "format": "email"}, "name", "Enter an e-mail address, such as name@example.com."),
+        (
+            {"type": "string", "format": "uri"},
+            "example",
+            "Enter a complete address, such as https://example.com/.",
+        ),
+        (
+            {"type": "string", "format": "date"},
+            "2026-02-30",
+            "Enter a date: year-month-day, such as 2026-07-28.",
+        ),
+        ({"type": "string", "pattern": "^[a-z]+$"}, "A", "Enter a text of the required form."),
+        ({"type": "string", "enum": ["a"]}, "1", "Choose one of the answers shown."),
+        ({"type": "string", "enum": ["a"]}, "-1", "Choose one of the answers shown."),
+        ({"type": "boolean"}, "true", "Choose one of the answers shown."),
+        ({"type": "string"}, "", "Enter an answer."),
+        ({"type": "number"}, " ", "Enter a number."),
+        ({"type": "boolean"}, "", "Choose an answer."),
+    ],
+)
+def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:
+    questions = make_questions(
+        {"q": form_request({"type": "object", "properties": {"x": schema}, "required": ["x"]})}
+    )
+    answers = read_answers(questions, {"0.0": (typed,), "action": ("accept",)})
+    assert answers.errors == {"0.0": error}
+
+
+@pytest.mark.parametrize(
+    ("schema", "posted", "value"),
+    [
+        ({"type": "integer"}, ("\u0661\u0662",), 12),
+        ({"type": "integer"}, (" \N{MINUS SIGN}7 ",), -7),
+        ({"type": "number"}, ("3",), 3),
+        ({"type": "number"}, (".5",), 0.5),
+        (
+            {"type": "string", "format": "date-time"},
+            ("2026-07-28T14:30", "-09:30"),
+            "2026-07-28T14:30:00-09:30",
+        ),
+        ({"type": "string", "format": "email"}, (" a@b.example ",), "a@b.example"),
+        ({"type": "string"}, (" kept ",), " kept "),
+    ],
+)
+def test_a_value_is_read_as_users_write_it(schema: Any, posted: tuple[str, ...], value: Any) -> None:
+    questions = make_questions({"q": form_request({"type": "object", "properties": {"x": schema}})})
+    answers = read_answers(questions, {"0.0": posted, "action": ("accept",)})
+    assert answers.responses["q"]["content"] == {"x": value}
+
+
+@pytest.mark.parametrize("posted", [("a", "b"), ("0", "0")])
+@pytest.mark.parametrize("kind", ["text", "number", "flag", "few", "some"])
+def test_a_field_that_is_posted_twice_is_an_error(kind: str, posted: tuple[str, str]) -> None:
+    questions = make_questions(
+        {"q": form_request({"type": "object", "properties": {"x": ALL_KINDS["properties"][kind]}})}
+    )
+    assert read_answers(questions, {"0.0": posted, "action": ("accept",)}).errors.keys() == {"0.0"}
+
+
+def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_empty() -> None:
+    properties = {
+        "a": {"type": "string"},
+        "b": {"type": "string", "default": "n/a"},
+        "c": {"type": "integer", "default": 3},
+    }
+    questions = make_questions({"q": form_request({"type": "object", "properties": properties})})
+    empty = dict.fromkeys(("0.0", "0.1", "0.2"), ("",))
+    answers = read_answers(questions, {**empty, "action": ("accept",)})
+    assert answers.responses["q"]["content"] == {"b": ""}
+
+
+def test_the_message_is_the_label_of_a_single_value() -> None:
+    schema = {"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]}
+    form = BrowserForm(page({"q": form_request(schema, "Delete everything?")}))
+    assert form.label("0.0") == "Delete everything?"
+    assert form.document.find("h2") == []
+
+
+def test_several_questions_are_answered_and_declined_one_by_one() -> None:
+    requests = {
+        "size": form_request(SIZE),
+        "again": form_request(SIZE),
+        "login": url_request("https://id.example/"),
+    }
+    form = BrowserForm(page(requests))
+    form.enter("0.0", "4")
+    form.choose("0.1", ["0"])
+    form.choose("1.action", ["decline"])
+    form.choose("2.action", ["accept"])
+    answers = read_answers(make_questions(requests), _posted(form))
+    assert answers.responses == {
+        "size": {"action": "accept", "content": {"vcpus": 4, "region": "eu"}},
+        "again": {"action": "decline"},
+        "login": {"action": "accept"},
+    }
+
+
+def test_a_url_question_among_others_needs_a_decision() -> None:
+    requests = {"login": url_request("https://id.example/"), "size": form_request(SIZE)}
+    answers = read_answers(make_questions(requests), {"1.action": ("decline",), "action": ("accept",)})
+    assert answers.errors == {"0.action": "Choose whether you have finished."}
+    html = page(requests, {"1.action": ("decline",)})
+    assert "#f0-action" in {each.attributes.get("href") for each in parse(html)}
+
+
+def test_a_url_question_alone_has_its_own_button() -> None:
+    form = BrowserForm(page({"q": url_request("https://id.example/login?next=%2F#top")}))
+    buttons = {each.attributes["value"]: each.text for each in form.document.find("button")}
+    assert buttons == {"accept": "I have finished", "decline": "Decline", "cancel": "Cancel"}
+    [link] = form.document.find("a")
+    assert link.attributes["href"] == "https://id.example/login?next=%2F#top"
+    assert (link.attributes["target"], link.attributes["rel"]) == ("_blank", "noopener noreferrer")
+    assert link.text == "Open id.example in a new tab"
+    assert [each.text for each in form.document.find("code")] == ["https://id.example/login?next=%2F#top"]
+    answers = read_answers(make_questions({"q": url_request("https://id.example/")}), _posted(form))
+    assert answers.responses == {"q": {"action": "accept"}}
+
+
+@pytest.mark.parametrize("name", NOTICES)
+def test_a_notice_has_a_title_and_says_what_to_do(name: str) -> None:
+    document = parse(render_notice(NOTICES[name].title, NOTICES[name].text))
+    assert [each.text for each in document.find("h1")] == [NOTICES[name].title]
+    assert document.find("form") == []
+    assert re.search(r"\b(Return|Open|Send|Wait|accepts)\b", NOTICES[name].text)
+
+
+def test_a_form_of_200_fields_and_a_list_of_5000_options_are_rendered_and_answered() -> None:
+    properties: dict[str, Any] = {f"f{number}": {"type": "string"} for number in range(199)}
+    properties["city"] = {"type": "string", "enum": [f"City {number}" for number in range(5_000)]}
+    properties["tags"] = {
+        "type": "array",
+        "items": {"type": "string", "enum": [f"Tag {n}" for n in range(5_000)]},
+    }
+    requests = {"q": form_request({"type": "object", "properties": properties, "required": ["city"]})}
+    html = page(requests)
+    assert len(html) < 1_000_000
+    form = BrowserForm(html)
+    form.enter("0.7", "seven")
+    form.choose("0.199", ["4999"])
+    form.choose("0.200", map(str, range(5_000)))
+    content = read_answers(make_questions(requests), _posted(form)).responses["q"]["content"]
+    assert (content["f7"], content["city"], len(content["tags"])) == ("seven", "City 4999", 5_000)
+
+
+def _posted(form: BrowserForm) -> Any:
+    from mcp_roundtrip.question_page.posted import parse_form
+
+    return parse_form(form.body())
