@@ -1,4 +1,4 @@
-"""A stand-in for Amazon SES: prints each e-mail where `make run` runs.
+"""A stand-in for Amazon SES: prints each e-mail in the output of `make run`, between lines.
 
 Source: Amazon SES API v2 Reference, SendEmail.
 """
@@ -9,6 +9,8 @@ import json
 
 from mcp_roundtrip_local.http.messages import Request, Response
 
+LINE = "-" * 72
+
 
 def respond(request: Request) -> Response:
     """Answer SendEmail with simple content."""
@@ -17,6 +19,6 @@ def respond(request: Request) -> Response:
     email = json.loads(request.body)
     content = email["Content"]["Simple"]
     recipients = ", ".join(email["Destination"]["ToAddresses"])
-    subject, text = content["Subject"]["Data"], content["Body"]["Text"]["Data"].rstrip()
-    print(f"[e-mail] To: {recipients}\n[e-mail] Subject: {subject}\n[e-mail] {text}", flush=True)
+    text = content["Body"]["Text"]["Data"].rstrip()
+    print(f"\n{LINE}\nE-mail to {recipients}: {content['Subject']['Data']}\n\n  {text}\n{LINE}\n", flush=True)
     return Response(200, (("content-type", "application/json"),), b'{"MessageId": "local"}')

@@ -255,4 +255,5 @@ def test_behind_an_authorizer_no_keys_are_fetched_and_the_metadata_is_served(
         root = server.url.removesuffix("/mcp")
         for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
             assert httpx2.get(root + path).json()["authorization_servers"] == [issuer.issuer]
+            assert httpx2.head(root + path).headers["content-type"] == "application/json"
     assert not issuer.asked

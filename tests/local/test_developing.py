@@ -38,6 +38,8 @@ SOURCE = """
             for level in ("debug", "info", "warning"):
                 getattr(logging, level)(f"{context.function_name} root {level}")
                 getattr(logging.getLogger(__name__), level)(f"{context.function_name} own {level}")
+        if do == "client":
+            boto3.client("sqs")
         if do == "break":
             breakpoint()
         if do == "secrets":
@@ -93,6 +95,16 @@ def test_what_an_author_logs_appears_from_the_functions_level_on(
         assert any(f"{function} {logger} {first}" in line for line in log)
         assert not any(f"{function} {logger} {below}" in line for line in log)
     assert any('"level": "INFO"' in line for line in log) is (function == "Json")
+
+
+@pytest.mark.parametrize(("function", "is_shown"), [("Powertools", False), ("Json", False), ("Own", True)])
+def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(
+    app: LocalApp, log: list[str], function: str, is_shown: bool
+) -> None:
+    app.invoke(function, {"do": "client"})
+    app.invoke(function, {"do": "log"})
+    assert shown(log, f"{function} own warning")
+    assert any("Found endpoint" in line for line in log) is is_shown
 
 
 def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app: LocalApp, log: list[str]) -> None:

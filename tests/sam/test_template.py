@@ -42,7 +42,7 @@ ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in T
 METADATA = "/.well-known/oauth-protected-resource"
 ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", *(f"ANY {ROUTE_OF[tool]}" for tool in TOOLS)}
 PAGE_ROUTE = "ANY /approvals/{reference}"
-METADATA_ROUTES = {f"GET {METADATA}", f"GET {METADATA}/mcp"}
+METADATA_ROUTES = {f"{verb} {METADATA}{suffix}" for verb in ("GET", "HEAD") for suffix in ("", "/mcp")}
 
 
 def version_of(worker: str) -> str:
@@ -232,8 +232,9 @@ def test_a_route_leads_to_its_function_and_only_that_path_may_invoke_it(function
 
 def test_nothing_else_may_invoke_a_function() -> None:
     metadata = {
-        f"{FRONT_DOOR}{event}Permission": f":${{Api}}/*/GET{path}"
+        f"{FRONT_DOOR}{event}{suffix}Permission": f":${{Api}}/*/{method}{path}"
         for event, path in (("ResourceMetadata", METADATA), ("ResourceMetadataOfMcp", f"{METADATA}/mcp"))
+        for suffix, method in (("", "GET"), ("Head", "HEAD"))
     }
     others = {**metadata, "ApprovalFunctionPagePermission": ":${Api}/*/*/approvals/*"}
     by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | others.keys()

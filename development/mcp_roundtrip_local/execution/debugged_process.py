@@ -154,6 +154,7 @@ def main() -> None:
     """Serve the socket whose file descriptor is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process stops this one
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
+    logging.getLogger("botocore").setLevel(logging.WARNING)  # it reports each endpoint at the level INFO
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         Process(connection).serve()
     os._exit(0)  # does not wait for running handlers: their result has no reader

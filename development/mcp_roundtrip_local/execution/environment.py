@@ -45,6 +45,15 @@ class InvocationResult:
     failed: bool = False
 
 
+_RUNTIME = """
+import logging, os, runpy
+if os.environ.get("AWS_LAMBDA_LOG_LEVEL") != "DEBUG":
+    logging.getLogger("botocore").setLevel(logging.WARNING)
+runpy.run_module("awslambdaric", run_name="__main__")
+"""
+"""Runs Lambda's runtime client. botocore reports each endpoint that it finds, at the level INFO."""
+
+
 class ProcessEnvironment:
     """A runtime process: `start` it, `invoke` it while it is `alive`, and `stop` it.
 
@@ -62,7 +71,7 @@ class ProcessEnvironment:
         self._stopped = False
         try:
             self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
-                [python, "-m", "awslambdaric", function.handler],
+                [python, "-c", _RUNTIME, function.handler],
                 cwd=function.code,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self._api.address},
                 stdin=subprocess.DEVNULL,
