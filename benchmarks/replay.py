@@ -22,6 +22,7 @@ import payloads
 from invocations import LambdaContext
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.deadline import Deadline
+from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices
 from mcp_roundtrip.engine.inputs import ClientInputs
@@ -99,7 +100,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         pause_ms_async=wiring.pause_ms_async,
         call_identity=lambda: None,
     )
-    inputs = ClientInputs(ANSWER if resumed else {}, resumed, {"elicitation": {}})
+    inputs = ClientInputs(ANSWER if resumed else {}, resumed, Channels({"elicitation": {}}))
     run = Run(journal, inputs, services, NotificationBuffer())
     return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     },
     "entry": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
-        *("protocol", "state", "tasks", "adapters", "server", "wiring"),
+        *("protocol", "engine", "state", "tasks", "adapters", "server", "wiring"),
     },
 }
 """Part -> the parts it may import. The packages in development/ may import anything."""
@@ -222,8 +222,8 @@ NEVER_LOADED = {
 }
 """What a plain call must never load, with what it costs a cold start or what it is for."""
 
-PACKAGE_BUDGET = 68
-"""Modules of this package that a plain call may load; one adds up to some milliseconds. (66 today.)"""
+PACKAGE_BUDGET = 71
+"""Modules of this package that a plain call may load; one adds up to some milliseconds. (70 today.)"""
 
 LIBRARY_BUDGET = 105
 """Modules of other distributions, most of them pydantic's and Powertools'. (102 today.)"""

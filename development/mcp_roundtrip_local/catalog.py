@@ -114,16 +114,17 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
             "owner": owner,
             **task,
             **scopes,
-            **_legacy(feature),
+            **_questions(feature),
             "signatureDigest": feature.signature_digest,
             "definition": feature.definition(),
         }
 
 
-def _legacy(feature: Feature) -> dict[str, str]:
-    """Return the members for clients that start with `initialize`."""
-    through_model = isinstance(feature, Tool) and feature.legacy_questions == "model"
-    return {"legacyQuestions": "model"} if through_model else {}
+def _questions(feature: Feature) -> dict[str, Any]:
+    """Return the members of a tool that may ask."""
+    if not isinstance(feature, Tool) or not feature.asks:
+        return {}
+    return {"asks": True, "channels": list(feature.channels)}
 
 
 def merged_scopes(servers: Mapping[str, Server]) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ class Summary(BaseModel):
     project: str | None = Field(description="The client's root that holds the document")
 
 
-@server.tool(annotations={"readOnlyHint": True}, legacy_questions="default")
+@server.tool(annotations={"readOnlyHint": True})
 def summarize(ctx: Context, text: str, uri: str = "") -> Summary:
     """Summarize a document in a few sentences.
 

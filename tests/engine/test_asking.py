@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -19,8 +18,7 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.outcome import Done, Failed
-from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes, accept, asked, error
 
 
@@ -94,19 +92,15 @@ def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state()
     assert Passes(body)(name=accept("n")) == Done("n")
 
 
-def test_a_run_can_be_configured_not_to_use_defaults() -> None:
+def test_a_run_whose_channels_have_no_default_takes_none() -> None:
     def body(ctx: Context) -> bool:
         return ctx.elicit("keep", "Keep it?", bool, default=False)
 
-    passes = Passes(body, capabilities={})
-    assert passes() == Done(False)
-    run = passes.make_run()
-    run.inputs = replace(run.inputs, may_use_defaults=False)
-    outcome = replay(body, {"ctx": Context(run, passes.info)}, run)
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, MissingClientCapability)
-    assert outcome.error.required == {"elicitation": {"form": {}}}
-    assert outcome.error.questions.keys() == {"keep"}
+    assert Passes(body, capabilities={})() == Done(False)
+    missing = error(Passes(body, capabilities={}, fallbacks=())())
+    assert isinstance(missing, MissingClientCapability)
+    assert missing.required == {"elicitation": {"form": {}}}
+    assert missing.questions.keys() == {"keep"}
 
 
 def test_an_answer_without_state_is_ignored_after_an_effect() -> None:

@@ -146,7 +146,7 @@ def test_a_dialogue_passes_through_round_by_round() -> None:
 
 def test_an_owners_refusal_keeps_its_status() -> None:
     deployment = Deployment()
-    response = deployment.send(post("/mcp", call("get_weather", HYDERABAD, capabilities={})))
+    response = deployment.send(post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
     assert response["statusCode"] == 400
     assert json.loads(response["body"])["error"]["code"] == -32021
 

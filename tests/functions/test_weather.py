@@ -99,11 +99,11 @@ def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, 
     assert play.call("get_weather", HYDERABAD, place=refusal).failed
 
 
-def test_a_client_without_elicitation_is_refused_only_if_a_question_comes_up(open_meteo: OpenMeteo) -> None:
+def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: OpenMeteo) -> None:
     play = Player(APP, capabilities={})
-    refused = play.call("get_weather", HYDERABAD)
-    assert refused.error["code"] == -32021
-    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    assert INDIA in play.call("get_weather", HYDERABAD).text
+    answers = {"input_responses": {"place": INDIA}}
+    assert play.call("get_weather", {**HYDERABAD, **answers}).structured["place"] == INDIA
     assert not play.call("get_weather", TOKYO).failed
 
 

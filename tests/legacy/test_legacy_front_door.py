@@ -23,7 +23,7 @@ from support.messages import http_event
 owner = Server("owner", ports=make_ports)
 
 
-@owner.tool(legacy_questions="model")
+@owner.tool(channels=("model",))
 def greet(ctx: Context) -> dict[str, str]:
     return {"greeting": f"Hello, {ctx.elicit('name', 'Who are you?', str)}!"}
 
@@ -114,9 +114,14 @@ def test_it_lists_what_the_owner_lists(door: Door) -> None:
     assert "input_responses" not in tools["count"]["inputSchema"]["properties"]
 
 
-def test_the_catalog_says_what_only_legacy_lists_depend_on() -> None:
+def test_the_catalog_says_which_tools_ask_and_how() -> None:
     rows = catalog_lists({"owner": owner})["tools"]
-    assert [row.get("legacyQuestions") for row in rows] == ["model", None, None]
+    own = ["app", "page", "default"]
+    assert {row["definition"]["name"]: (row.get("asks"), row.get("channels")) for row in rows} == {
+        "greet": (True, ["model"]),
+        "count": (None, None),
+        "last": (True, own),
+    }
     assert "input_responses" not in json.dumps(rows)
 
 

@@ -68,18 +68,21 @@ def serving(*tools: Callable[..., Any], version: str = "2025-11-25", **options: 
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_by_default_a_question_is_an_error_that_says_what_it_was_and_who_could_be_asked(version: str) -> None:
+def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(
+    version: str,
+) -> None:
     message = serving(size, guess, version=version).error_text("size", name="db")
     assert "How large is db?" in message
     assert "2026-07-28" in message
 
 
-def test_an_error_it_is_even_where_there_is_a_default() -> None:
-    assert "Which number?" in serving(guess).error_text("guess")
+def test_without_the_channel_default_a_default_is_not_used() -> None:
+    assert "Which number?" in serving(guess, channels=()).error_text("guess")
 
 
-def test_the_author_may_choose_the_defaults() -> None:
-    client = serving(guess, size, summarize, legacy_questions="default")
+@pytest.mark.parametrize("options", [{}, {"channels": ("default",)}])
+def test_defaults_are_used_unless_the_author_chooses_otherwise(options: dict[str, Any]) -> None:
+    client = serving(guess, size, summarize, **options)
     assert text(client.call("guess")) == "x" * 7
     assert text(client.call("summarize")) == "local"
     assert "How large is db?" in client.error_text("size", name="db"), (
@@ -88,17 +91,17 @@ def test_the_author_may_choose_the_defaults() -> None:
 
 
 def test_a_tool_may_choose_for_itself() -> None:
-    server = Server("asks", legacy_questions="default")
+    server = Server("asks", channels=("default",))
     server.tool(guess)
-    server.tool(name="strict", legacy_questions="error")(guess)
+    server.tool(name="strict", channels=())(guess)
     client = LegacyClient(server)
     assert not client.call("guess")["isError"]
     assert client.error_text("strict")
 
 
-@pytest.mark.parametrize("choice", ["error", "model"])
+@pytest.mark.parametrize("choice", [(), ("model",)])
 def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
-    client = serving(summarize, legacy_questions=choice)
+    client = serving(summarize, channels=choice)
     assert "sampling/createMessage" in client.error_text("summarize")
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "roots": {}, "elicitation": {}}}
     assert client.result("tools/call", name="summarize", _meta=declared)["isError"]
@@ -115,14 +118,14 @@ def test_what_a_tool_requires_of_every_client_is_named() -> None:
 @pytest.mark.parametrize(
     ("choice", "version", "supported"),
     [
-        ("error", "2025-11-25", [False, True, False, False]),
-        ("error", "2025-06-18", [False, False, False, False]),
-        ("model", "2025-11-25", [True, True, False, False]),
-        ("model", "2025-06-18", [True, False, False, False]),
+        ((), "2025-11-25", [False, True, False, False]),
+        ((), "2025-06-18", [False, False, False, False]),
+        (("model",), "2025-11-25", [True, True, False, False]),
+        (("model",), "2025-06-18", [True, False, False, False]),
     ],
 )
 def test_a_tool_can_tell_what_it_may_ask(choice: Any, version: str, supported: list[bool]) -> None:
-    client = serving(by_support, version=version, legacy_questions=choice)
+    client = serving(by_support, version=version, channels=choice)
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "elicitation": {"form": {}, "url": {}}}}
     for meta in ({}, declared):
         result = client.result("tools/call", name="by_support", arguments={}, _meta=meta)
@@ -174,7 +177,7 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
 
 
 def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
-    server = Server("asks", legacy_questions="default")
+    server = Server("asks", channels=("default",))
 
     @server.prompt()
     def greeting(ctx: Context) -> str:
@@ -208,7 +211,7 @@ def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
 
 
 def through_model(*tools: Callable[..., Any], **options: Any) -> LegacyClient:
-    return serving(*tools, legacy_questions="model", **options)
+    return serving(*tools, channels=("model",), **options)
 
 
 def test_the_schema_gains_an_optional_argument_only_for_legacy_clients() -> None:
@@ -267,7 +270,7 @@ def test_a_model_never_answers_what_only_the_user_may_answer(answers: dict[str, 
 def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken() -> (
     None
 ):
-    client = serving(pay, legacy_questions="default")
+    client = serving(pay, channels=("default",))
     assert text(client.call("pay", to="eve", amount=5000)) == "not paid, for nothing"
 
 
@@ -368,15 +371,15 @@ def test_the_argument_is_the_toolkits_own() -> None:
         through_model(taken)
     raw = {"type": "object", "properties": {"input_responses": {}}}
     with pytest.raises(DefinitionError):
-        Server("x").tool(input_schema=raw, legacy_questions="model")(lambda arguments: "x")
+        Server("x").tool(input_schema=raw, channels=("model",))(lambda arguments: "x")
 
 
-@pytest.mark.parametrize("choice", ["ask", "", 7])
+@pytest.mark.parametrize("choice", [("ask",), "page", "", 7, ("page", "page"), ("client",), [["app"]]])
 def test_a_choice_that_does_not_exist_is_refused(choice: Any) -> None:
     with pytest.raises(DefinitionError):
-        Server("x", legacy_questions=choice)
+        Server("x", channels=choice)
     with pytest.raises(DefinitionError):
-        Server("x").tool(legacy_questions=choice)(guess)
+        Server("x").tool(channels=choice)(guess)
 
 
 JSON = st.recursive(
@@ -426,10 +429,10 @@ def elicitation(client: LegacyClient, **arguments: Any) -> Any:
     return asked
 
 
-@pytest.mark.parametrize("choice", ["error", "default", "model"])
+@pytest.mark.parametrize("choice", [(), ("default",), ("model",), ("app", "page", "model", "default")])
 def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
     page = Page()
-    client = connecting(page, legacy_questions=choice)
+    client = connecting(page, channels=choice)
     asked = elicitation(client, account="bank")
     assert (asked["mode"], asked["message"]) == ("url", "Connect bank")
     assert elicitation(client, account="bank")["elicitationId"] == asked["elicitationId"]
@@ -470,7 +473,7 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
         note = ctx.elicit("note", "A note?", str)
         return f"paid {amount}: {note}"
 
-    server = Server("pays", legacy_questions="model")
+    server = Server("pays", channels=("model",))
     server.tool(pay)
     client = LegacyClient.of(server, "ada")
     answers: dict[str, Any] = {"amount": 5}
@@ -582,7 +585,7 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
         )
         return "paid"
 
-    server = Server("pays", legacy_questions="model")
+    server = Server("pays", channels=("model",))
     server.tool(pay)
     client = LegacyClient.of(server, "ada")
     assert '"note"' in text(client.call("pay"))

@@ -335,16 +335,19 @@ def task_support_that_does_not_exist() -> None:
     tool(annotated(str), task="always")
 
 
-@says('find: legacy_questions=\'ask\' does not exist; use "error", "default" or "model"')
-def legacy_questions_that_do_not_exist() -> None:
-    tool(annotated(str), legacy_questions="ask")
+@says(
+    "find: channels=('ask',) is not possible; use a tuple of 'app', 'page', 'model', 'default', each at most "
+    "once and in the order of your choice"
+)
+def a_channel_that_does_not_exist() -> None:
+    tool(annotated(str), channels=("ask",))
 
 
-@says("find: legacy_questions=\"model\" adds an argument 'input_responses'; give the parameter another name")
+@says("find: the channel \"model\" adds an argument 'input_responses'; give the parameter another name")
 def an_argument_that_the_model_needs() -> None:
     def find(input_responses: str) -> None: ...
 
-    tool(find, legacy_questions="model")
+    tool(find, channels=("model",))
 
 
 @says("tool find: title must be str")

@@ -39,9 +39,12 @@ def no_parameters() -> str:
     return ""
 
 
-@says('Server: legacy_questions=\'ask\' does not exist; use "error", "default" or "model"')
-def legacy_questions_that_do_not_exist() -> None:
-    Server("x", legacy_questions="ask")  # type: ignore[arg-type]
+@says(
+    "Server: channels=('ask',) is not possible; use a tuple of 'app', 'page', 'model', 'default', each at "
+    "most once and in the order of your choice"
+)
+def a_channel_that_does_not_exist() -> None:
+    Server("x", channels=("ask",))  # type: ignore[arg-type]
 
 
 @says("legacy_tasks= is set with legacy_clients=False; remove one of them")

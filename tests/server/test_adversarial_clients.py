@@ -36,7 +36,7 @@ class Shop:
 
 
 shop = Shop()
-server = Server("shop", legacy_questions="model")
+server = Server("shop", channels=("model",))
 
 
 def record_confirmation(key: str, message: str, answer: Any) -> None:

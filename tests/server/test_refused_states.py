@@ -17,7 +17,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.round import INVALID_STATE
+from mcp_roundtrip.server.runner import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import FakeClock, Player
 from mcp_roundtrip_testing.observers import RecordingObserver

@@ -12,6 +12,7 @@ from typing import Any
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
+from mcp_roundtrip.engine.channels import Channels, Fallback
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
@@ -41,6 +42,7 @@ class Passes:
     recorder: Recorder | None = None
     identity: str | None = "ada calls it"
     may_start_task: bool = False
+    fallbacks: tuple[Fallback, ...] = ("default",)
     _random: Any = field(default_factory=lambda: itertools.count(1))
 
     def make_run(self, inputs: Mapping[str, Any] | None = None) -> Run:
@@ -61,7 +63,7 @@ class Passes:
         )
         self.run = Run(
             journal or Journal("run-1"),
-            ClientInputs(responses, journal is not None, self.capabilities),
+            ClientInputs(responses, journal is not None, Channels(self.capabilities, self.fallbacks)),
             services,
             NotificationBuffer("token", "debug"),
             TaskOptions(self.recorder, self.may_start_task),

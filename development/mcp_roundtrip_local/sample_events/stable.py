@@ -122,7 +122,7 @@ def _weather() -> dict[str, Event]:
         "weather/call.json": post(WEATHER, asks),
         "weather/call_at_once.json": post(WEATHER, call("get_weather", TOKYO)),
         "weather/bad_arguments.json": post(WEATHER, call("get_weather", {"city": "Tokyo"})),
-        "weather/missing_capability.json": post(WEATHER, call("get_weather", HYDERABAD, capabilities={})),
+        "weather/without_elicitation.json": post(WEATHER, call("get_weather", HYDERABAD, capabilities={})),
         "weather/header_mismatch.json": post(WEATHER, asks, mcp_name="another_tool"),
         "weather/missing_meta.json": post(WEATHER, {**asks, "params": unnamed}),
         "weather/not_json.json": {**post(WEATHER, asks), "body": "{"},
@@ -151,6 +151,9 @@ def _work_items() -> dict[str, Event]:
         "work_items/prompt_asks.json": post(WORK_ITEMS, prompt(TRIAGE, {})),
         "work_items/prompt_bad_arguments.json": post(WORK_ITEMS, prompt(TRIAGE, {"workItemId": "first"})),
         "work_items/complete.json": post(WORK_ITEMS, message(COMPLETION_COMPLETE, **WORK_ITEM)),
+        "work_items/missing_capability.json": post(
+            WORK_ITEMS, call("update_work_item", RESOLVE, capabilities={})
+        ),
         "work_items/direct_call.json": call("update_work_item", RESOLVE),
     }
 

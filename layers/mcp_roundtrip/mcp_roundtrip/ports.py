@@ -71,6 +71,7 @@ class DeploymentConfig:
     `max_rounds`: the rounds that one call may take.
     `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
     `authorization_server`: the issuer from which clients obtain tokens, if there is one.
+    `has_task_table`: whether calls can be stored as tasks.
     """
 
     authenticator: Authenticator

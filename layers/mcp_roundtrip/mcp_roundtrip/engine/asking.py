@@ -8,7 +8,9 @@
   `user_only` question. It does not count for that question, for the others of the same `ask`, or for later
   ones. URL elicitations are the exception: `done` decides about them, not the response.
 - A response that does not validate is rejected: the question is asked again with the reason in its message.
-- A question that the client cannot be asked falls back to its default, and the journal records that.
+- A question goes to the first channel that can carry it (`engine.channels`). If that is its default, the
+  journal records that. A response that a model passed on counts for a question of the channel "model" only,
+  before the first effect.
 - Consent to a URL becomes an answer once `done` returns True. `url_polling` has the rules.
 """
 
@@ -18,9 +20,10 @@ from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.questions import Question, Unset
+from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
@@ -56,7 +59,7 @@ class _Resolver:
         self._rejections: dict[str, str] = {}
         self._urls: dict[str, ConsentedUrl] = {}
         self._check_ms: float = 0
-        if not run.inputs.is_resumed and any(question.is_user_only() for question in questions.values()):
+        if any(question.is_user_only() for question in questions.values()):
             run.requests.mark_user_only_reached()
 
     def look_up_answers(self) -> None:
@@ -88,13 +91,18 @@ class _Resolver:
         Raises MissingClientCapability.
         """
         unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
-        self._check_capabilities(unanswered)
-        for key, question in unanswered.items():
-            if self._is_unaskable(question):  # so it has a default that may be taken
+        for key, channel in self._choose_channels(unanswered).items():
+            if channel == "default":
                 self._run.record(Entry(key, Kind.DEFAULT))
-                self._answers[key] = _Answer(question.default)
-            elif key not in self._urls:
-                self._add_request(key)
+                self._answers[key] = _Answer(unanswered[key].default)
+                self._urls.pop(key, None)
+                continue
+            request = self._requests[key].through(channel)
+            if key in self._urls:
+                self._urls[key].request = request
+            else:
+                reason = self._rejections.get(key)
+                self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
 
     def poll_urls(self) -> Generator[Poll, bool | None, None]:
         """Wait for the URLs that are not complete, as long as this pass can."""
@@ -121,7 +129,7 @@ class _Resolver:
         if entry is None:
             return None
         if entry.kind is Kind.DEFAULT:
-            if not isinstance(question.default, Unset):
+            if question.has_default:
                 return _Answer(question.default)
             self._discard(key, "default")
             return None
@@ -152,9 +160,13 @@ class _Resolver:
         Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
         """
         inputs = self._run.inputs
-        if key not in inputs.responses or not self._response_counts(key, question):
+        if key in inputs.model_responses and self._channel(question) == "model":
+            responses, counts = inputs.model_responses, not self._run.history.has_effects
+        else:
+            responses, counts = inputs.responses, self._response_counts(key, question)
+        if key not in responses or not counts:
             return None
-        raw, request = inputs.responses[key], self._requests[key]
+        raw, request = responses[key], self._requests[key]
         answer = _Answer.from_response(key, question, raw)
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
         if isinstance(question, ElicitUrl) and answer.refusal is None:
@@ -167,8 +179,7 @@ class _Resolver:
         history = self._run.history
         if self._run.inputs.is_resumed:
             return history.journal.outstanding.get(key) == self._requests[key].fingerprint
-        was_guessed = self._run.requests.user_only_reached and question.trusts_answer
-        return not history.has_effects and not was_guessed
+        return not history.has_effects and not self._needs_user(question)
 
     def _complete(self, key: str, url: ConsentedUrl) -> None:
         self._run.record(url.entry)
@@ -176,31 +187,23 @@ class _Resolver:
 
     # -- requests -----------------------------------------------------------------------------------
 
-    def _check_capabilities(self, questions: Mapping[str, Question[Any]]) -> None:
-        """Raise MissingClientCapability for questions that cannot be asked and have no default to take."""
-        inputs = self._run.inputs
-        unaskable = {
-            key: question
-            for key, question in questions.items()
-            if (isinstance(question.default, Unset) or not inputs.may_use_defaults)
-            and self._is_unaskable(question)
-        }
+    def _choose_channels(self, questions: Mapping[str, Question[Any]]) -> dict[str, Channel]:
+        """Return the channel of each question. Raises MissingClientCapability if some have none."""
+        channels = {key: self._channel(question) for key, question in questions.items()}
+        unaskable = {key: questions[key] for key, channel in channels.items() if channel is None}
         if unaskable:
+            declared = self._run.inputs.channels.declared
             needed: list[CapabilityPath] = [path for each in unaskable.values() for path in each.needs()]
-            required = missing_capabilities(inputs.capabilities, needed) or missing_capabilities({}, needed)
+            required = missing_capabilities(declared, needed)
             raise MissingClientCapability(required, unaskable, lost=self._run.lost_effects())
+        return {key: channel for key, channel in channels.items() if channel is not None}
 
-    def _is_unaskable(self, question: Question[Any]) -> bool:
-        """Return whether the client cannot show the question to the one who has to answer it."""
-        inputs = self._run.inputs
-        needs_user = self._run.requests.user_only_reached and question.trusts_answer
-        return (inputs.relayed_by_model and needs_user) or bool(
-            missing_capabilities(inputs.capabilities, question.needs())
-        )
+    def _channel(self, question: Question[Any]) -> Channel | None:
+        return self._run.inputs.channels.choose(question, needs_user=self._needs_user(question))
 
-    def _add_request(self, key: str) -> None:
-        request, reason = self._requests[key], self._rejections.get(key)
-        self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
+    def _needs_user(self, question: Question[Any]) -> bool:
+        """Return whether only the user, to whom the question was shown, may answer it."""
+        return self._run.requests.user_only_reached and question.trusts_answer
 
 
 class _Answer:

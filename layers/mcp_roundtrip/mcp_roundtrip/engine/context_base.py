@@ -76,8 +76,12 @@ class ContextBase:
         return self._run.services.deadline.remaining_ms()
 
     def supports(self, capability: str) -> bool:
-        """Return whether the client declared a capability on this request, such as "sampling.tools"."""
-        return capabilities.declares(self._run.inputs.capabilities, capabilities.capability_path(capability))
+        """Return whether a question that needs this capability, such as "sampling.tools", can be asked.
+
+        That is so if the client declared it on this request. Forms and URLs may also be asked through the
+        tool's `channels`.
+        """
+        return self._run.inputs.channels.supports(capabilities.capability_path(capability))
 
     @property
     def in_task(self) -> bool:

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.channels import ORDER, Channel, Channels
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class ClientInputs:
-    """The client's input responses, and the ways in which the client can be asked.
+    """The input responses of a pass, and the channels through which it can ask.
 
     - `responses` are the responses to consider, by key.
     - `is_resumed` says whether the request carried a state, or the run is a task's.
-    - `may_use_defaults` says whether a question that the client cannot be asked falls back to its default.
-    - `relayed_by_model` says whether a model, not the client, passed the responses on.
+    - `model_responses` are the responses that a model passed on, by key. They count for questions of the
+      channel "model" only.
     - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
     """
 
     responses: Mapping[str, Any]
     is_resumed: bool
-    capabilities: Mapping[str, Any]
-    may_use_defaults: bool = True
-    relayed_by_model: bool = False
+    channels: Channels
+    model_responses: Mapping[str, Any] = field(default_factory=dict)
     polls_urls: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class InputRequest:
-    """A question as it is sent to the client. `has_consent`: the user agreed to open its URL."""
+    """A question as it is sent through a channel. `has_consent`: the user agreed to open its URL."""
 
     method: str
     params: Mapping[str, Any]
     fingerprint: Fingerprint
     has_consent: bool = False
+    channel: Channel = "client"
 
     @classmethod
     def from_params(cls, method: str, params: Mapping[str, Any]) -> InputRequest:
@@ -56,6 +57,10 @@ class InputRequest:
         message = f"{self.params['message']}\n\nThe previous answer was not accepted. {reason}"
         return replace(self, params={**self.params, "message": message})
 
+    def through(self, channel: Channel) -> InputRequest:
+        """Return the request for this channel."""
+        return self if channel == self.channel else replace(self, channel=channel)
+
     def after_consent(self) -> InputRequest:
         """Return the request for a URL that the user agreed to open, and has not completed."""
         return replace(self, has_consent=True)
@@ -67,6 +72,9 @@ class InputRequest:
 
 class InputRequests:
     """The outstanding input requests of a pass, and the URL consents that a task is to poll for.
+
+    A pass asks through one channel at a time. The requests of other channels are withheld: a later pass
+    reaches their questions again.
 
     `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
     response sent before it cannot answer it.
@@ -83,11 +91,17 @@ class InputRequests:
         return bool(self._by_key)
 
     def items(self) -> Iterator[tuple[str, InputRequest]]:
-        """Return the requests by key, in the order in which they were added."""
-        return iter(self._by_key.items())
+        """Return the requests of the pass's channel by key, in the order in which they were added."""
+        channel = self.channel
+        return ((key, request) for key, request in self._by_key.items() if request.channel == channel)
+
+    @property
+    def channel(self) -> Channel:
+        """The first channel that has a request."""
+        return min((request.channel for request in self._by_key.values()), key=ORDER.index, default="client")
 
     def add(self, key: str, request: InputRequest) -> None:
-        """Add a request to those that the pass sends."""
+        """Add a request to those of the pass."""
         self._by_key[key] = request
 
     def withdraw(self, keys: Iterable[str]) -> None:
@@ -103,19 +117,19 @@ class InputRequests:
         """Record that the code has reached a question that the user must be shown."""
         self.user_only_reached = True
 
-    @property
-    def needs_user(self) -> bool:
-        """Whether a request has no consent yet, so that the client has to show it."""
-        return any(not request.has_consent for request in self._by_key.values())
+    def needs_user(self, channel: Channel) -> bool:
+        """Return whether a request has no consent yet, so that this channel, or an earlier one, shows it."""
+        shown = ORDER[: ORDER.index(channel) + 1]
+        return any(not request.has_consent and request.channel in shown for request in self._by_key.values())
 
     @property
     def waits_for_urls_only(self) -> bool:
-        """Whether there are requests, and all of them are for URLs that the user agreed to open."""
-        return bool(self._by_key) and not self.needs_user
+        """Whether the pass has requests, and all of them are for URLs that the user agreed to open."""
+        return bool(self._by_key) and not self.needs_user(self.channel)
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Return the fingerprint of each request, and of each URL that is left to a task."""
-        asked = {key: request.fingerprint for key, request in self._by_key.items()}
+        asked = {key: request.fingerprint for key, request in self.items()}
         left = {key: entry.fingerprint for key, entry in self._consents.items() if entry.fingerprint}
         return asked | left
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
 
 
@@ -25,10 +26,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """The client has to answer `requests` (InputRequest objects by key)."""
+    """Somebody has to answer `requests` (InputRequest objects by key), which `channel` carries."""
 
     requests: Mapping[str, Mapping[str, Any]]
     journal: Journal
+    channel: Channel = "client"
 
 
 @dataclass(frozen=True, slots=True)

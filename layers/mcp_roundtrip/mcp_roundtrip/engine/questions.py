@@ -37,6 +37,11 @@ class Question(ABC, Generic[T]):
     is_namespaced: ClassVar[bool] = False
     """Whether the request is outside of the core protocol."""
 
+    @property
+    def has_default(self) -> bool:
+        """Whether the author gave a default."""
+        return not isinstance(self.default, Unset)
+
     def is_user_only(self) -> bool:
         """Return whether an answer counts only after the client was sent this question."""
         return False

@@ -45,7 +45,8 @@ def suspended_outcome(run: Run) -> Suspended:
     if suspension.is_out_of_time and run.is_task:
         return Checkpointed(journal)  # one branch has work left: the next worker sends the others' requests
     if requests:
-        return NeedsInput({key: request.to_wire() for key, request in requests.items()}, journal)
+        wire_requests = {key: request.to_wire() for key, request in requests.items()}
+        return NeedsInput(wire_requests, journal, requests.channel)
     if suspension.wake_at_ms is not None:
         return Sleeping(suspension.wake_at_ms)
     return Checkpointed(journal)

@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 from typing import Final
 
 from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.retry import MAX_INLINE_PAUSE_MS
@@ -46,13 +47,14 @@ def poll(
         polled = {}
     asked_again = urls.keys() - polled.keys()
     completed: list[str] = []
+    channel = next(iter(urls.values())).request.channel  # the same for all: they need the same capability
     if polled and run.is_task:
-        completed = yield from _poll_in_task(run, polled)
+        completed = yield from _poll_in_task(run, polled, channel)
     elif polled and run.tasks.may_start:
         run.suspension.become_task(TASK_TTL_MS)
         run.requests.add_consents({key: urls[key].entry for key in polled})
     elif polled:
-        completed = yield from _poll_in_round(run, polled, check_ms)
+        completed = yield from _poll_in_round(run, polled, channel, check_ms)
         asked_again = urls.keys() - completed
     for key, url in urls.items():
         if key in asked_again:
@@ -61,13 +63,13 @@ def poll(
 
 
 def _poll_in_round(
-    run: Run, polled: Mapping[str, ElicitUrl], check_ms: float
+    run: Run, polled: Mapping[str, ElicitUrl], channel: Channel, check_ms: float
 ) -> Generator[Poll, bool | None, list[str]]:
     """Poll until all are complete, the user has to be asked something, or the round's time is nearly over."""
     deadline, left, completed = run.services.deadline, dict(polled), list[str]()
     end_ms = deadline.clock_ms() + min(deadline.remaining_ms() - SEAL_RESERVE_MS, MAX_ROUND_MS)
     pause_ms: float = _interval_ms(polled) if run.history.journal.url_wait_rounds else FIRST_PAUSE_MS
-    while left and not run.requests.needs_user:
+    while left and not run.requests.needs_user(channel):
         began_ms = deadline.clock_ms()
         if began_ms + pause_ms + check_ms > end_ms:
             yield None, max(end_ms - began_ms, 0)  # the next round begins with a check
@@ -78,7 +80,9 @@ def _poll_in_round(
     return completed
 
 
-def _poll_in_task(run: Run, polled: Mapping[str, ElicitUrl]) -> Generator[Poll, bool | None, list[str]]:
+def _poll_in_task(
+    run: Run, polled: Mapping[str, ElicitUrl], channel: Channel
+) -> Generator[Poll, bool | None, list[str]]:
     """Poll until all are complete while the pauses are short; then let the task sleep."""
     left, completed = dict(polled), list[str]()
     while left:
@@ -86,7 +90,7 @@ def _poll_in_task(run: Run, polled: Mapping[str, ElicitUrl]) -> Generator[Poll, 
         now_ms = _now_ms(run)
         pause_ms = max((now_ms - waiting_since_ms) // 4, _interval_ms(left))
         is_short = run.services.deadline.is_short_of()
-        if pause_ms > MAX_INLINE_PAUSE_MS or run.requests.needs_user or is_short:
+        if pause_ms > MAX_INLINE_PAUSE_MS or run.requests.needs_user(channel) or is_short:
             run.suspension.sleep_until(now_ms + min(pause_ms, max(MAX_POLL_SLEEP_MS, _interval_ms(left))))
             break
         completed += yield from _check_after_pause(left, pause_ms)

@@ -41,7 +41,7 @@ from mcp_roundtrip.server.admission import (
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import Handler, LegacyQuestions, RequestContext, TaskSupport
+from mcp_roundtrip.server.model import Handler, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import (
     PAGE_SIZE,
     LegacyTasks,
@@ -54,26 +54,36 @@ from mcp_roundtrip.server.options import (
 )
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.protocol.uri_template import UriIndex
 
 
 @dataclass(frozen=True)  # without slots: the digest is computed at most once
 class CatalogEntry:
-    """A feature in the catalog: its owner, its definition, and the options that lists depend on."""
+    """A feature in the catalog: its owner, its definition, and the options that lists depend on.
+
+    `asks`: whether it is a tool that may ask. `channels`: the fallbacks of its questions.
+    """
 
     owner: str
     members: Mapping[str, Any]
     task: TaskSupport | None = None
-    legacy_questions: LegacyQuestions = "error"
+    channels: tuple[Fallback, ...] = ()
+    asks: bool = False
     scopes: tuple[str, ...] = ()
     signature_digest: str | None = None
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> CatalogEntry:
         """Read a row of the catalog file."""
-        questions, scopes = row.get("legacyQuestions", "error"), tuple(row.get("scopes", ()))
         return cls(
-            row["owner"], row["definition"], row.get("task"), questions, scopes, row.get("signatureDigest")
+            row["owner"],
+            row["definition"],
+            row.get("task"),
+            tuple(row.get("channels", ())),
+            row.get("asks") is True,
+            tuple(row.get("scopes", ())),
+            row.get("signatureDigest"),
         )
 
     @property

@@ -13,8 +13,9 @@ from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
-from mcp_roundtrip.server.model import Handler, LegacyQuestions, RunFeature
+from mcp_roundtrip.server.model import Handler, RunFeature
 from mcp_roundtrip.server.options import (
+    DEFAULT_CHANNELS,
     PAGE_SIZE,
     LegacyTasks,
     ServerOptions,
@@ -25,10 +26,11 @@ from mcp_roundtrip.server.options import (
     scope_hierarchy,
 )
 from mcp_roundtrip.server.registry import Registry
-from mcp_roundtrip.server.round import run_round
+from mcp_roundtrip.server.runner import run_round
 from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.state.links import Link
 
 
@@ -37,8 +39,9 @@ class Server(Registry):
 
     `name`, `version`, `title`: the name of the server in results; `instructions` tell models how to use it.
     `namespaced_requests`: whether tools may use `ctx.request`.
+    `channels`: how to ask the questions that a client cannot show, in this order: "app" (a form in an MCP
+    App), "page" (a link to a form on the endpoint), "model" (the model asks), "default" (their defaults).
     `legacy_clients`: whether clients of 2025-06-18 and 2025-11-25 are served.
-    `legacy_questions`: how to handle questions to those clients, which cannot be asked during a call.
     `legacy_tasks`: "sep-2322" lets clients of 2025-11-25 use tasks in the dialect of SEP-2322.
     `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
     `scopes`: which narrower scopes a scope implies.
@@ -57,8 +60,8 @@ class Server(Registry):
         title: str | None = None,
         instructions: str | None = None,
         namespaced_requests: bool = False,
+        channels: Sequence[Fallback] = DEFAULT_CHANNELS,
         legacy_clients: bool = True,
-        legacy_questions: LegacyQuestions = "error",
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
         list_ttl_ms: int = LIST_TTL_MS,
@@ -68,7 +71,7 @@ class Server(Registry):
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         wiring.prewarm()
-        super().__init__(legacy_questions)
+        super().__init__(channels)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
         self._legacy_clients = legacy_clients
@@ -84,6 +87,7 @@ class Server(Registry):
             list_ttl_ms,
             scope_hierarchy(self.scopes),
             hide_unauthorized,
+            self.channels,
         )
         self._tool_methods = ToolMethods(self._options, self.tools)
 
@@ -122,9 +126,9 @@ class Server(Registry):
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
-        from mcp_roundtrip.server.legacy.round import LegacyRunner
+        from mcp_roundtrip.server.legacy.runner import run_legacy_call
 
-        run = LegacyRunner(self.legacy_questions)
+        run = run_legacy_call
         features, tasks = self._features(run), dict[str, Handler]()
         if self._legacy_tasks is not None:
             from mcp_roundtrip.server.legacy.sep_2322 import (  # off by default

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 
 CapabilityPath = tuple[str, ...]
 """The members that lead to a capability: ("sampling", "tools"), ("extensions", "com.example/approval")."""
@@ -61,6 +61,14 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
         if not isinstance(node, Mapping):
             return False
     return True
+
+
+def shows_apps(capabilities: Mapping[str, Any]) -> bool:
+    """Return whether a client shows MCP Apps (SEP-1865). A declaration without MIME types counts."""
+    if not declares(capabilities, ("extensions", UI_EXTENSION)):
+        return False
+    types = capabilities["extensions"][UI_EXTENSION].get("mimeTypes", [UI_MIME_TYPE])
+    return isinstance(types, list) and UI_MIME_TYPE in types
 
 
 def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:

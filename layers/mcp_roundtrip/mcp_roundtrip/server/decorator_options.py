@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from mcp_roundtrip.engine.channels import Fallback
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
-from mcp_roundtrip.server.model import LegacyQuestions, Parameters, TaskSupport
+from mcp_roundtrip.server.model import Parameters, TaskSupport
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.string_arguments import StringArguments
@@ -50,13 +51,17 @@ def required_capabilities(name: str, given: Sequence[str]) -> tuple[CapabilityPa
     return tuple(declarable_path(name, capability) for capability in given)
 
 
-def check_legacy_questions(where: str, choice: LegacyQuestions) -> LegacyQuestions:
-    """Return the option `legacy_questions` of a server or a tool. Raises DefinitionError."""
-    if choice not in get_args(LegacyQuestions):
+def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...]:
+    """Return the option `channels` of a server or a tool. Raises DefinitionError."""
+    known = get_args(Fallback)
+    is_sequence = isinstance(given, Sequence) and not isinstance(given, str)
+    channels = tuple(given) if is_sequence else ()
+    if not is_sequence or any(each not in known or channels.count(each) > 1 for each in channels):
         raise DefinitionError(
-            f'{where}: legacy_questions={choice!r} does not exist; use "error", "default" or "model"'
+            f"{where}: channels={given!r:.100} is not possible; use a tuple of "
+            f"{', '.join(map(repr, known))}, each at most once and in the order of your choice"
         )
-    return choice
+    return channels
 
 
 def check_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
 
-LegacyQuestions = Literal["error", "default", "model"]
-"""How to handle a question to a client that cannot be asked in the middle of a call.
-
-The call ends in an error, the question takes its default, or the result instructs the model to ask the user.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
@@ -86,12 +80,18 @@ Raises ProtocolError or InsufficientScope.
 
 @dataclass(frozen=True, slots=True)
 class CallParams:
-    """The params of `tools/call`, `prompts/get` and `resources/read`."""
+    """The params of `tools/call`, `prompts/get` and `resources/read`.
+
+    `model_responses` are the answers that a model passed on among the arguments. `is_in_app`: the question
+    app makes the call, to continue one that asked a question.
+    """
 
     arguments: Mapping[str, Any]
     input_responses: Mapping[str, Any]
     request_state: str | None
     is_retry: bool = False
+    model_responses: Mapping[str, Any] = field(default_factory=dict)
+    is_in_app: bool = False
 
     @classmethod
     def read(cls, params: Mapping[str, Any]) -> CallParams:
@@ -110,9 +110,10 @@ class CallParams:
 
     def declined(self) -> int:
         """Return how many of the responses decline or cancel."""
-        if not self.input_responses:
+        if not self.input_responses and not self.model_responses:
             return 0
-        responses = [each for each in self.input_responses.values() if isinstance(each, dict)]
+        received = [*self.input_responses.values(), *self.model_responses.values()]
+        responses = [each for each in received if isinstance(each, dict)]
         return sum(each.get("action") in ("decline", "cancel") for each in responses)
 
 

@@ -13,6 +13,7 @@ from mcp_roundtrip.server.invocation import Invocation
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.scopes import ScopeHierarchy
+    from mcp_roundtrip.engine.channels import Fallback
 
 PAGE_SIZE: Final = 1_000
 """Default number of items in one page of a list."""
@@ -23,6 +24,9 @@ MAX_SERVER_INFO: Final = 2_000
 Every response carries them, and so does the client context of a forwarded call, for which Lambda accepts
 3,583 characters of Base64.
 """
+
+DEFAULT_CHANNELS: Final[tuple[Fallback, ...]] = ("app", "page", "default")
+"""The fallbacks of a server that chooses none."""
 
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
@@ -36,6 +40,7 @@ class ServerOptions:
     `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
     `hierarchy`: which scopes imply others.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
+    `channels`: the fallbacks of prompts and resources, for questions that the client cannot show.
 
     Raises DefinitionError for numbers out of range.
     """
@@ -47,6 +52,7 @@ class ServerOptions:
     list_ttl_ms: int = LIST_TTL_MS
     hierarchy: ScopeHierarchy | None = None
     hide_unauthorized: bool = False
+    channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
 
     def __post_init__(self) -> None:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):

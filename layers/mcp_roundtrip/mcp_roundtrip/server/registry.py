@@ -11,7 +11,7 @@ from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import check_callable
 from mcp_roundtrip.server.decorator_options import (
     arguments_of,
-    check_legacy_questions,
+    check_channels,
     check_name,
     check_scopes,
     check_task_support,
@@ -20,10 +20,12 @@ from mcp_roundtrip.server.decorator_options import (
     required_capabilities,
     string_arguments_of,
 )
-from mcp_roundtrip.server.model import Feature, LegacyQuestions, Parameters, TaskSupport
+from mcp_roundtrip.server.model import Feature, Parameters, TaskSupport
+from mcp_roundtrip.server.options import DEFAULT_CHANNELS
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.prompts import Prompt
@@ -35,11 +37,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `legacy_questions` is the default for tools. Raises DefinitionError for a value that does not exist.
+    `channels` is the default for tools. Raises DefinitionError for a channel that does not exist.
     """
 
-    def __init__(self, legacy_questions: LegacyQuestions = "error") -> None:
-        self.legacy_questions = check_legacy_questions("Server", legacy_questions)
+    def __init__(self, channels: Sequence[Fallback] = DEFAULT_CHANNELS) -> None:
+        self.channels = check_channels("Server", channels)
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -86,7 +88,7 @@ class Registry:
         requires: Sequence[str] = (),
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
-        legacy_questions: LegacyQuestions | None = None,
+        channels: Sequence[Fallback] | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -103,7 +105,7 @@ class Registry:
         requires: Sequence[str] = (),
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
-        legacy_questions: LegacyQuestions | None = None,
+        channels: Sequence[Fallback] | None = None,
     ) -> Any:
         """Register a function as a tool, and return the function unchanged.
 
@@ -116,8 +118,7 @@ class Registry:
         `task`: lets the tool call `ctx.run_as_task`. For a client that did not declare the tasks extension, a
         call is refused with -32021 ("required") or continues without a task ("optional").
         `input_schema`: replaces the schema from the signature; the function takes the arguments as one dict.
-        `legacy_questions`: how to handle questions to clients before 2026-07-28, instead of the server's
-        option.
+        `channels`: how to ask the questions that the client cannot show, instead of the server's option.
 
         Raises DefinitionError.
         """
@@ -132,7 +133,7 @@ class Registry:
             own_name = feature_name("@server.tool", name, function)
             check_name("tool", own_name, self.tools)
             parameters = arguments_of(function, input_schema)
-            questions = self._tool_questions(own_name, legacy_questions, parameters)
+            chosen = self._tool_channels(own_name, channels, parameters)
             self.tools[own_name] = Tool(
                 own_name,
                 function,
@@ -141,25 +142,23 @@ class Registry:
                 required_capabilities(own_name, requires) + ((TASKS,) if task == "required" else ()),
                 check_task_support(own_name, task),
                 extra,
-                questions,
+                chosen,
                 check_scopes(own_name, scopes),
             )
             return function
 
         return register if function is None else register(function)
 
-    def _tool_questions(
-        self, name: str, choice: LegacyQuestions | None, parameters: Parameters
-    ) -> LegacyQuestions:
-        """Return the option `legacy_questions` of a tool. Raises DefinitionError."""
-        questions = self.legacy_questions if choice is None else check_legacy_questions(name, choice)
-        if questions == "model":
-            from mcp_roundtrip.server.legacy.model_questions import (
-                reject_reserved_parameter,  # few tools choose it
-            )
+    def _tool_channels(
+        self, name: str, given: Sequence[Fallback] | None, parameters: Parameters
+    ) -> tuple[Fallback, ...]:
+        """Return the option `channels` of a tool. Raises DefinitionError."""
+        channels = self.channels if given is None else check_channels(name, given)
+        if "model" in channels:
+            from mcp_roundtrip.server.model_questions import reject_reserved_parameter  # few tools choose it
 
             reject_reserved_parameter(name, parameters)
-        return questions
+        return channels
 
     @overload
     def prompt(self, function: F, /) -> F: ...

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
@@ -20,6 +21,7 @@ from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
+from mcp_roundtrip.server.channels import task_channels
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
@@ -59,11 +61,12 @@ class StatusMessages(NotificationBuffer):
 
 @dataclass(frozen=True, slots=True)
 class TaskRunner:
-    """Runs passes over the tools of a server."""
+    """Runs passes over the tools of a server. `channels` returns those through which a pass can ask."""
 
     tool_methods: ToolMethods
     ports: Ports
     invocation: Invocation
+    channels: Callable[[FeatureCall], Channels] = task_channels
 
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
         """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
@@ -78,7 +81,7 @@ class TaskRunner:
         )
         run = Run(
             history.journal,
-            ClientInputs(history.responses, is_resumed=True, capabilities=task.capabilities),
+            ClientInputs(history.responses, is_resumed=True, channels=self.channels(call)),
             host_services(call),
             StatusMessages(write=recorder.report_status),
             TaskOptions(recorder=recorder, is_offered=True),

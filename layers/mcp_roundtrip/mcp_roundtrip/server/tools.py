@@ -18,21 +18,24 @@ from mcp_roundtrip.server.model import (
     CallParams,
     FeatureCall,
     Handler,
-    LegacyQuestions,
     Parameters,
     RequestContext,
     RunFeature,
     TaskSupport,
 )
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import DEFAULT_CHANNELS, ServerOptions
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.server.listing import FeatureList
 
 
 @dataclass(frozen=True)  # without slots: the digest is computed at most once
 class Tool:
-    """A registered tool: a `Feature`. `extra` holds further members of its definition."""
+    """A registered tool: a `Feature`.
+
+    `extra` holds further members of its definition, `channels` the fallbacks for its questions.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -41,7 +44,7 @@ class Tool:
     requires: tuple[CapabilityPath, ...] = ()
     task: TaskSupport | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    legacy_questions: LegacyQuestions = "error"
+    channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
     scopes: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "tool"
@@ -56,6 +59,11 @@ class Tool:
         if output_schema is not None:
             members["outputSchema"] = output_schema
         return members
+
+    @property
+    def asks(self) -> bool:
+        """Whether the tool may ask: it takes a context."""
+        return self.parameters.context_parameter is not None
 
     @cached_property
     def definition_digest(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
@@ -20,10 +20,13 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.legacy.model_questions import with_input_responses
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import Handler, LegacyQuestions, Reply, RequestContext, TaskSupport
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.tool_variants import with_input_responses
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
@@ -44,7 +47,7 @@ class LegacyTool(Protocol):
     @property
     def task(self) -> TaskSupport | None: ...
     @property
-    def legacy_questions(self) -> LegacyQuestions: ...
+    def channels(self) -> tuple[Fallback, ...]: ...
     @property
     def scopes(self) -> tuple[str, ...]: ...
     def definition(self) -> Mapping[str, Any]: ...
@@ -182,7 +185,7 @@ class LegacyToolDefinition:
     def definition(self) -> Mapping[str, Any]:
         """Build the object."""
         members = dict(self.tool.definition())
-        if self.tool.legacy_questions == "model":
+        if "model" in self.tool.channels:
             members["inputSchema"] = with_input_responses(members["inputSchema"])
             members.pop("outputSchema", None)  # the instruction to ask has no structured content
         # Structured content is an object in these versions, so an output schema of another type has no place.

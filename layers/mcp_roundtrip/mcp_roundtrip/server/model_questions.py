@@ -1,4 +1,4 @@
-"""Ask through the model, for clients that cannot be asked in the middle of a call.
+"""Ask through the model: the channel "model".
 
 The result of the call instructs the model to ask the user. The answers arrive in an argument of the next call
 and are repeated in later ones, so no state passes through the model. The server cannot verify that the model
@@ -8,39 +8,50 @@ has asked anyone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.protocol import results
 from mcp_roundtrip.schema.forms import SINGLE_FIELD
-from mcp_roundtrip.server.model import Parameters
-
-INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which the model passes on the answers of the user."""
-
-_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "description": (
-        "What the user answered to the questions of an earlier call, by their keys. Leave it out until a "
-        "result asks for it, and never make up an answer: ask the user."
-    ),
-    "additionalProperties": True,
-}
+from mcp_roundtrip.server.model import CallParams, Parameters, Reply
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.tool_variants import INPUT_RESPONSES
+from mcp_roundtrip.server.unaskable import lost_effects, too_late_error
 
 
 def reject_reserved_parameter(name: str, parameters: Parameters) -> None:
     """Raise DefinitionError for a tool that has a parameter of this name itself."""
     if INPUT_RESPONSES in parameters.names:
         raise DefinitionError(
-            f'{name}: legacy_questions="model" adds an argument {INPUT_RESPONSES!r}; give the parameter '
-            "another name"
+            f'{name}: the channel "model" adds an argument {INPUT_RESPONSES!r}; give the parameter another '
+            "name"
         )
 
 
-def with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the optional argument for answers to an `inputSchema`."""
-    return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
+def ask(this_round: Round, requests: Mapping[str, Mapping[str, Any]], journal: Journal) -> Reply:
+    """Build the result that instructs the model to ask the user. `requests` are forms, by key.
+
+    The next call runs from its start, so it is an error if this one has run a step before the questions.
+    """
+    call = this_round.call
+    if done := lost_effects(journal):
+        observer = call.context.ports.observer
+        observer.record("asked_after_steps", **call.log_identity, asked=sorted(requests), after=done)
+        return this_round.error_reply(too_late_error(call), "not_asked")
+    prompt = model_prompt(call.name, {key: request["params"] for key, request in requests.items()})
+    result = results.tool_result(call.server_info, [results.text_content(prompt)], {})
+    return this_round.reply(result, "asked_through_model", asked=sorted(requests))
+
+
+def take_responses(params: CallParams) -> CallParams:
+    """Separate the answers that a model passed on from the tool's arguments. Raises ArgumentsError."""
+    arguments = dict(params.arguments)
+    responses = read_input_responses(arguments.pop(INPUT_RESPONSES, {}))
+    return replace(params, arguments=arguments, model_responses=responses)
 
 
 def read_input_responses(raw: Any) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""Run one round of a feature: open the state, run the function once against the journal, and reply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from mcp_roundtrip.engine.channels import Channels
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
+from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
+from mcp_roundtrip.server.admission import require_feature_capabilities
+from mcp_roundtrip.server.channels import usable_channels
+from mcp_roundtrip.server.execution import host_services, new_run, run_pass
+from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.round import Round, max_rounds
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.claims import OpenState
+
+INVALID_STATE: Final = "Invalid or expired requestState"
+"""The only message for a refused state; the log has the reason."""
+
+
+def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
+    """Run one round. Raises ProtocolError for a request that is refused before the function runs."""
+    require_feature_capabilities(call)
+    channels = usable_channels(call)
+    try:
+        call = take_model_responses(call, channels)
+    except ArgumentsError as error:
+        return make_round(call, _start_run(call, None, channels)).reply_for(Failed(error))
+    opened = _open_state(call)
+    run = _start_run(call, opened, channels)
+    return reply_to_pass(make_round(call, run, opened), run_pass(call, run))
+
+
+def take_model_responses(call: FeatureCall, channels: Channels) -> FeatureCall:
+    """Separate the answers that a model passed on from the arguments of the tool. Raises ArgumentsError."""
+    if "model" not in channels.fallbacks:
+        return call
+    from mcp_roundtrip.server.model_questions import take_responses  # few tools choose it
+
+    return replace(call, params=take_responses(call.params))
+
+
+def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:
+    """Build the reply to a pass that has ended, or present what it waits for."""
+    if isinstance(outcome, NeedsInput | Checkpointed):
+        from mcp_roundtrip.server.presentation import present  # most calls do not wait
+
+        return present(this_round, outcome)
+    return this_round.reply_for(outcome)
+
+
+def _open_state(call: FeatureCall) -> OpenState | None:
+    state = call.params.request_state
+    if state is None:
+        return None
+    try:
+        return call.context.ports.state_codec().open(call.binding, state)
+    except StateRejected as rejected:
+        raise _invalid_state(call, rejected) from None
+    except KeyServiceError as error:
+        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
+        raise call.context.internal_error from error
+
+
+def _read_journal(call: FeatureCall, opened: OpenState) -> Journal:
+    try:
+        return Journal.from_json(opened.payload)
+    except StateRejected as rejected:
+        raise _invalid_state(call, rejected) from None
+
+
+def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
+    call.context.ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
+    return ProtocolError(INVALID_PARAMS, INVALID_STATE)
+
+
+def _start_run(call: FeatureCall, opened: OpenState | None, channels: Channels) -> Run:
+    host, params = host_services(call), call.params
+    if opened is None:
+        journal, responses = Journal(call.context.ports.random_bytes(16).hex()), params.input_responses
+    else:
+        journal = _read_journal(call, opened)
+        responses = journal.responses_for(params.input_responses)
+        if opened.round >= max_rounds(call, journal) and not call.may_start_task:
+            host = host.without_reserve()  # no later round could run what this one puts off
+    inputs = ClientInputs(responses, opened is not None, channels, params.model_responses)
+    return new_run(call, host, journal, inputs)
