@@ -16,6 +16,7 @@ CHECKOV   := .venv-checkov/bin/checkov
 UV        := .venv-lock/bin/uv
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
+CLIENTS   := .venv-strands/.clients .venv-agents/.clients
 
 SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
@@ -23,7 +24,9 @@ UV_PIN        := uv==0.13.9
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 DYNALITE_NPM  := dynalite@4.0.0
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
-TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0
+# The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
+TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
+                  @ai-sdk/mcp@2.0.99
 # The packaged browser is the newest that unpacks on Node.js 20.
 BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
 APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
@@ -85,7 +88,7 @@ check: lint  ## run ruff, mypy and the tests that need only Python
 	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
 
 .PHONY: test
-test: $(SAM) $(CHECKOV) $(MINISTACK) $(NODE_TOOLS) lint  ## run ruff, mypy and all tests
+test: $(SAM) $(CHECKOV) $(MINISTACK) $(CLIENTS) $(NODE_TOOLS) lint  ## run ruff, mypy and all tests
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
 	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
 
@@ -142,7 +145,7 @@ deploy: build  ## run sam deploy --guided
 
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: create a virtual environment once, and install into it again when its sources change.
@@ -179,6 +182,11 @@ $(UV): Makefile | .venv-lock/bin/python
 # A separate environment: it pins an older botocore.
 $(MINISTACK): Makefile | .venv-ministack/bin/python
 	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_PIN)
+	touch $@
+
+# Separate environments: clients need other versions of mcp than the tests, and of each other's packages.
+.venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/python
+	.venv-$*/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)

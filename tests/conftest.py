@@ -29,6 +29,7 @@ LONGEST_FIRST = (
     "artefact/test_emulator.py",
     "sam/test_using_elsewhere.py",
     "tasks/test_killed_workers.py",
+    "clients/test_real_clients.py",
     "bounds/test_worst_bodies.py",
     "artefact/test_deployed.py",
     "e2e/test_official_client.py",

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CLIENTS = ROOT / "tests/clients"
 
 
 def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`make -n` in a folder with nothing but the Makefile and an environment."""
+    """`make -n` in a folder with nothing but the Makefile, what its rules read, and an environment."""
     shutil.copy(ROOT / "Makefile", folder)
     (folder / "pyproject.toml").touch()
+    shutil.copytree(CLIENTS, folder / CLIENTS.relative_to(ROOT), dirs_exist_ok=True)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "--dry-run", *arguments]
     return subprocess.run(

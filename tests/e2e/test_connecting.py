@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.client_pins import pinned_versions
 from support.documents import CONNECTING, LOCAL_URL, code_blocks, inspector_configuration, read_document
 from support.project import ROOT
 from support.served_application import Served, for_anybody
@@ -71,5 +72,5 @@ def test_the_versions_shown_are_those_that_were_tried() -> None:
     assert f"(#fastmcp) {fastmcp} |" in PAGE
     assert f"command line {inspector} |" in PAGE
     assert {*re.findall(r"inspector@([\d.]+)", PAGE)} == {inspector}
-    [typescript] = re.findall(r"@modelcontextprotocol/client@([\d.]+)", pins)
+    typescript = pinned_versions(".cache/typescript")["@modelcontextprotocol/client"]
     assert f"(#the-typescript-sdk) {typescript} |" in PAGE

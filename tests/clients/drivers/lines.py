@@ -1,0 +1,94 @@
+"""The conversation between a test and a driver: one JSON object per line.
+
+A driver reads `{"connect": …}`, `{"list": …}` and `{"call": …}`, and answers each with `{"done": …}` or
+`{"failed": …}`. While a call runs, it passes every question on as `{"asked": …}` and reads the answer. This
+module imports no client: each driver runs with the interpreter that its client is installed for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Driver(Protocol):
+    """One client. `call` returns `text`, `structured`, `is_error` and `meta` of the tool's result."""
+
+    async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+    async def list(self) -> list[Any]: ...
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+    async def close(self) -> None: ...
+
+
+def ask(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Pass a question on to the test, and wait for the answer: `action` and, for a form, `content`."""
+    _write({"asked": question})
+    return dict(json.loads(sys.stdin.readline()))
+
+
+def run(driver: Driver) -> None:
+    """Serve the test until it closes the standard input."""
+    asyncio.run(_serve(driver))
+
+
+def plain(value: Any) -> Any:
+    """Return models of a client's library as JSON values."""
+    return json.loads(json.dumps(value, default=_dump))
+
+
+def called(result: Any) -> dict[str, Any]:
+    """Return what the official models of a tool's result hold."""
+    text = "\n".join(block.text for block in result.content if block.type == "text")
+    found = plain(result)
+    return {
+        "text": text,
+        "structured": found.get("structuredContent"),
+        "is_error": bool(found.get("isError")),
+        "meta": found.get("_meta") or {},
+    }
+
+
+async def _serve(driver: Driver) -> None:
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        [(command, given)] = json.loads(line).items()
+        try:
+            done: Any
+            match command:
+                case "connect":
+                    done = await driver.connect(given)
+                case "list":
+                    done = await driver.list()
+                case "call":
+                    done = await driver.call(given["tool"], given["arguments"])
+                case "close":
+                    done = await driver.close()
+            _write({"done": plain(done)})
+        except Exception as error:
+            _write({"failed": _failure(error)})
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    code = getattr(error, "code", None)
+    return {
+        "message": str(error),
+        "code": code if isinstance(code, int) else None,
+    }
+
+
+def _dump(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return str(value)
+
+
+def _write(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message, default=_dump) + "\n")
+    sys.stdout.flush()

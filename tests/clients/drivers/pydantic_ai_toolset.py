@@ -1,0 +1,45 @@
+"""The MCP toolset of pydantic-ai: it returns what its agent gives to the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import lines
+from fastmcp.client.elicitation import ElicitResult
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.mcp import MCPToolset
+
+
+async def answer(message: str, kind: Any, params: Any, context: Any) -> Any:
+    given = await asyncio.to_thread(lines.ask, lines.plain(params))
+    return ElicitResult(**given)
+
+
+class PydanticAi:
+    async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        handler: Any = {"elicitation_handler": answer} if options["asks"] else {}
+        self.stack = AsyncExitStack()
+        toolset: MCPToolset[Any] = MCPToolset(options["url"], **handler)
+        self.toolset = await self.stack.enter_async_context(toolset)
+        return {}
+
+    async def list(self) -> list[Any]:
+        return list(await self.toolset.list_tools())
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            result = await self.toolset.direct_call_tool(tool, dict(arguments))
+        except ModelRetry as error:  # a tool's error, for the model
+            return {"text": error.message, "structured": None, "is_error": True, "meta": {}}
+        structured = result if isinstance(result, dict) else None
+        return {"text": str(result), "structured": structured, "is_error": False, "meta": {}}
+
+    async def close(self) -> None:
+        await self.stack.aclose()
+
+
+if __name__ == "__main__":
+    lines.run(PydanticAi())

@@ -1,0 +1,58 @@
+"""The clients of the matrix are installed in the versions that are pinned."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from support import client_tables
+from support.client_pins import pinned_versions
+from support.documents import CONNECTING, read_document
+from support.project import ROOT
+from support.real_clients import DRIVERS, RealClient, real_clients
+
+CLIENTS = real_clients()
+
+
+def installed_version(client: RealClient) -> str:
+    client.command()  # skips the test where there is no Node.js
+    folder = ROOT / client.environment
+    if client.driver.endswith(".mjs"):
+        package = folder / "node_modules" / client.package / "package.json"
+        return str(json.loads(package.read_text("utf-8"))["version"])
+    name = client.package.replace("-", "_")
+    [found] = folder.glob(f"lib/python3.*/site-packages/{name}-*.dist-info")
+    return found.name.removesuffix(".dist-info").rpartition("-")[2]
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.id)
+def test_the_pinned_version_is_installed(client: RealClient) -> None:
+    assert installed_version(client) == client.version
+
+
+def test_every_pinned_client_is_in_the_matrix() -> None:
+    in_matrix = {name for client in CLIENTS for name in (client.package, *client.stack)}
+    for environment in (".venv-strands", ".venv-agents", ".cache/typescript"):
+        assert pinned_versions(environment).keys() <= in_matrix
+
+
+def test_every_driver_belongs_to_a_client() -> None:
+    used = {client.driver for client in CLIENTS}
+    assert {path.name for path in DRIVERS.glob("*.*")} == used | {"lines.py", "lines.mjs"}
+
+
+def test_no_two_clients_share_a_name() -> None:
+    names = [client.id for client in CLIENTS]
+    assert len({*names}) == len(names)
+    assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
+
+
+TABLES = (client_tables.tested_clients, client_tables.notes, client_tables.absent_clients)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+def test_the_page_about_connecting_has_the_tables_of_the_matrix(table: Callable[[], str]) -> None:
+    assert table() in read_document(CONNECTING)

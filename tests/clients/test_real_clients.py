@@ -1,0 +1,206 @@
+"""Clients as their users install them, against template.yaml and against a server that finds their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.protocol.constants import (
+    INITIALIZE,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    TASKS_EXTENSION,
+    TASKS_GET,
+    TASKS_UPDATE,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+from mcp_roundtrip_local.catalog import load_function_servers
+from mcp_roundtrip_local.sample_events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
+from support.project import FUNCTIONS, ROOT
+from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
+from support.recorded_traffic import Recorded, recorded
+
+pytest_plugins = ["support.real_clients"]
+
+SINDH = "Hyderabad, Sindh, Pakistan"
+
+
+def select(condition: Callable[[RealClient], Any]) -> pytest.MarkDecorator:
+    """Run a test with the clients of the matrix that meet a condition."""
+    found = [client for client in real_clients() if condition(client)]
+    return pytest.mark.parametrize("client", found, indirect=True, ids=lambda client: client.id)
+
+
+can_be_asked = select(lambda client: client.asks)
+cannot_be_asked = select(lambda client: not client.asks)
+
+
+def accept(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+@pytest.fixture(scope="module")
+def examples_server() -> Iterator[Recorded]:
+    with recorded(ROOT / "template.yaml", AuthMode="none") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def probe_server() -> Iterator[Recorded]:
+    with recorded(FOLDER / "probe/template.yaml") as served:
+        yield served
+
+
+@pytest.fixture
+def examples(examples_server: Recorded) -> Recorded:
+    examples_server.exchanges.clear()
+    return examples_server
+
+
+@pytest.fixture
+def probe(probe_server: Recorded) -> Recorded:
+    probe_server.exchanges.clear()
+    return probe_server
+
+
+def test_it_opens_as_the_matrix_says(client: RealClient, process: ClientProcess, examples: Recorded) -> None:
+    with process.connected(examples.url, tasks=client.tasks):
+        process.tools()
+    opening = examples.exchanges[0]
+    assert opening.method == client.opens_with
+    params = opening.body["params"]
+    if client.opens_with == INITIALIZE:
+        info, capabilities = params["clientInfo"], params["capabilities"]
+    else:
+        info, capabilities = (params["_meta"][key] for key in (META_CLIENT_INFO, META_CLIENT_CAPABILITIES))
+        # `{}` declares forms only.
+        modes = capabilities.get("elicitation", {"none": {}}) or {"form": {}}
+        assert {*modes} == {*(client.asks or ["none"])}
+    assert info["name"] == client.sends_name
+    assert (TASKS_EXTENSION in capabilities.get("extensions", {})) == client.tasks
+    assert {exchange.status for exchange in examples.exchanges if exchange.body} <= {200, 202}
+
+
+def test_it_lists_every_tool(client: RealClient, process: ClientProcess, examples: Recorded) -> None:
+    with process.connected(examples.url):
+        listed = process.tools()
+    registered = {name for server in load_function_servers(FUNCTIONS).values() for name in server.tools}
+    assert {tool["name"] for tool in listed} >= registered
+    assert examples.methods().count(TOOLS_LIST) == 1
+
+
+def test_it_calls_a_tool_that_asks_nothing(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    with process.connected(examples.url):
+        called = process.call("get_weather", TOKYO)
+    assert called.value["place"] == "Tokyo, Japan"
+    assert called.asked == ()
+    assert examples.methods().count(TOOLS_CALL) == 1
+
+
+@can_be_asked
+def test_the_user_answers_one_question_after_the_other(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    with process.connected(examples.url):
+        weather = process.call("get_weather", HYDERABAD, accept(value=SINDH))
+        answers = (accept(resolution="Duplicate"), accept(duplicateOfId=4301))
+        resolved = process.call("update_work_item", RESOLVE, *answers)
+    assert weather.value["place"] == SINDH
+    assert len(weather.asked) == 1
+    assert resolved.text.startswith("Bug #4522 resolved as Duplicate of Bug #4301.")
+    assert len(resolved.asked) == 2
+    assert examples.methods().count(TOOLS_CALL) == 5
+
+
+@can_be_asked
+@pytest.mark.parametrize(("action", "error"), [("decline", "declined"), ("cancel", "dismissed")])
+def test_a_user_who_does_not_answer_ends_the_call(
+    client: RealClient, process: ClientProcess, examples: Recorded, action: str, error: str
+) -> None:
+    with process.connected(examples.url):
+        called = process.call("get_weather", HYDERABAD, {"action": action})
+    assert error in called.error
+    assert examples.exchanges[-1].body["params"]["inputResponses"]["place"]["action"] == action
+
+
+@select(lambda client: "url" in client.asks)
+def test_the_user_visits_a_page(client: RealClient, process: ClientProcess, probe: Recorded) -> None:
+    url = "https://pay.example.com/orders/1"
+    with process.connected(probe.url):
+        called = process.call("visit", {"url": url}, {"action": "accept"})
+    assert called.value == {"visited": url}
+    assert [question["url"] for question in called.asked] == [url]
+
+
+@select(lambda client: client.max_rounds)
+def test_it_gives_up_after_its_last_round(
+    client: RealClient, process: ClientProcess, probe: Recorded
+) -> None:
+    most = client.max_rounds
+    assert most is not None
+    with process.connected(probe.url):
+        enough = process.call("many_questions", {"count": most}, *[accept(value="x")] * most)
+        more = process.call("many_questions", {"count": most + 1}, *[accept(value="x")] * (most + 1))
+    assert enough.value == {"answers": ["x"] * most}
+    assert len(more.asked) == most
+    assert "rounds" in more.error
+
+
+@select(lambda client: client.max_rounds is None)
+def test_without_a_limit_it_follows_every_round(
+    client: RealClient, process: ClientProcess, probe: Recorded
+) -> None:
+    with process.connected(probe.url):
+        called = process.call("many_questions", {"count": 15}, *[accept(value="x")] * 15)
+    assert called.value == {"answers": ["x"] * 15}
+
+
+@select(lambda client: client.state_only_rounds)
+def test_it_follows_a_round_without_questions(
+    client: RealClient, process: ClientProcess, probe: Recorded
+) -> None:
+    with process.connected(probe.url, asks=False):
+        called = process.call("pauses", {"count": 1})
+    assert called.value == {"done": [1]}
+    assert probe.methods().count(TOOLS_CALL) == 2
+
+
+@select(lambda client: not client.state_only_rounds)
+def test_it_does_not_follow_a_round_without_questions(
+    client: RealClient, process: ClientProcess, probe: Recorded
+) -> None:
+    with process.connected(probe.url, asks=False):
+        called = process.call("pauses", {"count": 1})
+    assert called.error
+    assert probe.methods().count(TOOLS_CALL) == 1
+
+
+@can_be_asked
+def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    answers = [accept(value=value) for value in ("small", "eu-west-1", True)]
+    with process.connected(examples.url, tasks=client.tasks):
+        called = process.call("provision_database", ORDERS, *answers)
+    assert called.value["price"] == "$26.28 a month"
+    assert len(called.asked) == 3
+    assert (TASKS_GET in examples.methods()) == client.tasks
+    assert examples.methods().count(TASKS_UPDATE) == client.tasks
+
+
+@select(lambda client: client.initialize)
+def test_opened_with_initialize_it_returns_the_session_id(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    with process.connected(examples.url, initialize=True):
+        called = process.call("get_weather", TOKYO)
+    assert called.value["place"] == "Tokyo, Japan"
+    first, *later = (exchange for exchange in examples.exchanges if exchange.body)
+    assert first.method == INITIALIZE
+    assert {exchange.method for exchange in later} >= {TOOLS_CALL}
+    assert len({exchange.headers["mcp-session-id"] for exchange in later}) == 1

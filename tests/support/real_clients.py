@@ -1,0 +1,204 @@
+"""MCP clients as their users install them, each in a process of its own.
+
+A test talks to it in JSON lines (tests/clients/drivers/lines.py).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from support import skips
+from support.client_pins import pinned_versions
+from support.project import ROOT
+
+FOLDER = ROOT / "tests/clients"
+DRIVERS = FOLDER / "drivers"
+
+STOP_S = 10
+"""The longest a process may take to end after its standard input ended."""
+
+Answer = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""An `ElicitResult`, or a function that makes one of the parameters of the question."""
+
+
+@dataclass(frozen=True)
+class RealClient:
+    """A row of matrix.toml, which describes the members."""
+
+    id: str
+    name: str
+    package: str
+    environment: str
+    driver: str
+    opens_with: str
+    sends_name: str
+    asks: Sequence[str]
+    state_only_rounds: bool
+    tasks: bool
+    max_rounds: int | None = None
+    stack: Sequence[str] = ()
+    initialize: bool = False
+    note: str = ""
+
+    @property
+    def version(self) -> str:
+        """The version that is pinned and tested."""
+        return pinned_versions(self.environment)[self.package]
+
+    def command(self) -> list[str]:
+        """Return the command of its driver; skip the test if there is no Node.js for it."""
+        folder = ROOT / self.environment
+        if self.driver.endswith(".py"):
+            python = folder / "bin/python"
+            assert python.exists(), f"{self.environment} is missing: run `make test` once, which installs it"
+            return [str(python), str(DRIVERS / self.driver)]
+        node = shutil.which("node")
+        if node is None or not (folder / "node_modules" / self.package).exists():
+            skips.skip(skips.NODE, self.name)
+        drivers = folder / "drivers"  # Node.js looks for packages in the folders above a module
+        with suppress(FileExistsError):
+            drivers.symlink_to(DRIVERS)
+        return [node, "--preserve-symlinks", "--preserve-symlinks-main", str(drivers / self.driver)]
+
+
+def real_clients() -> list[RealClient]:
+    """Return the rows of matrix.toml."""
+    rows = tomllib.loads((FOLDER / "matrix.toml").read_text("utf-8"))["client"]
+    return [RealClient(**row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Called:
+    """How a call ended; `failure` is an error of the protocol or of the client, in place of a result."""
+
+    asked: tuple[Mapping[str, Any], ...]
+    text: str = ""
+    structured: Any = None
+    is_error: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    failure: Mapping[str, Any] | None = None
+
+    @property
+    def value(self) -> Any:
+        """The structured content, or the JSON of the text where the client gives its model only that."""
+        assert not self.is_error, self
+        assert self.failure is None, self
+        return json.loads(self.text) if self.structured is None else self.structured
+
+    @property
+    def error(self) -> str:
+        """The message of the error that the call ended with."""
+        if self.failure is not None:
+            return str(self.failure["message"])
+        assert self.is_error, self
+        return self.text
+
+
+class Connection:
+    """A client with a connection to a server."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def tools(self) -> list[dict[str, Any]]:
+        """List the tools."""
+        return list(self._done("list", {}))
+
+    def call(self, tool: str, arguments: Mapping[str, Any], *answers: Answer) -> Called:
+        """Call a tool and answer its questions in their order; questions without an answer are cancelled."""
+        message, asked = self._send("call", {"tool": tool, "arguments": arguments}, answers)
+        if "failed" in message:
+            return Called(asked, failure=message["failed"])
+        return Called(asked, **message["done"])
+
+    def _done(self, command: str, given: Mapping[str, Any]) -> Any:
+        message, _ = self._send(command, given)
+        assert "done" in message, message
+        return message["done"]
+
+    def _send(
+        self, command: str, given: Mapping[str, Any], answers: Sequence[Answer] = ()
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
+        self._write({command: given})
+        asked: list[Mapping[str, Any]] = []
+        remaining = list(answers)
+        while True:
+            message = self._read()
+            if "asked" not in message:
+                return message, tuple(asked)
+            question = message["asked"]
+            asked.append(question)
+            answer = remaining.pop(0) if remaining else {"action": "cancel"}
+            self._write(answer(question) if callable(answer) else answer)
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, f"the driver ended with status {self._process.wait(STOP_S)}"
+        return dict(json.loads(line))
+
+
+class ClientProcess(Connection):
+    """A client's process: it connects as often as a test wants, to one server at a time."""
+
+    @contextmanager
+    def connected(
+        self,
+        url: str,
+        *,
+        asks: bool = True,
+        tasks: bool = False,
+        initialize: bool = False,
+        apps: bool = False,
+    ) -> Iterator[Connection]:
+        """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
+        options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize, "apps": apps}
+        self._done("connect", options)
+        try:
+            yield self
+        finally:
+            self._done("close", {})
+
+
+@contextmanager
+def running(client: RealClient) -> Iterator[ClientProcess]:
+    """Run a client's driver until the block ends."""
+    command = client.command()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield ClientProcess(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture(scope="module", params=real_clients(), ids=lambda client: client.id)
+def client(request: pytest.FixtureRequest) -> RealClient:
+    """Each client of the matrix."""
+    found: RealClient = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def process(client: RealClient) -> Iterator[ClientProcess]:
+    """The client's process."""
+    with running(client) as started:
+        yield started
