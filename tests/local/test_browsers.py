@@ -23,6 +23,7 @@ def status(*headers: tuple[str, str]) -> int | None:
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")],
         [("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
         [("origin", "null"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [("origin", "null"), ("sec-fetch-site", "none")],
     ],
 )
 def test_what_a_page_of_another_origin_causes_is_refused(headers: list[tuple[str, str]]) -> None:
@@ -35,6 +36,7 @@ def test_what_a_page_of_another_origin_causes_is_refused(headers: list[tuple[str
         [],
         [("origin", "https://app.example"), ("sec-fetch-site", "cross-site")],
         [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")],
+        [("origin", "null"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "navigate")],
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
         [("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")],
         [("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")],

@@ -138,7 +138,7 @@ def test_the_cors_configuration_of_the_template_counts() -> None:
     preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
     with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:
         reply = request(app.url(), method="OPTIONS", headers=preflight)
-        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST")
+        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST,DELETE")
         assert "mcp-protocol-version" in reply.headers["access-control-allow-headers"]
         refused = request(app.url(), method="POST", body=b"{}", headers=ALLOWED)
         assert refused.headers["access-control-allow-origin"] == "https://app.example"

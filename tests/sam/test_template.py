@@ -42,6 +42,8 @@ ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in T
 METADATA = "/.well-known/oauth-protected-resource"
 ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", *(f"ANY {ROUTE_OF[tool]}" for tool in TOOLS)}
 PAGE_ROUTE = "ANY /approvals/{reference}"
+QUESTIONS = "/mcp/questions"
+PAGE_ROUTES = {PAGE_ROUTE, f"GET {QUESTIONS}", f"POST {QUESTIONS}"}
 METADATA_ROUTES = {f"{verb} {METADATA}{suffix}" for verb in ("GET", "HEAD") for suffix in ("", "/mcp")}
 
 
@@ -117,7 +119,7 @@ def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
 @every_auth_mode
 def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
     routes = routes_of(auth_mode)
-    assert routes.keys() - METADATA_ROUTES == ROUTES | {PAGE_ROUTE}
+    assert routes.keys() - METADATA_ROUTES == ROUTES | PAGE_ROUTES
     assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
         AUTHORIZATION[auth_mode]
     }
@@ -128,6 +130,20 @@ def test_the_approval_page_needs_no_access_token_because_its_links_have_a_token(
     route = routes_of(auth_mode)[PAGE_ROUTE]
     assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
     assert route["Target"] == "integrations/${ApprovalIntegration}"
+
+
+@every_auth_mode
+def test_the_question_page_needs_no_access_token_and_its_stage_is_throttled(auth_mode: str) -> None:
+    routes = routes_of(auth_mode)
+    for method in ("GET", "POST"):
+        route = routes[f"{method} {QUESTIONS}"]
+        assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+        assert route["Target"] == "integrations/${FrontDoorIntegration}"
+    # The settings of the stage apply to each route, and no route has settings of its own.
+    stage = properties("ApiStage", AuthMode=auth_mode, **AUTH_MODES[auth_mode])
+    assert stage["DefaultRouteSettings"].keys() == {"ThrottlingRateLimit", "ThrottlingBurstLimit"}
+    assert "RouteSettings" not in stage
+    assert variables(FRONT_DOOR)["MCP_AUDIENCE"].endswith(QUESTIONS.removesuffix("/questions"))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +166,7 @@ def test_the_token_metadata_is_public_in_every_mode_with_tokens(auth_mode: str) 
 
 def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
     issuer = {"TokenIssuer": "https://issuer.example"}
-    assert routes_of("lambda", **issuer).keys() == ROUTES | METADATA_ROUTES | {PAGE_ROUTE}
+    assert routes_of("lambda", **issuer).keys() == ROUTES | METADATA_ROUTES | PAGE_ROUTES
     assert variables(FRONT_DOOR, AuthMode="lambda", **AUTH_MODES["lambda"], **issuer)["MCP_TOKEN_ISSUER"]
 
 
@@ -236,7 +252,11 @@ def test_nothing_else_may_invoke_a_function() -> None:
         for event, path in (("ResourceMetadata", METADATA), ("ResourceMetadataOfMcp", f"{METADATA}/mcp"))
         for suffix, method in (("", "GET"), ("Head", "HEAD"))
     }
-    others = {**metadata, "ApprovalFunctionPagePermission": ":${Api}/*/*/approvals/*"}
+    pages = {
+        "ApprovalFunctionPagePermission": ":${Api}/*/*/approvals/*",
+        f"{FRONT_DOOR}QuestionPagePermission": f":${{Api}}/*/*{QUESTIONS}",
+    }
+    others = {**metadata, **pages}
     by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | others.keys()
     assert set(of_type("AWS::Lambda::Permission")) == by_the_api
     for permission, source in others.items():
@@ -352,7 +372,7 @@ def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) 
 @pytest.mark.parametrize(
     ("given", "audience"),
     [
-        ({}, "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/mcp"),
+        ({}, "${Api.ApiEndpoint}/mcp"),
         (DOMAIN, "https://tools.example/mcp"),
         ({"EndpointUri": "https://edge.example/mcp"}, "https://edge.example/mcp"),
         ({"EndpointUri": "https://edge.example/mcp", **DOMAIN}, "https://edge.example/mcp"),

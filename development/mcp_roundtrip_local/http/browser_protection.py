@@ -36,13 +36,15 @@ def refuse_web_page(request: Request) -> Response | None:
 def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Response | None:
     """Return 403 for a request from a page of another origin, unless `allows` accepts the origin.
 
-    Navigation (a link that a person follows) is not refused.
+    Navigation (a link that a person follows) is not refused, and neither is a form that a page of this server
+    posts under the referrer policy `no-referrer`, which has the origin "null" (Fetch standard).
     """
     origin = request.header("origin")
-    own = f"http://{(request.header('host') or '').lower()}"
-    if origin is not None and origin != own and not allows(origin):
-        return _refusal(403, "pages of this origin may not call the API: add the origin to AllowedOrigins")
     site, mode = request.header("sec-fetch-site"), request.header("sec-fetch-mode")
+    own = f"http://{(request.header('host') or '').lower()}"
+    is_own_form = origin == "null" and site == "same-origin"
+    if origin is not None and origin != own and not is_own_form and not allows(origin):
+        return _refusal(403, "pages of this origin may not call the API: add the origin to AllowedOrigins")
     if origin is None and site not in (None, "same-origin", "none") and mode != "navigate":
         return _refusal(403, "pages of other origins may not load this resource: open it in its own window")
     return None
