@@ -20,19 +20,26 @@ MAX_LAMBDA_TIMEOUT_MS: Final = 900_000
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The end of a pass: `at_ms` on the monotonic scale of `clock_ms`, both in milliseconds."""
+    """The end of a pass: `at_ms` on the monotonic scale of `clock_ms`, both in milliseconds.
+
+    `can_continue` returns whether the call can continue after this pass. A pass that is the last one uses
+    its reserve.
+    """
 
     at_ms: float
     clock_ms: Callable[[], float]
     reserve_ms: float = CHECKPOINT_RESERVE_MS
+    can_continue: Callable[[], bool] = lambda: True
 
     def remaining_ms(self) -> int:
         """Return the milliseconds left, never less than 0."""
         return max(0, int(self.at_ms - self.clock_ms()))
 
     def is_short_of(self, needs_ms: float | None = None) -> bool:
-        """Return whether less is left than `needs_ms` (default: the reserve)."""
-        return self.remaining_ms() < (self.reserve_ms if needs_ms is None else needs_ms)
+        """Return whether less is left than `needs_ms` (default: the reserve, if the call can continue)."""
+        if needs_ms is not None:
+            return self.remaining_ms() < needs_ms
+        return self.remaining_ms() < self.reserve_ms and self.can_continue()
 
     def without_reserve(self) -> Deadline:
         """Return the deadline of a pass that cannot be continued, so that it uses all of its time."""

@@ -93,4 +93,4 @@ _WEB: Final = ("https://", "http://")
 
 def is_identified(context: RequestContext) -> bool:
     """Return whether the caller can be told apart from other callers."""
-    return context.principal is not None
+    return context.principal is not None or context.session_nonce is not None

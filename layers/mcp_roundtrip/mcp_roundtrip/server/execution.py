@@ -45,7 +45,9 @@ def host_services(call: FeatureCall) -> HostServices:
             observer.record_failure("step_failed", error, **identity, step=step)
 
     return HostServices(
-        Deadline(call.context.invocation.deadline_ms, ports.clock_ms),
+        Deadline(
+            call.context.invocation.deadline_ms, ports.clock_ms, can_continue=lambda: _can_continue(call)
+        ),
         ports.clock,
         ports.random_bytes,
         lambda key, flow_id, expires_at: ports.links().sign(user, key, flow_id, expires_at),
@@ -54,6 +56,12 @@ def host_services(call: FeatureCall) -> HostServices:
         ports.pause_ms_async,
         lambda: call.binding.identity(),
     )
+
+
+def _can_continue(call: FeatureCall) -> bool:
+    from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
+
+    return way_to_continue(call) is not None
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:

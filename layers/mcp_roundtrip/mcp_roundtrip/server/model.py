@@ -188,13 +188,17 @@ class Feature(Protocol):
 
 @dataclass(frozen=True)  # without slots: the binding is computed at most once
 class FeatureCall:
-    """A request for one feature. `name` is what the request calls it: a resource by its URI."""
+    """A request for one feature. `name` is what the request calls it: a resource by its URI.
+
+    `follows_state`: whether the client continues a call with the `requestState` of its result.
+    """
 
     feature: Feature
     name: str
     params: CallParams
     context: RequestContext
     options: ServerOptions
+    follows_state: bool = True
 
     @property
     def server_info(self) -> Mapping[str, Any]:

@@ -23,8 +23,15 @@ def present(this_round: Round, outcome: NeedsInput | Checkpointed) -> Reply:
 
 def _continue(this_round: Round, journal: Journal) -> Reply:
     """Build the reply to a pass that ran out of time."""
-    if this_round.resumes:
-        return this_round.request_input({}, journal)
-    from mcp_roundtrip.server.unaskable import out_of_time_error  # most clients resume
+    from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
+
+    match way_to_continue(this_round.call):
+        case "state":
+            return this_round.request_input({}, journal)
+        case "task":
+            from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
+
+            return this_round.start_task(journal, TASK_TTL_MS)
+    from mcp_roundtrip.server.unaskable import out_of_time_error  # most calls can continue
 
     return this_round.error_reply(out_of_time_error(this_round.call), "out_of_time")

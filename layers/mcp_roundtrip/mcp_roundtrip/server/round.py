@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, TaskRequested
@@ -38,9 +38,6 @@ class Round:
     call: FeatureCall
     run: Run
     opened: OpenState | None = None
-
-    resumes: ClassVar[bool] = True
-    """Whether the client continues a call with the state that a result gives it."""
 
     @property
     def number(self) -> int:

@@ -44,7 +44,7 @@ def out_of_time_error(call: FeatureCall) -> CallAborted:
     """Return the error for a call that needs more time than one request has."""
     return CallAborted(
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
-        f"{_ASKABLE} wait for it."
+        f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
@@ -85,7 +85,7 @@ def run_legacy_call(call: FeatureCall) -> Reply:
 def _with_usable_capabilities(call: FeatureCall) -> FeatureCall:
     """Remove the capabilities that the client cannot use during a call: all but URL elicitation."""
     meta = call.context.request.meta
-    adapted = replace(call, context=without_input_capabilities(call.context))
+    adapted = replace(call, context=without_input_capabilities(call.context), follows_state=False)
     if _takes_urls(meta) or (_may_take_urls(meta) and not reaches_user(usable_channels(adapted))):
         return replace(adapted, context=_with_urls(adapted.context))
     return adapted
@@ -108,7 +108,6 @@ def _with_urls(context: RequestContext) -> RequestContext:
 def _start_run(call: FeatureCall, channels: Channels, visits: Visits) -> Run:
     flow_id = visits.flow_id or call.context.ports.random_bytes(16).hex()
     accepted = {key: {"action": "accept"} for key in visits.keys}
-    host = host_services(call).without_reserve()  # no later round could run a step that is postponed
     inputs = ClientInputs(
         accepted,
         is_resumed=False,
@@ -116,7 +115,7 @@ def _start_run(call: FeatureCall, channels: Channels, visits: Visits) -> Run:
         model_responses=call.params.model_responses,
         polls_urls=False,  # the client has not shown them yet
     )
-    return new_run(call, host, Journal(flow_id), inputs)
+    return new_run(call, host_services(call), Journal(flow_id), inputs)
 
 
 def _visits_name(call: FeatureCall, journal: Journal) -> str:
@@ -140,8 +139,6 @@ class LegacyRound(Round):
     """A pass that has ended, for a client that cannot be asked during a call."""
 
     visits: Visits = Visits()
-
-    resumes: ClassVar[bool] = False
 
     def unvisited_urls(self, outcome: Outcome) -> frozenset[str]:
         """Return the keys of the URLs to try as visited in a second pass, if the pass waits for URLs only."""

@@ -1,0 +1,77 @@
+"""What becomes of a call that runs out of time, by what its client can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
+from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
+
+BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
+FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
+
+
+def serving(body: Callable[[Context], Any], **options: Any) -> Server:
+    server = Server("long")
+    server.tool(name="work", **options)(body)
+    return server
+
+
+def slow(clock: FakeClock) -> Callable[[Context], int]:
+    """Return a tool of six steps that take ten seconds each; a request has 29."""
+
+    def work(ctx: Context) -> int:
+        for number in range(6):
+            ctx.step(f"part {number}", clock.advance, 10)
+        return 6
+
+    return work
+
+
+def rounds(player: Player) -> list[str]:
+    """Return the outcomes of all calls."""
+    completed = [fields for event, fields in player.observer.events if event == "request_completed"]
+    return [fields["outcome"] for fields in completed if "outcome" in fields]
+
+
+def test_a_client_without_a_known_defect_gets_a_round_without_questions() -> None:
+    clock = FakeClock()
+    player = Player(serving(slow(clock)), clock=clock, meta=FOLLOWS)
+    assert player.call("work").structured == 6
+    assert rounds(player) == ["checkpoint", "complete"]
+
+
+def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is() -> None:
+    clock = FakeClock()
+    player = Player(serving(slow(clock)), clock=clock, meta=BREAKS)
+    assert player.call("work").structured == 6
+    assert rounds(player) == ["complete"]
+
+
+def test_its_call_becomes_a_task_where_client_and_tool_allow_that() -> None:
+    clock = FakeClock()
+    server = serving(slow(clock), task="optional")
+    player = Player(server, WITH_TASKS, clock=clock, meta=BREAKS)
+    task = player.call("work").task
+    assert task.result["structuredContent"] == 6
+    assert rounds(player) == ["task"]
+
+
+@pytest.mark.parametrize(("tool", "client"), [({}, WITH_TASKS), ({"task": "optional"}, EVERYTHING)])
+def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
+    tool: dict[str, Any], client: dict[str, Any]
+) -> None:
+    def insatiable(ctx: Context) -> str:
+        ctx.step("one", lambda: None)
+        ctx.checkpoint(needs_ms=float("inf"))
+        return "done"
+
+    player = Player(serving(insatiable, **tool), client, meta=BREAKS)
+    ended = player.call("work")
+    assert ended.failed
+    assert "2026-07-28" in ended.text
+    assert rounds(player) == ["out_of_time"]
