@@ -12,7 +12,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 from support.documents import LOCAL_URL, code_blocks
 from support.project import FUNCTIONS, ROOT
-from support.served_application import for_anybody
+from support.served_application import serve_anonymously
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_test_shown_passes(project: Path) -> None:
 def test_the_client_shown_prints_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
     program = code_blocks("README.md", "python")[2]
     assert LOCAL_URL in program
-    with for_anybody() as served:
+    with serve_anonymously() as served:
         exec(program.replace(LOCAL_URL, served.url), {"__name__": "__main__"})
     tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
     assert capsys.readouterr().out == f"{[tool['definition']['name'] for tool in tools]}\n"

@@ -105,7 +105,7 @@ def test_cached_keys_are_used_for_a_day_while_the_issuer_is_down() -> None:
 
 def test_a_hanging_issuer_delays_only_one_request() -> None:
     asked = ChangingIssuer(DOWN)
-    asked.documents.takes_s = TIMEOUT_S
+    asked.documents.latency_s = TIMEOUT_S
     before = asked.clock.now
     for _ in range(50):
         with pytest.raises(IssuerUnavailable) as failed:
@@ -190,7 +190,7 @@ def test_a_malformed_key_set_does_not_replace_the_cached_one(page: bytes) -> Non
 def test_finding_and_fetching_the_keys_take_three_seconds_together() -> None:
     clock, urls = FakeClock(), list(metadata_urls(ISSUER))
     absent = IssuerUnavailable("issuer_status_404", is_answer=True)
-    documents = Documents(dict.fromkeys(urls, absent), clock, takes_s=1.4)
+    documents = Documents(dict.fromkeys(urls, absent), clock, latency_s=1.4)
     documents.found[urls[2]] = json.dumps({"issuer": ISSUER, "jwks_uri": JWKS_URI}).encode()
     documents.found[JWKS_URI] = jwks(ONE)
     keys, before = IssuerKeys(ISSUER, None, documents.fetch, clock), clock.now
@@ -199,7 +199,7 @@ def test_finding_and_fetching_the_keys_take_three_seconds_together() -> None:
     assert failed.value.reason == "issuer_timeout"
     assert clock.now - before <= TIMEOUT_S + 1e-6
     clock.advance(RETRY_INTERVAL_S)
-    documents.takes_s = 0.5
+    documents.latency_s = 0.5
     assert keys.find("one", "ES256") is not None
     assert documents.asked[-4:] == [*urls, JWKS_URI]
 

@@ -15,7 +15,7 @@ from mcp_roundtrip.http import MAX_JSON_VALUES
 from support import skips
 from support.exposed_server import RAW
 from support.measurement import Cost, Measure, measuring
-from support.worst_bodies import BODIES, HOLE, ROOM, members, nested, repeated, string, tool
+from support.worst_bodies import BODIES, ROOM, SLOT, members, nested, repeated, string, tool
 
 MAX_MB = 160
 MAX_CPU_S = 2.0
@@ -79,12 +79,12 @@ UNITS = st.recursive(
 )
 AROUND = st.sampled_from(
     [
-        f"[{HOLE}]",
-        f'{{"a":{HOLE}}}',
-        f'{{"left":{HOLE}}}',
-        f'{{"child":{HOLE}}}',
-        f'{{"kind":"folder","size":1.0,"children":[{HOLE}]}}',
-        f'{{"op":"add","left":{HOLE},"right":1.0}}',
+        f"[{SLOT}]",
+        f'{{"a":{SLOT}}}',
+        f'{{"left":{SLOT}}}',
+        f'{{"child":{SLOT}}}',
+        f'{{"kind":"folder","size":1.0,"children":[{SLOT}]}}',
+        f'{{"op":"add","left":{SLOT},"right":1.0}}',
     ]
 )
 COUNTS = st.sampled_from([MAX_JSON_VALUES // each for each in (1, 2, 3, 4, 6, 10)])

@@ -12,7 +12,7 @@ from mcp_roundtrip_local.sample_events.messages import post
 from mcp_roundtrip_local.sample_events.stable import APPROVAL, call
 from support.mailbox import Mailbox
 from support.sam_applications import http
-from support.served_application import for_alice
+from support.served_application import serve_for_alice
 
 if TYPE_CHECKING:
     from support.browser import RunProgram
@@ -26,7 +26,7 @@ PURPOSE = "<b>A week</b> in the library"
 @pytest.mark.parametrize(("button", "status"), [("Approve", "Approved"), ("Reject", "Rejected")])
 def test_the_approver_decides_with_one_click(run_in_browser: RunProgram, button: str, status: str) -> None:
     mailbox = Mailbox()
-    with for_alice(mailbox) as served:
+    with serve_for_alice(mailbox) as served:
         event = post(APPROVAL, call("request_approval", {"purpose": PURPOSE, "amount_eur": 1250}))
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
         asked = http(

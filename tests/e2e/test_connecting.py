@@ -13,7 +13,7 @@ import pytest
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, LOCAL_URL, code_blocks, inspector_configuration, read_document
 from support.project import ROOT
-from support.served_application import Served, for_anybody
+from support.served_application import Served, serve_anonymously
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
@@ -26,7 +26,7 @@ PAGE = read_document(CONNECTING)
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with for_anybody() as application:
+    with serve_anonymously() as application:
         yield application
 
 

@@ -23,7 +23,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from support.documents import inspector_configuration
 from support.project import FUNCTIONS
-from support.served_application import Served, for_anybody
+from support.served_application import Served, serve_anonymously
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
@@ -35,7 +35,7 @@ CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with for_anybody() as application:
+    with serve_anonymously() as application:
         yield application
 
 

@@ -18,7 +18,7 @@ from mcp.client import Client
 
 from support.interpreters import TIMES_FASTER, python_with
 from support.mailbox import Mailbox, decide
-from support.served_application import Served, for_alice
+from support.served_application import Served, serve_for_alice
 
 if TYPE_CHECKING:
     from support.typescript_client import RunModule
@@ -55,7 +55,7 @@ def approver() -> Approver:
 
 @pytest.fixture
 def served(approver: Approver, folder: Any) -> Iterator[Served]:
-    with for_alice(approver, python=python_with("fast_clock", folder)) as served:
+    with serve_for_alice(approver, python=python_with("fast_clock", folder)) as served:
         yield served
 
 

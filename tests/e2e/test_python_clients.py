@@ -24,7 +24,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
 from support.mailbox import Mailbox, decide
 from support.project import FUNCTIONS
-from support.served_application import Served, for_alice, for_anybody
+from support.served_application import Served, serve_anonymously, serve_for_alice
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[Served]:
-    with for_anybody() as served:
+    with serve_anonymously() as served:
         yield served
 
 
@@ -132,7 +132,7 @@ async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bo
         assert mailbox.link().startswith(url)
         decide(mailbox.link(), approved=approved)
 
-    with for_alice(mailbox) as served:
+    with serve_for_alice(mailbox) as served:
         async with connect(served.url, Person([open_page])) as client:
             decision = await client.call("request_approval", EXPENSE)
     assert decision["approved"] is approved

@@ -27,7 +27,7 @@ class Page:
     """A page that is complete from `complete_at` (seconds after the start); it records the times of polls."""
 
     complete_at: float = float("inf")
-    takes_s: float = 0.0
+    latency_s: float = 0.0
     clock: FakeClock = field(default_factory=FakeClock)
     polls: list[float] = field(default_factory=list)
 
@@ -36,7 +36,7 @@ class Page:
 
     def done(self) -> bool:
         self.polls.append(self.clock.now - self.began)
-        self.clock.advance(self.takes_s)
+        self.clock.advance(self.latency_s)
         return self.polls[-1] >= self.complete_at
 
     async def done_async(self) -> bool:
@@ -84,20 +84,20 @@ def test_a_page_not_completed_in_time_is_asked_again_unchanged() -> None:
 @settings(max_examples=50)
 @given(
     complete_at=st.floats(0, 220),
-    takes_s=st.floats(0, 5),
+    latency_s=st.floats(0, 5),
     interval_ms=st.integers(1_000, 20_000),
     remaining_ms=st.integers(5_000, 29_000),
 )
 def test_no_round_exceeds_its_time_and_polls_are_rare(
-    complete_at: float, takes_s: float, interval_ms: int, remaining_ms: int
+    complete_at: float, latency_s: float, interval_ms: int, remaining_ms: int
 ) -> None:
-    page = Page(complete_at, takes_s)
+    page = Page(complete_at, latency_s)
     call = Passes(visiting(page, poll_interval_ms=interval_ms), clock=page.clock, remaining_ms=remaining_ms)
     call()
     for number in range(1, 500):
         began = page.clock.now
         outcome = call(page=ACCEPT)
-        assert page.clock.now - began <= max(remaining_ms / 1000, takes_s) + 0.001
+        assert page.clock.now - began <= max(remaining_ms / 1000, latency_s) + 0.001
         elapsed_ms = (page.clock.now - page.began) * 1000
         assert len(page.polls) <= elapsed_ms / interval_ms + number + 7, "7 polls in the first seconds"
         if isinstance(outcome, Done):
@@ -124,7 +124,7 @@ def test_a_round_asks_again_before_clients_time_out() -> None:
 
 
 def test_a_slow_done_is_not_called_if_it_would_exceed_the_round() -> None:
-    page = Page(takes_s=5)
+    page = Page(latency_s=5)
     call = Passes(visiting(page), clock=page.clock)
     call()
     began = page.clock.now

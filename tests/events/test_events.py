@@ -22,7 +22,7 @@ from support.sample_events import (
     function_of,
     handler_of,
     outcome,
-    unlike_the_table,
+    unexpected_outcomes,
 )
 
 FUNCTIONS = ROOT / "functions"
@@ -64,20 +64,20 @@ def test_every_event_is_in_the_table() -> None:
 
 
 def test_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
-    assert unlike_the_table(invoke, stable_events(), STABLE) == {}
+    assert unexpected_outcomes(invoke, stable_events(), STABLE) == {}
 
 
 def test_live_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
     events = live_events(invoke)
     assert events.keys() == LIVE.keys()
-    assert unlike_the_table(invoke, events, LIVE) == {}
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
 def test_events_made_with_the_development_key_are_good_wherever_that_key_is_configured(
     invoke: Invoke,
 ) -> None:
     events = live_events(invoker(FUNCTIONS, development_ports()))
-    assert unlike_the_table(invoke, events, LIVE) == {}
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
 def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
@@ -91,7 +91,7 @@ def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
     assert settings["MCP_AUDIENCE"] == "https://another.example/mcp"
     assert not any(name.startswith("AWS_") for name in settings)
     events = {file: json.loads(written[file].read_text("utf-8")) for file in LIVE}
-    assert unlike_the_table(invoke, events, LIVE) == {}
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
 def test_the_command_says_what_a_function_answered_instead_of_asking(

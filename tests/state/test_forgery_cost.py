@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from support.attacks_certificate import CERTIFICATES, certificate_for
-from support.attacks_encryption import ENCRYPTIONS, UNTOUCHABLE
+from support.attacks_encryption import ENCRYPTIONS, UNCALLABLE
 from support.attacks_signature import MALLORY, SIGNED_TOKENS
 from support.attacks_spelling import SPELLINGS
 from support.forgery import FORGES, Forge
@@ -84,7 +84,7 @@ def refused(one, tokens):
 
 def attack_tokens(forge: Forge) -> Iterator[object]:
     """Yield the tokens of the attack tables, made with all keys, so that every check runs."""
-    anywhere: tuple[object, ...] = ({}, UNTOUCHABLE)
+    anywhere: tuple[object, ...] = ({}, UNCALLABLE)
     for attack in itertools.chain.from_iterable(
         table.values() for table in (SPELLINGS, SIGNED_TOKENS, CERTIFICATES, ENCRYPTIONS)
     ):

@@ -1,4 +1,4 @@
-"""functions/approval in the test's process: its table, its page and the approvers' mailbox.
+"""functions/approval in the process of the test, with its table, its page and the approvers' mailbox.
 
 A pytest plugin: the fixture `approval` configures the function through the environment.
 """
@@ -26,21 +26,21 @@ PAGES = "https://api.example/approvals"
 
 
 class Approval:
-    """What approvers see and do; `mailbox` has their e-mails."""
+    """The view of the approvers. `mailbox` has their e-mails."""
 
     def __init__(self) -> None:
         self.mailbox = Mailbox()
 
     def visit(self, url: str) -> Any:
-        """The response to a GET of the page."""
+        """Return the response to a GET request for the page."""
         return self.request("GET", url)
 
     def decide(self, url: str, decision: str = "approve", **more: str) -> Any:
-        """The response to the form of the page behind a link."""
+        """Submit the form of the page behind a link, and return the response."""
         return self.request("POST", url, {"token": token_in(url), "decision": decision, **more})
 
     def request(self, method: str, url: str, fields: dict[str, str] | None = None) -> Any:
-        """The response to any request of the page."""
+        """Send any request to the page, and return the response."""
         assert url.startswith(PAGES)
         parts = urlsplit(url)
         event = {
@@ -57,7 +57,7 @@ class Approval:
 
 @pytest.fixture(scope="module")
 def storage() -> Iterator[tuple[Emulator, str]]:
-    """DynamoDB and its URL; starting it for each test would take half a second."""
+    """Return DynamoDB and its URL. Starting it for each test would take 0.5 s."""
     emulator = Emulator(print)
     with serve(emulator) as url:
         yield emulator, url

@@ -1,4 +1,4 @@
-"""All attacks on `requestState`, in every configuration that has what they attack."""
+"""All attacks on `requestState`, in every configuration that has the attacked part."""
 
 from itertools import chain
 

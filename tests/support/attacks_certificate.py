@@ -36,32 +36,32 @@ OUTSIDE = ec.derive_private_key(0x5EED, ec.SECP256K1()).public_key().public_numb
 P384 = ec.derive_private_key(0x5EED, ec.SECP384R1()).public_key().public_numbers()
 
 
-def holding(certificate: object, reason: str | None) -> Attack:
-    """The state with this certificate, signed again by the key that the genuine one is for."""
+def with_certificate(certificate: object, reason: str | None) -> Attack:
+    """Return the state with another certificate, signed again by the certified key."""
     return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED)
 
 
 def claims(reason: str | None, **members: object) -> Attack:
-    """Claims of the certificate changed, and it signed again by the root."""
-    return holding(with_claims(CERTIFICATE, **members), reason)
+    """Change claims of the certificate, and sign it again with the root key."""
+    return with_certificate(with_claims(CERTIFICATE, **members), reason)
 
 
 def header(reason: str = "certificate_header", **members: object) -> Attack:
-    return holding(with_header(CERTIFICATE, **members), reason)
+    return with_certificate(with_header(CERTIFICATE, **members), reason)
 
 
 def key(reason: str = "certificate_key", **members: object) -> Attack:
-    """Members of the JWK changed, or removed where None."""
+    """Change members of the JWK. None removes one."""
     jwk = {name: value for name, value in (JWK | members).items() if value is not None}
     return claims(reason, cnf={"jwk": jwk})
 
 
 def content(text: bytes, reason: str = "certificate_payload") -> Attack:
-    return holding(signed(header_of(CERTIFICATE), text), reason)
+    return with_certificate(signed(header_of(CERTIFICATE), text), reason)
 
 
 def certificate_for(signer: object) -> dict[str, object]:
-    """The genuine claims with another key in them."""
+    """Return the genuine claims with another key."""
     numbers = signer.public_key.public_numbers()
     return CERTIFIED | {"cnf": {"jwk": JWK | {"x": coordinate(numbers.x), "y": coordinate(numbers.y)}}}
 
@@ -70,8 +70,8 @@ def coordinate(number: int, size: int = 32) -> str:
     return b64(number.to_bytes(size, "big"))
 
 
-def of_the_attacker(change: Callable[[dict[str, object]], str], reason: str | None) -> Attack:
-    """A state that the attacker's key has signed, with the certificate that `change` makes for it."""
+def by_attacker(change: Callable[[dict[str, object]], str], reason: str | None) -> Attack:
+    """Return a state signed by the attacker's key, with the certificate that `change` makes."""
     certificate = change(certificate_for(MALLORY))
     head = {"alg": "ES256", "crt": certificate, "typ": "mcp-rs+jwt"}
     return Attack(lambda forge: forge.signed(head, forge.claims, MALLORY), reason, CONFIGURATIONS)
@@ -83,35 +83,33 @@ def chained(claims: dict[str, object]) -> str:
     )
 
 
-def outliving(seconds: int) -> Callable[[Forge], object]:
-    """A state with all of its ten minutes, and a certificate that ends so much earlier."""
+def with_early_end(seconds: int) -> Callable[[Forge], object]:
+    """Return a state of ten minutes with a certificate that ends earlier."""
     certificate = with_claims(CERTIFICATE, exp=NOW + 600 - seconds)
     return lambda forge: forge.with_header(crt=certificate)
 
 
 CHAINS = {
-    "a certificate by the attacker": of_the_attacker(
+    "a certificate by the attacker": by_attacker(
         lambda claims: signed(header_of(CERTIFICATE) | {"kid": MALLORY.kid}, claims, MALLORY),
         "certificate_unknown_key",
     ),
-    "a certificate by the attacker under the root's kid": of_the_attacker(
+    "a certificate by the attacker under the root's kid": by_attacker(
         lambda claims: signed(header_of(CERTIFICATE), claims, MALLORY), "certificate_signature"
     ),
-    "a certificate by a certified key": of_the_attacker(chained, "certificate_header"),
-    "a certificate by a certified key under the root's kid": of_the_attacker(
+    "a certificate by a certified key": by_attacker(chained, "certificate_header"),
+    "a certificate by a certified key under the root's kid": by_attacker(
         lambda claims: signed(header_of(CERTIFICATE), claims, FORGES[DELEGATED[0]].key),
         "certificate_signature",
     ),
-    "a key put into the genuine certificate": of_the_attacker(
+    "a key put into the genuine certificate": by_attacker(
         lambda claims: ".".join(
             (CERTIFICATE.split(".")[0], b64(json.dumps(claims).encode()), CERTIFICATE.split(".")[2])
         ),
         "certificate_signature",
     ),
-    "the genuine certificate for the attacker's key": of_the_attacker(
-        lambda claims: CERTIFICATE, "signature"
-    ),
-    "a certificate of another key": holding(
+    "the genuine certificate for the attacker's key": by_attacker(lambda claims: CERTIFICATE, "signature"),
+    "a certificate of another key": with_certificate(
         signed(header_of(CERTIFICATE), certificate_for(OTHER)), "signature"
     ),
     "a certificate by the other of two trusted keys": Attack(
@@ -135,36 +133,40 @@ CHAINS = {
         DELEGATED,
         verifier=BOTH,
     ),
-    "two certificates": holding([CERTIFICATE, CERTIFICATE], "certificate_not_a_string"),
+    "two certificates": with_certificate([CERTIFICATE, CERTIFICATE], "certificate_not_a_string"),
     "a certificate as state": Attack(lambda forge: forge.wrap(CERTIFICATE), "header"),
     "a certificate's claims as state": Attack(lambda forge: forge.signed(forge.header, CERTIFIED), "claims"),
-    "a state as certificate": holding(FORGES[DIRECT[0]].token, "certificate_header"),
+    "a state as certificate": with_certificate(FORGES[DIRECT[0]].token, "certificate_header"),
     "a state's claims in a certificate": content(
         json.dumps(FORGES[DIRECT[0]].claims).encode(), "certificate_claims"
     ),
-    "a link as certificate": holding(LINK, "certificate_header"),
+    "a link as certificate": with_certificate(LINK, "certificate_header"),
     "a link's claims in a certificate": content(json.dumps(claims_of(LINK)).encode(), "certificate_claims"),
 }
 SPELLINGS = {
-    "certificate empty": holding("", "certificate_malformed"),
-    "certificate 5": holding(5, "certificate_not_a_string"),
+    "certificate empty": with_certificate("", "certificate_malformed"),
+    "certificate 5": with_certificate(5, "certificate_not_a_string"),
     "certificate null": Attack(
         lambda forge: forge.signed(forge.header | {"crt": None}, forge.claims),
         "certificate_not_a_string",
         DELEGATED,
     ),
-    "certificate too long": holding("A" * 2049, "certificate_too_long"),
-    "certificate too long for a header": holding("A" * 4096, "malformed"),
-    "certificate not in ASCII": holding("é" + CERTIFICATE, "certificate_malformed"),
+    "certificate too long": with_certificate("A" * 2049, "certificate_too_long"),
+    "certificate too long for a header": with_certificate("A" * 4096, "malformed"),
+    "certificate not in ASCII": with_certificate("é" + CERTIFICATE, "certificate_malformed"),
     **{
-        f"certificate with {suffix!r} appended": holding(CERTIFICATE + suffix, "certificate_malformed")
+        f"certificate with {suffix!r} appended": with_certificate(
+            CERTIFICATE + suffix, "certificate_malformed"
+        )
         for suffix in ("=", "==", ".", "A", "\n", " ", "\0")
     },
-    "certificate without signature": holding(CERTIFICATE.rpartition(".")[0], "certificate_malformed"),
-    "certificate's signature with the high s": holding(
+    "certificate without signature": with_certificate(
+        CERTIFICATE.rpartition(".")[0], "certificate_malformed"
+    ),
+    "certificate's signature with the high s": with_certificate(
         with_signature(CERTIFICATE, R + (P256_ORDER - S).to_bytes(32, "big")), "certificate_signature"
     ),
-    "certificate's signature (0, 0)": holding(
+    "certificate's signature (0, 0)": with_certificate(
         with_signature(CERTIFICATE, bytes(64)), "certificate_signature"
     ),
     **{f"certificate's alg {alg!r}": header(alg=alg) for alg in ("none", "HS256", "ES384", "es256", None, 5)},
@@ -184,7 +186,9 @@ SPELLINGS = {
 }
 CLAIMS = {
     **{
-        f"certificate without {name}": holding(without_claim(CERTIFICATE, name), "certificate_claims")
+        f"certificate without {name}": with_certificate(
+            without_claim(CERTIFICATE, name), "certificate_claims"
+        )
         for name in CERTIFIED
     },
     **{
@@ -204,7 +208,7 @@ CLAIMS = {
     ),
     "certificate with NaN": content(b'{"exp":NaN}'),
     "certificate of an array": content(b"[]"),
-    "certificate of no JSON": content(b"compressed"),
+    "certificate that is not JSON": content(b"compressed"),
     "certificate of another deployment": claims("certificate_wrong_issuer", iss="other"),
     "certificate for another endpoint": claims("certificate_wrong_audience", aud=BINDING.audience + "/"),
     "certificate from the future": claims("certificate_not_yet_valid", iat=NOW + 6, nbf=NOW + 6),
@@ -212,8 +216,8 @@ CLAIMS = {
     "certificate that ends now": claims("certificate_expired", exp=NOW),
     "certificate of more than half an hour": claims("certificate_lifetime", exp=CERTIFIED_UNTIL + 1),
     "certificate without end": claims("certificate_lifetime", exp=10**300),
-    "certificate that ends with the state": Attack(outliving(0), None, DELEGATED),
-    "certificate that ends before the state": Attack(outliving(1), "outlives_certificate", DELEGATED),
+    "certificate that ends with the state": Attack(with_early_end(0), None, DELEGATED),
+    "certificate that ends before the state": Attack(with_early_end(1), "outlives_certificate", DELEGATED),
     "certificate that is revoked": Attack(
         lambda forge: forge.token,
         "certificate_revoked",
@@ -232,8 +236,8 @@ CERTIFIED_KEYS = {
     "certified key of kty OKP": key(kty="OKP"),
     "certified key on P-384": key(crv="P-384", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)),
     "certified key on secp256k1": key(crv="secp256k1", x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
-    "certified key on secp256k1, said to be on P-256": key(x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
-    "certified key on P-384, said to be on P-256": key(
+    "certified key on secp256k1, declared as P-256": key(x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
+    "certified key on P-384, declared as P-256": key(
         "certificate_too_long", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)
     ),
     "certified key off the curve": key(x=JWK["y"], y=JWK["x"]),
@@ -242,7 +246,7 @@ CERTIFIED_KEYS = {
     "certified key with a short x": key(x=coordinate(1, 31)),
     "certified key with an empty x": key(x=""),
     "certified key with an x that is padded": key("certificate_too_long", x=JWK["x"] + "="),
-    "certified key with an x that is no Base64": key("certificate_malformed", x="!" * 43),
+    "certified key with an x that is not Base64": key("certificate_malformed", x="!" * 43),
     "certified key with an x that has stray bits": key("certificate_malformed", x="A" * 42 + "B"),
     "certified key with an x that is a number": key("certificate_not_a_string", x=5),
     "no certified key": claims("certificate_key", cnf={}),

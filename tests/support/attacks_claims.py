@@ -1,4 +1,4 @@
-"""Attacks on what a state is bound to: its claims, validly signed, and the request it is presented with."""
+"""Attacks on the binding of a state: validly signed claims, and the request that presents the state."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,13 +32,13 @@ def in_a_list(name: str) -> Attack:
     return Attack(lambda forge: forge.with_claims(**{name: [forge.claims[name]]}), "claims")
 
 
-def moved(reason: str | None, **request: object) -> Attack:
-    """The state with another request."""
+def presented_with(reason: str | None, **request: object) -> Attack:
+    """Present the state with another request."""
     return Attack(lambda forge: forge.token, reason, request=request)
 
 
-def minted_for(reason: str | None, minted: Mapping[str, Any], **request: object) -> Attack:
-    """A state that was minted for one request, with another."""
+def minted_for_other(reason: str | None, minted: Mapping[str, Any], **request: object) -> Attack:
+    """Present a state minted for one request with another."""
     binding = replace(BINDING, **minted)
     return Attack(
         lambda forge: forge.configuration.codec().seal(binding, None, round=1, first_issued_at=None),
@@ -82,12 +82,12 @@ CLAIMS = {
     "a flow that begins in the future": claims("lifetime", oiat=NOW + 6),
 }
 REQUESTS = {
-    "the same request": moved(None),
-    "arguments in another order": moved(None, arguments={"vcpus": 2, "name": "db"}),
-    "an integer written as a float": moved(None, arguments={"name": "db", "vcpus": 2.0}),
-    "another principal": moved("wrong_principal", principal=ALICE.replace("alice", "mallory")),
-    "no principal": moved("wrong_principal", principal=None),
-    "an empty principal": moved("wrong_principal", principal=""),
+    "the same request": presented_with(None),
+    "arguments in another order": presented_with(None, arguments={"vcpus": 2, "name": "db"}),
+    "an integer written as a float": presented_with(None, arguments={"name": "db", "vcpus": 2.0}),
+    "another principal": presented_with("wrong_principal", principal=ALICE.replace("alice", "mallory")),
+    "no principal": presented_with("wrong_principal", principal=None),
+    "an empty principal": presented_with("wrong_principal", principal=""),
     "another deployment": Attack(
         lambda forge: forge.token,
         "wrong_issuer",
@@ -100,26 +100,28 @@ REQUESTS = {
         instead=dict.fromkeys(DELEGATED, "certificate_wrong_audience"),
         request={"audience": "https://mcp.example/other"},
     ),
-    "another method": moved("wrong_request", method="prompts/get"),
-    "another tool": moved("wrong_request", name="destroy"),
-    "a changed argument": moved("wrong_request", arguments={"name": "db", "vcpus": 3}),
-    "an argument as a string": moved("wrong_request", arguments={"name": "db", "vcpus": "2"}),
-    "an argument as a boolean": moved("wrong_request", arguments={"name": "db", "vcpus": True}),
-    "a further argument": moved("wrong_request", arguments={"name": "db", "vcpus": 2, "x": None}),
-    "a dropped argument": moved("wrong_request", arguments={"name": "db"}),
-    "no arguments": moved("wrong_request", arguments=None),
-    "empty arguments": moved("wrong_request", arguments={}),
-    "an anonymous caller's state, without a principal": minted_for(None, {"principal": None}, principal=None),
-    "an anonymous caller's state, with a principal": minted_for("wrong_principal", {"principal": None}),
-    "another principal's state": minted_for("wrong_principal", {"principal": "mallory"}),
-    "another tool's state": minted_for("wrong_request", {"name": "destroy"}),
+    "another method": presented_with("wrong_request", method="prompts/get"),
+    "another tool": presented_with("wrong_request", name="destroy"),
+    "a changed argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 3}),
+    "an argument as a string": presented_with("wrong_request", arguments={"name": "db", "vcpus": "2"}),
+    "an argument as a boolean": presented_with("wrong_request", arguments={"name": "db", "vcpus": True}),
+    "a further argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 2, "x": None}),
+    "a dropped argument": presented_with("wrong_request", arguments={"name": "db"}),
+    "no arguments": presented_with("wrong_request", arguments=None),
+    "empty arguments": presented_with("wrong_request", arguments={}),
+    "an anonymous caller's state, without a principal": minted_for_other(
+        None, {"principal": None}, principal=None
+    ),
+    "an anonymous caller's state, with a principal": minted_for_other("wrong_principal", {"principal": None}),
+    "another principal's state": minted_for_other("wrong_principal", {"principal": "mallory"}),
+    "another tool's state": minted_for_other("wrong_request", {"name": "destroy"}),
 }
 TIMES = {
     "a second before the end": at(599, None),
     "at the end": at(600, "expired"),
     "behind by 4 seconds": at(-4, None),
     "behind by the skew": at(-5, None),
-    # The state was minted in an epoch's first second.
+    # The state was minted in the first second of an epoch.
     "behind by 7 seconds": at(-7, "not_yet_valid", dict.fromkeys(ENCRYPTED, "epoch")),
     "an hour later": at(3600, "expired", dict.fromkeys(DELEGATED, "certificate_expired")),
     "two hours later": at(

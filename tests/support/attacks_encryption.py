@@ -19,13 +19,13 @@ FORGED_SECRETS = {
     ).digest(),
     "a digest of the kid": hashlib.sha256(f"{MAC.short_key_id}.{EPOCH}".encode()).digest(),
     "the key of another epoch": epoch_secret(EPOCH + 1),
-    "the key of another generation": epoch_secret(EPOCH, NEXT_MAC),
-    "half of the key": SECRET[:16],
+    "the key of another MAC key": epoch_secret(EPOCH, NEXT_MAC),
+    "half the key": SECRET[:16],
 }
 
 
-class Untouchable:
-    """A MAC key of our generation that must not be asked."""
+class UncallableMacKey:
+    """A MAC key with our id that must not be called."""
 
     short_key_id = MAC.short_key_id
 
@@ -33,23 +33,23 @@ class Untouchable:
         raise AssertionError("asked")
 
 
-UNTOUCHABLE = {"macs": [Untouchable()]}
+UNCALLABLE = {"macs": [UncallableMacKey()]}
 BOTH = {"macs": [NEXT_MAC, MAC]}
 
 
 def outer(reason: str = "header", **members: object) -> Attack:
-    """Members of the outer header changed, or removed where None, under the right key (no call is made)."""
-    return Attack(lambda forge: forge.with_outer(**members), reason, ENCRYPTED, verifier=UNTOUCHABLE)
+    """Change members of the outer header (None removes one), encrypted with the right key."""
+    return Attack(lambda forge: forge.with_outer(**members), reason, ENCRYPTED, verifier=UNCALLABLE)
 
 
 def outer_json(header: bytes, reason: str = "header") -> Attack:
     return Attack(
-        lambda forge: encrypted(header, forge.inner, SECRET), reason, ENCRYPTED, verifier=UNTOUCHABLE
+        lambda forge: encrypted(header, forge.inner, SECRET), reason, ENCRYPTED, verifier=UNCALLABLE
     )
 
 
 def parts(change: Callable[[list[str]], list[str]], reason: str = "malformed") -> Attack:
-    """The five parts of the state, changed without any key."""
+    """Change the five parts of the state without any key."""
     return Attack(lambda forge: ".".join(change(forge.token.split("."))), reason, ENCRYPTED)
 
 
@@ -58,7 +58,7 @@ def content(make: Callable[[Forge], str | bytes], reason: str) -> Attack:
 
 
 def under(secret: bytes) -> Attack:
-    """Encrypted again, with the genuine header, under a key that a forger may have or guess."""
+    """Encrypt again with the genuine header and a key that a forger may have or guess."""
     return Attack(lambda forge: encrypted(forge.outer, forge.inner, secret), "decryption", ENCRYPTED)
 
 
@@ -69,14 +69,12 @@ def with_iv(size: int) -> Attack:
 
 
 def epoch(name: object, reason: str, later_s: int = 0) -> Attack:
-    """Encrypted under the very key that the fleet would derive, were it asked for this epoch."""
-    return Attack(
-        lambda forge: forge.at_epoch(name), reason, ENCRYPTED, later_s=later_s, verifier=UNTOUCHABLE
-    )
+    """Encrypt with the key that the fleet derives for this epoch."""
+    return Attack(lambda forge: forge.at_epoch(name), reason, ENCRYPTED, later_s=later_s, verifier=UNCALLABLE)
 
 
 def moved_border(by: int) -> Callable[[list[str]], list[str]]:
-    """The same ciphertext and tag, cut apart elsewhere."""
+    """Split ciphertext and tag at another position."""
 
     def change(token: list[str]) -> list[str]:
         sealed = unb64(token[3]) + unb64(token[4])
@@ -86,7 +84,7 @@ def moved_border(by: int) -> Callable[[list[str]], list[str]]:
 
 
 def as_json(forge: Forge) -> str:
-    """The same token in the JSON serialization (RFC 7516 §7.2.2)."""
+    """Return the token in the JSON serialization (RFC 7516 §7.2.2)."""
     protected, _, iv, ciphertext, tag = forge.token.split(".")
     return json.dumps({"protected": protected, "iv": iv, "ciphertext": ciphertext, "tag": tag})
 
@@ -135,23 +133,25 @@ HEADERS = {
     "an outer header without content": outer_json(b""),
 }
 PARTS = {
-    "key part filled": parts(lambda token: [token[0], b64(SECRET), *token[2:]]),
+    "a key part that is not empty": parts(lambda token: [token[0], b64(SECRET), *token[2:]]),
     "three parts": parts(lambda token: [token[0], *token[3:]]),
     "four parts": parts(lambda token: [token[0], *token[2:]]),
     "six parts": parts(lambda token: [*token, "AAAA"]),
-    "IV of 8 bytes, rightly used": with_iv(8),
-    "IV of 16 bytes, rightly used": with_iv(16),
+    "IV of 8 bytes, encrypted with it": with_iv(8),
+    "IV of 16 bytes, encrypted with it": with_iv(16),
     "no IV": parts(lambda token: [*token[:2], "", *token[3:]]),
     "another IV": parts(lambda token: [*token[:2], b64(bytes(12)), *token[3:]], "decryption"),
-    "tag cut to 12 bytes": parts(lambda token: [*token[:4], token[4][:16]]),
-    "tag cut to 4 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4])[:4])]),
+    "tag truncated to 12 bytes": parts(lambda token: [*token[:4], token[4][:16]]),
+    "tag truncated to 4 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4])[:4])]),
     "tag of 17 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4]) + b"\0")]),
     "no tag": parts(lambda token: [*token[:4], ""]),
     "a tag of zeros": parts(lambda token: [*token[:4], b64(bytes(16))], "decryption"),
     "a byte of the ciphertext in the tag": parts(moved_border(-1)),
     "a byte of the tag in the ciphertext": parts(moved_border(1)),
     "no ciphertext": parts(lambda token: [*token[:3], "", token[4]], "decryption"),
-    "ciphertext cut": parts(lambda token: [*token[:3], b64(unb64(token[3])[:-1]), token[4]], "decryption"),
+    "truncated ciphertext": parts(
+        lambda token: [*token[:3], b64(unb64(token[3])[:-1]), token[4]], "decryption"
+    ),
     "in the JSON serialization": Attack(as_json, "malformed", ENCRYPTED),
     **{f"encrypted under {name}": under(secret) for name, secret in FORGED_SECRETS.items()},
 }
@@ -167,14 +167,14 @@ CONTENTS = {
 }
 EPOCHS = {
     "this epoch": Attack(lambda forge: forge.at_epoch(EPOCH), None, ENCRYPTED),
-    "the epoch before, within a round's time": Attack(
+    "the previous epoch, within the lifetime of a round": Attack(
         lambda forge: forge.at_epoch(EPOCH - 1), None, ENCRYPTED, later_s=599
     ),
-    "the epoch before, past a round's time": epoch(EPOCH - 1, "epoch", later_s=600),
-    "the epoch after": epoch(EPOCH + 1, "epoch"),
+    "the previous epoch, after the lifetime of a round": epoch(EPOCH - 1, "epoch", later_s=600),
+    "the next epoch": epoch(EPOCH + 1, "epoch"),
     "two epochs before": epoch(EPOCH - 2, "epoch"),
     "epoch 1": epoch(1, "epoch"),
-    "the last epoch there is": epoch(9_999_999_999, "epoch"),
+    "the last epoch": epoch(9_999_999_999, "epoch"),
     "the epoch in seconds": epoch(NOW, "epoch"),
     "an epoch of 300 digits": epoch(10**299, "malformed"),
     **{
@@ -197,16 +197,16 @@ EPOCHS = {
             "аааааааа": "header",
         }.items()
     },
-    "a generation that is accepted beside the current one": Attack(
+    "a MAC key that is trusted besides the current one": Attack(
         lambda forge: forge.token, None, ENCRYPTED, verifier=BOTH
     ),
-    "the newer of two generations over the older one's content": Attack(
+    "the newer of two MAC keys over the content of the older one": Attack(
         lambda forge: forge.with_outer(kid=f"{NEXT_MAC.short_key_id}.{EPOCH}"),
         "decryption",
         ENCRYPTED,
         verifier=BOTH,
     ),
-    "a generation that is no longer accepted": Attack(
+    "a MAC key that is no longer trusted": Attack(
         lambda forge: forge.token, "unknown_key", ENCRYPTED, verifier={"macs": [NEXT_MAC]}
     ),
 }

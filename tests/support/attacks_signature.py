@@ -1,4 +1,4 @@
-"""Attacks on the signed token: its header, the key it names, its signature, and JSON that is never minted."""
+"""Attacks on the signed token: its header, its key id, its signature, and JSON that is never minted."""
 
 import hmac
 import json
@@ -49,7 +49,7 @@ def header(reason: str = "header", **members: object) -> Attack:
 
 
 def named(kid: object, reason: str = "unknown_key") -> Attack:
-    """The key that signed, under another name, in place of a certificate too."""
+    """Name the signing key otherwise, also in place of a certificate."""
     return Attack(lambda forge: forge.with_header(crt=None, kid=kid), reason)
 
 
@@ -58,7 +58,7 @@ def signature(change: Callable[[Forge], bytes], reason: str = "signature") -> At
 
 
 def scalars(change: Callable[[int, int], tuple[int, int]]) -> Attack:
-    """The signature with another r and s."""
+    """Change r and s of the signature."""
 
     def changed(forge: Forge) -> bytes:
         r, s = change(*r_and_s(forge))
@@ -77,7 +77,7 @@ def swapped(r: int, s: int) -> tuple[int, int]:
 
 
 def json_of(reason: str, change: Callable[[bytes], bytes]) -> Attack:
-    """The claims as the change writes them, rightly signed."""
+    """Rewrite the claims as text, validly signed."""
     return Attack(lambda forge: forge.signed(forge.header, change(json.dumps(forge.claims).encode())), reason)
 
 
@@ -102,7 +102,7 @@ SECRETS: dict[str, Callable[[Forge], bytes]] = {
 
 
 def keyed(alg: str, secret: Callable[[Forge], bytes], said: str) -> Callable[[Forge], object]:
-    """A MAC in the place of the signature, by an algorithm that is said to be another, perhaps."""
+    """Replace the signature by a MAC, with the right or a wrong algorithm name."""
 
     def forged(forge: Forge) -> object:
         signing_input = ".".join(
@@ -168,7 +168,7 @@ KEYS = {
         ),
         "unknown_key",
     ),
-    "the attacker's own key under our name": Attack(
+    "the attacker's own key under our kid": Attack(
         lambda forge: forge.signed(forge.header, forge.claims, MALLORY), "signature"
     ),
     "the kid of another trusted key": Attack(
@@ -219,7 +219,7 @@ CONTENTS = {
     "claims that are not UTF-8": json_of("payload", lambda _: b'{"st":"\xff"}'),
     "claims in UTF-16": json_of("payload", lambda claims: claims.decode().encode("utf-16")),
     "claims after a byte order mark": json_of("payload", lambda claims: b"\xef\xbb\xbf" + claims),
-    "claims and more": json_of("payload", lambda claims: claims + b"{}"),
+    "claims with trailing text": json_of("payload", lambda claims: claims + b"{}"),
     "claims that are an array": json_of("payload", lambda _: b"[]"),
     "claims that are null": json_of("payload", lambda _: b"null"),
     "claims that are not JSON": json_of("payload", lambda _: b"compressed"),

@@ -11,14 +11,14 @@ PREFIXES = ("\n", " ", ".", "\ufeff")
 
 
 def spelt(name: str, change: Callable[[str], str]) -> dict[str, Attack]:
-    """The change to the state as the client has it, and to the signed token in an encrypted state."""
+    """Apply the change to the state, and to the signed token inside an encrypted state."""
     return {
         name: Attack(lambda forge: change(forge.token), "malformed"),
         f"{name}, inside": Attack(lambda forge: forge.wrap(change(forge.inner)), "malformed", ENCRYPTED),
     }
 
 
-def instead_of_it(value: object, reason: str = "malformed") -> Attack:
+def replaced_by(value: object, reason: str = "malformed") -> Attack:
     return Attack(lambda forge: value, reason)
 
 
@@ -41,7 +41,7 @@ def bomb() -> bytes:
 
 
 def of_the_python_sdk(_: object) -> str:
-    from mcp.server.request_state import AESGCMRequestStateCodec  # takes a second, which most runs can spare
+    from mcp.server.request_state import AESGCMRequestStateCodec  # importing it takes a second
 
     return AESGCMRequestStateCodec([bytes(range(32))]).seal(b'{"v":1}')
 
@@ -49,15 +49,15 @@ def of_the_python_sdk(_: object) -> str:
 BOMB = bomb()
 SPELLINGS = {
     **{
-        f"{value!r:.20} instead of a string": instead_of_it(value, "not_a_string")
+        f"{value!r:.20} instead of a string": replaced_by(value, "not_a_string")
         for value in (None, 5, True, b"bytes", [], {})
     },
-    "empty": instead_of_it(""),
-    "dots alone": instead_of_it("...."),
-    "another script": instead_of_it("é" * 300),
+    "empty": replaced_by(""),
+    "only dots": replaced_by("...."),
+    "another script": replaced_by("é" * 300),
     "full-width letters": Attack(lambda forge: full_width(forge.token), "malformed"),
-    "one character over the limit": instead_of_it("A" * 262_145, "too_long"),
-    "five megabytes": instead_of_it("A" * 5_000_000, "too_long"),
+    "one character over the limit": replaced_by("A" * 262_145, "too_long"),
+    "five megabytes": replaced_by("A" * 5_000_000, "too_long"),
     **{name: attack for suffix in SUFFIXES for name, attack in appended(suffix).items()},
     **{name: attack for prefix in PREFIXES for name, attack in prefixed(prefix).items()},
     **spelt("the first dot doubled", lambda token: token.replace(".", "..", 1)),
@@ -66,7 +66,7 @@ SPELLINGS = {
         lambda forge: forge.wrap(".".join((forge.inner.split(".")[0], "", forge.inner.split(".")[2]))),
         "signature",
     ),
-    # what other configurations and other servers mint
+    # tokens of other configurations and other servers
     "a signed state where states are encrypted": Attack(lambda forge: forge.inner, "malformed", ENCRYPTED),
     "an encrypted state where states are signed": Attack(
         lambda forge: FORGES[ENCRYPTED[forge.configuration.delegated]].token, "malformed", SIGNED
@@ -88,5 +88,5 @@ SPELLINGS = {
     ),
     "a bomb as the header": Attack(lambda forge: forge.signed(BOMB, forge.claims), "malformed"),
     "a bomb as the content": Attack(lambda forge: forge.wrap(BOMB), "malformed", ENCRYPTED),
-    "a bomb as the whole state": instead_of_it(b64(BOMB)),
+    "a bomb as the whole state": replaced_by(b64(BOMB)),
 }

@@ -1,7 +1,7 @@
-"""A small OAuth 2.1 authorization server on 127.0.0.1: every user is Alice, who consents to everything.
+"""A small OAuth 2.1 authorization server on 127.0.0.1. Every user is Alice and consents to everything.
 
-It has what MCP clients need: metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, and
-resource indicators (RFC 8707).
+It implements metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, and resource
+indicators (RFC 8707).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATH = "/tenant"
 
 @dataclass
 class AuthorizationServer:
-    """`keys` are those it publishes; the first one signs. `documents` replace answers by path."""
+    """An issuer that publishes `keys` and signs with the first. `documents` replace responses by path."""
 
     url: str = ""
     keys: list[Key] = field(default_factory=lambda: [ONE])
@@ -42,7 +42,7 @@ class AuthorizationServer:
         return self.url + PATH
 
     def token(self, resource: str, **changes: Any) -> str:
-        """An access token for a resource; None removes a claim."""
+        """Return an access token for a resource. None removes a claim."""
         now = int(time.time())
         given = {
             "iss": self.issuer,
@@ -53,8 +53,8 @@ class AuthorizationServer:
             "exp": now + 300,
             **changes,
         }
-        kept = {name: value for name, value in given.items() if value is not None}
-        return self.keys[0].sign(kept, typ="at+jwt")
+        claims = {name: value for name, value in given.items() if value is not None}
+        return self.keys[0].sign(claims, typ="at+jwt")
 
     def respond(self, request: Request) -> Response:
         path = urlsplit(request.target).path
@@ -114,7 +114,7 @@ def _json(value: Mapping[str, Any], status: int = 200) -> Response:
 
 @contextmanager
 def authorization_server(*keys: Key) -> Iterator[AuthorizationServer]:
-    """One that listens for as long as the context lasts."""
+    """Run an authorization server until the block ends."""
     found = AuthorizationServer(keys=list(keys) or [ONE])
     with closing(HttpServer(found.respond, max_body=65_536)) as listening:
         found.url = listening.url

@@ -1,13 +1,14 @@
-"""An AWS account emulated by ministack, and this application deployed to it with `sam deploy`.
+"""An AWS account emulated by ministack, with this application deployed to it by `sam deploy`.
 
-It is ministack with what artefact/ministack_app.py adds, and with policies that count: a function may do what
-its role and the keys' policies allow. What it does otherwise than AWS, of what a deployment needs (1.5.33):
+It is ministack with the additions of artefact/ministack_app.py and with enforced policies.
+A function may do what its role and the key policies allow. Differences from AWS that concern a
+deployment (ministack 1.5.33):
 
 - Functions run on the interpreter that runs ministack, whatever their Runtime says, with its boto3, by a
-  worker of its own instead of awslambdaric, from a folder that can be written to.
-- Time to live and point-in-time recovery of tables are not applied; throttling of routes and
-  EventInvokeConfig are stored and not followed; traffic is not shifted, aliases change at once.
-- A function's last lines can be logged with its next invocation; its exception is a 502 with the text.
+  separate worker instead of awslambdaric, from a writable folder.
+- TTL and point-in-time recovery of tables are not applied; throttling of routes and
+  EventInvokeConfig are stored but not applied; traffic is not shifted, aliases change at once.
+- The last log lines of a function can appear with its next invocation. Its exceptions are a 502 with text.
 - An endpoint's real URL is `ENDPOINT/_aws/execute-api/API/STAGE/PATH`, whatever the outputs say.
 """
 
@@ -29,7 +30,7 @@ from support.sam_build import ROOT, SAM, Built
 
 REGION = "us-east-1"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
-"""Those of the account's root, who may do everything."""
+"""Credentials of the account's root user, who has all permissions."""
 
 APP = f"{ROOT / 'tests/artefact/ministack_app.py'}:app"
 VARIABLES = {"AUTH": "true", "PATH": os.environ["PATH"]}
@@ -37,13 +38,13 @@ VARIABLES = {"AUTH": "true", "PATH": os.environ["PATH"]}
 
 @dataclass(frozen=True)
 class Cloud:
-    """The account; `log` has what its services and functions printed."""
+    """The account. `log` has the output of its services and functions."""
 
     url: str
     log: Path
 
     def client(self, service: str) -> Any:
-        """A boto3 client of the account's root."""
+        """Return a boto3 client of the account's root user."""
         return boto3.client(service, endpoint_url=self.url, **CREDENTIALS)
 
 
@@ -59,7 +60,7 @@ class Stack:
 
     @cached_property
     def resources(self) -> Mapping[str, str]:
-        """The physical ids by logical id."""
+        """Return the physical ids by logical id."""
         return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in self._summaries}
 
     @cached_property
@@ -70,7 +71,7 @@ class Stack:
         ]
 
     def logs(self) -> Mapping[str, list[str]]:
-        """What each log group of the stack holds, by its logical id."""
+        """Return the messages of each log group of the stack, by logical id."""
         logs = self.cloud.client("logs")
         groups = [each for each in self._summaries if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return {
@@ -82,20 +83,20 @@ class Stack:
         }
 
     def endpoint(self, path: str) -> str:
-        """The URL of a route of the HTTP API, here."""
+        """Return the local URL of a route of the HTTP API."""
         return f"{self.cloud.url}/_aws/execute-api/{self.resources['Api']}/$default{path}"
 
 
 @contextmanager
 def running(scratch: Path) -> Iterator[Cloud]:
-    """An empty account, until the block ends; `scratch` takes all its files."""
+    """Run an empty account until the block ends, with its files in `scratch`."""
     log = scratch / "log"
     with serve_ministack({**VARIABLES, "TMPDIR": str(scratch)}, app=APP, log=log) as url:
         yield Cloud(url, log)
 
 
 def deploy(cloud: Cloud, built: Built, name: str, **parameters: str) -> Stack:
-    """`sam deploy` what was built, as its runtime and architecture, with these parameters of the template."""
+    """Run `sam deploy` for a build, with its runtime and architecture and these template parameters."""
     given = {"PythonRuntime": built.runtime, "Architecture": built.architecture, **parameters}
     command = [SAM, "deploy", "--template-file", built.template, "--stack-name", name, "--resolve-s3"]
     options = ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
@@ -113,7 +114,7 @@ def deploy(cloud: Cloud, built: Built, name: str, **parameters: str) -> Stack:
 
 def _failures(cloud: Cloud, name: str) -> Iterator[str]:
     cloudformation = cloud.client("cloudformation")
-    with suppress(cloudformation.exceptions.ClientError):  # a template that was refused has no stack
+    with suppress(cloudformation.exceptions.ClientError):  # a refused template has no stack
         for event in cloudformation.describe_stack_events(StackName=name)["StackEvents"]:
             if event["ResourceStatus"].endswith("FAILED"):
                 yield f"{event['LogicalResourceId']}: {event['ResourceStatusReason']}"

@@ -33,16 +33,16 @@ FONTS = f"""\
 """The package's own configuration names /tmp/fonts, and Chromium stops when it finds no font."""
 
 TIMEOUT_S = 90
-"""The longest a visit may take: 2 s, but for unpacking the browser once, and for a busy computer."""
+"""A visit takes 2 s, but unpacking the browser once and a busy computer can take longer."""
 
 Visit = Callable[[str, str, Mapping[str, Any]], list[tuple[str, str, int]]]
-"""Opens a page of these URL and text, whose script has the argument as `given`, awaits `ready` first and sets
-`done` to true at its end; returns method, URL and status of every request that the page caused. All names
-lead to 127.0.0.1."""
+"""Open a page with this URL and text. Its script has the argument as `given`, awaits `ready` first and sets
+`done` to true at its end. Return method, URL and status of every request that the page caused. All names
+resolve to 127.0.0.1."""
 
 
 RunProgram = Callable[[Path, Mapping[str, Any]], Any]
-"""Runs a Node.js program that drives the browser; passes it JSON and returns the JSON that it prints."""
+"""Run a Node.js program that drives the browser, with JSON as input. Return the JSON that it prints."""
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def run_in_browser() -> RunProgram:
     fonts.write_text(FONTS)
     variables = {
         **os.environ,
-        "TMPDIR": str(UNPACKED),  # the package unpacks there
-        "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # it also unpacks the libraries that Chromium needs
+        "TMPDIR": str(UNPACKED),  # the package unpacks into this folder
+        "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # Chromium's libraries
         "FONTCONFIG_FILE": str(fonts),
     }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import fastmcp
-import fastmcp_tasks  # noqa: F401  # once it is imported, FastMCP's client follows tasks
+import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
 import mcp_types as types
 from fastmcp.client.elicitation import ElicitResult
 from mcp.client import Client
@@ -20,18 +20,18 @@ MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
 ROOT = {"uri": "file:///home/ada/engine", "name": "engine"}
 
 Answer = Mapping[str, Any] | Callable[[str], None]
-"""What a form is filled in with, or what is done at the URL of a page."""
+"""The content of a form, or a function that visits the URL of a page."""
 
 
 @dataclass
 class Person:
-    """Answers what it is asked, in this order; remembers the messages."""
+    """A user who gives these answers in order and records the messages."""
 
     answers: list[Answer]
     asked: list[str] = field(default_factory=list)
 
     def answer(self, params: types.ElicitRequestParams) -> dict[str, Any] | None:
-        """The content of the form; None for a page, which is visited."""
+        """Return the content of the form, or visit the page and return None."""
         self.asked.append(params.message)
         answer = self.answers.pop(0)
         if isinstance(params, types.ElicitRequestURLParams):
@@ -49,21 +49,21 @@ class Connected(Protocol):
     def protocol_version(self) -> str | None: ...
 
     async def lists(self) -> Mapping[str, Sequence[Any]]:
-        """Everything that is listed: tools, prompts, resources and templates."""
+        """Return the names of all tools, prompts, resources and templates."""
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The structured content of a tool's result; if it has none, its text as `text`."""
+        """Return the structured content of a tool result, or its text as `text`."""
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """The text of a prompt's only message."""
+        """Return the text of the only message of a prompt."""
 
     async def read(self, uri: str) -> str:
-        """The text of a resource's only contents."""
+        """Return the text of the only contents of a resource."""
 
     async def complete(
         self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
     ) -> list[str]:
-        """The suggestions for an argument."""
+        """Return the suggestions for an argument."""
 
 
 Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
@@ -105,7 +105,7 @@ class Official:
 
 @asynccontextmanager
 async def official(url: str, person: Person) -> AsyncIterator[Connected]:
-    """The client of the official Python SDK."""
+    """Connect the client of the official Python SDK."""
 
     async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content=person.answer(params))
@@ -158,7 +158,7 @@ class FastMcp:
 
 @asynccontextmanager
 async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
-    """FastMCP's client."""
+    """Connect the client of FastMCP."""
 
     async def elicit(message: str, kind: Any, params: types.ElicitRequestParams, context: Any) -> Any:
         return ElicitResult(action="accept", content=person.answer(params))

@@ -1,4 +1,4 @@
-"""Evaluation of a CloudFormation template for given parameters: only what these templates use."""
+"""Evaluation of a CloudFormation template for given parameters, limited to the features used here."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
 class Refused(Exception):
-    """CloudFormation would not take a parameter's value; the message is the constraint's."""
+    """CloudFormation refuses a parameter value; the message is the description of the constraint."""
 
 
 def parameters_of(template: Template, **given: str) -> dict[str, Any]:
-    """Every parameter's value: as given, else its default. Raises Refused."""
+    """Return the value of every parameter: given or default. Raises Refused."""
     return {
         name: _parameter(name, declared, str(given.get(name, declared.get("Default"))))
         for name, declared in template["Parameters"].items()
@@ -27,7 +27,7 @@ def _parameter(name: str, declared: Mapping[str, Any], value: str) -> str | list
     listed = declared["Type"] == "CommaDelimitedList"
     values = [item.strip() for item in value.split(",")] if listed else [value]
     allowed = [str(option) for option in declared.get("AllowedValues", [value])]
-    pattern = declared.get("AllowedPattern", ".*")  # in a list, each item's
+    pattern = declared.get("AllowedPattern", ".*")  # the constraint applies to each item of a list
     if value not in allowed or not all(re.fullmatch(pattern, item) for item in values):
         raise Refused(f"{name} {declared.get('ConstraintDescription', 'is not allowed')}: {value!r}")
     return values if listed else value
@@ -36,7 +36,7 @@ def _parameter(name: str, declared: Mapping[str, Any], value: str) -> str | list
 def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
     """Resolve parameters, conditions, mappings and functions in `value`.
 
-    What only a deployment knows stays as Fn::Sub writes it: ``${Resource}``, ``${Resource.Attribute}``.
+    Values known only to a deployment stay as in Fn::Sub: ``${Resource}``, ``${Resource.Attribute}``.
     """
 
     def inner(value: Any) -> Any:
@@ -87,12 +87,12 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
 
 
 def condition(name: str, template: Template, parameters: Parameters) -> bool:
-    """Whether the named condition holds."""
+    """Return whether the named condition holds."""
     return bool(evaluate(template["Conditions"][name], template, parameters))
 
 
 def resources(template: Template, parameters: Parameters) -> dict[str, Any]:
-    """The resources that exist, by logical id, with their properties evaluated."""
+    """Return the existing resources by logical id, with evaluated properties."""
     return {
         name: {**resource, "Properties": evaluate(resource.get("Properties", {}), template, parameters)}
         for name, resource in template["Resources"].items()
@@ -101,7 +101,7 @@ def resources(template: Template, parameters: Parameters) -> dict[str, Any]:
 
 
 def outputs(template: Template, parameters: Parameters) -> dict[str, Any]:
-    """The values of the outputs that exist."""
+    """Return the values of the existing outputs."""
     return {
         name: evaluate(output["Value"], template, parameters)
         for name, output in template["Outputs"].items()
@@ -110,7 +110,7 @@ def outputs(template: Template, parameters: Parameters) -> dict[str, Any]:
 
 
 def broken_rules(template: Template, parameters: Parameters) -> list[str]:
-    """The descriptions of the assertions in `Rules` that refuse these parameters."""
+    """Return the descriptions of the assertions in `Rules` that refuse these parameters."""
     rules = [evaluate(rule, template, parameters) for rule in template["Rules"].values()]
     assertions = [each for rule in rules if rule["RuleCondition"] for each in rule["Assertions"]]
     return [each["AssertDescription"] for each in assertions if not each["Assert"]]

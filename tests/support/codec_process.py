@@ -1,8 +1,8 @@
 """A process that seals and opens tokens with KMS keys.
 
 `codec_process.py <endpoint> <now> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each
-request, {"seal": payload, "round": n, "since": t} or {"open": token}, and answers each with one line. Its
-clock stands at <now>.
+request, {"seal": payload, "round": n, "since": t} or {"open": token}, and writes one line for each. Its
+clock is fixed at <now>.
 """
 
 import json

@@ -1,11 +1,11 @@
 """dynalite, a third-party DynamoDB in a process of Node.js, if it is installed.
 
-A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures; its tests are skipped where
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures. Its tests are skipped if
 `make test` found no Node.js to install it with.
 
-What it does otherwise than AWS, of what concerns this project (4.0.0): a condition that fails comes without
+Differences from AWS that concern this project (4.0.0): a failed condition is returned without
 the item, whatever ReturnValuesOnConditionCheckFailure says; sizes of text are counted in UTF-16 code units
-instead of bytes; TransactWriteItems and UpdateTimeToLive, which nothing here calls, are unknown.
+instead of bytes; TransactWriteItems and UpdateTimeToLive are not implemented.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from support import dynamodb_clients, skips
 DYNALITE = Path(__file__).parents[2] / ".cache/dynalite/node_modules/dynalite"
 
 PROGRAM = "require(process.argv[1])({createTableMs: 0}).listen({fd: Number(process.argv[2])})"
-"""Its own command can neither take a socket nor choose a free port. It keeps everything in memory."""
+"""dynalite's own command can neither take a socket nor choose a free port. Tables are in memory."""
 
 START_S = 30
-"""The longest it may take to start: a quarter of a second, but for a busy computer."""
+"""Starting takes 0.25 s, but longer on a busy computer."""
 
 
 @contextmanager
 def running(node: str, log: Path) -> Iterator[str]:
-    """Run dynalite until the block ends and yield its endpoint URL; `log` takes what it prints.
+    """Run dynalite until the block ends and yield its endpoint URL. Its output goes to `log`.
 
-    It inherits a socket that listens already, so that the first request waits for the start.
+    It inherits a listening socket, so that the first request waits for the start.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening, log.open("wb") as output:
         descriptor = listening.fileno()
@@ -51,12 +51,12 @@ def running(node: str, log: Path) -> Iterator[str]:
         try:
             yield url
         finally:
-            process.kill()  # there is nothing it would have to save
+            process.kill()  # it has no data to save
 
 
 @pytest.fixture(scope="session")
 def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDBClient]:
-    """A client of the test run's dynalite; tables last as long as it."""
+    """Return a client of dynalite, which runs for the whole test run."""
     node = shutil.which("node")
     if node is None or not DYNALITE.exists():
         skips.skip(skips.NODE, "dynalite")

@@ -1,4 +1,4 @@
-"""boto3 clients for an emulated DynamoDB, tables of tasks in it, and network failures on the way to it."""
+"""boto3 clients for an emulated DynamoDB, task tables, and network failures."""
 
 import json
 import secrets
@@ -23,7 +23,7 @@ JSON = "application/x-amz-json-1.0"
 def client(
     endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, connections: int = 16
 ) -> DynamoDBClient:
-    """A real client, for as many threads as `connections`. It does not retry by default."""
+    """Return a boto3 client for up to `connections` threads. It does not retry by default."""
     return boto3.client(
         "dynamodb",
         region_name=REGION,
@@ -40,7 +40,7 @@ def client(
 
 
 def new_table(dynamodb: DynamoDBClient) -> str:
-    """The name of a new table, as the template has it."""
+    """Create a table as in the template, and return its name."""
     name = f"tasks-{secrets.token_hex(8)}"
     dynamodb.create_table(
         TableName=name,
@@ -51,20 +51,20 @@ def new_table(dynamodb: DynamoDBClient) -> str:
             {"AttributeName": "sk", "AttributeType": "S"},
         ],
     )
-    # All that are used here have it at once, or a moment later: there is nothing to sleep for.
+    # The emulators create tables at once, so polling needs no sleep.
     dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 0, "MaxAttempts": 100})
     return name
 
 
 @dataclass
 class Wire:
-    """The way to a DynamoDB, for `behind`: notes the operations, loses answers and refuses requests."""
+    """A proxy of DynamoDB for `behind` that records operations, loses responses and refuses requests."""
 
     upstream: str = ""
     lose: list[Callable[[], object]] = field(default_factory=list)
-    """One for each answer that is lost, from the next on: what happens before the client sends again."""
+    """One function per lost response, called before the client repeats the request."""
     refuse: list[tuple[Any, ...]] = field(default_factory=list)
-    """HTTP status, error code and, optionally, further members of the next answers."""
+    """HTTP status, error code and optional further members of the next responses."""
     operations: list[str] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Response:
@@ -77,7 +77,7 @@ class Wire:
         reply = self._forwarded(target, request)
         if self.lose:
             self.lose.pop(0)()
-            raise ConnectionAbortedError  # the server hangs up
+            raise ConnectionAbortedError  # the server closes the connection
         return reply
 
     def _forwarded(self, target: str, request: Request) -> Response:
@@ -99,7 +99,7 @@ def _reply(status: int, body: bytes) -> Response:
 
 @contextmanager
 def behind(wire: Wire, *, attempts: int = 1) -> Iterator[DynamoDBClient]:
-    """A client that reaches DynamoDB over `wire`."""
+    """Return a client that reaches DynamoDB through `wire`."""
     server = HttpServer(wire, max_body=16 * 1024 * 1024).start()
     connected = client(server.url, attempts=attempts)
     try:

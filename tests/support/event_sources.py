@@ -1,4 +1,4 @@
-"""A call as each event source sends it."""
+"""Events of a call from each event source."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)
 GATEWAYS = ("http_api_1_0", "rest_api")
-"""The sources with lists of headers and a flat authorizer context."""
+"""The sources with multi-value headers and a flat authorizer context."""
 
 
 def sent_by(source: str, body: Mapping[str, Any], path: str = "/mcp") -> Event:
-    """The event of a POST."""
+    """Return the event of a POST request."""
     sends: Callable[[Mapping[str, Any]], Event] = FORMATS.get(source, dict)
     return sends(post(path, body))
 
 
 def with_header(event: Event, name: str, *values: str) -> Event:
-    """The event with these values for a header besides those it has: `headers` gets the last one."""
+    """Return the event with further values of a header. `headers` has the last one."""
     changed = dict(event)
     if "headers" in event:
         changed["headers"] = {**event["headers"], name: values[-1]}
@@ -32,10 +32,10 @@ def with_header(event: Event, name: str, *values: str) -> Event:
 
 
 def with_context(event: Event, **members: Any) -> Event:
-    """The event with these members in its request context."""
+    """Return the event with these members in its request context."""
     return {**event, "requestContext": {**event["requestContext"], **members}}
 
 
 def any_call() -> Event:
-    """A `tools/call` that needs no arguments."""
+    """Return a `tools/call` without arguments."""
     return call("whoami")

@@ -70,7 +70,7 @@ class Point:
 
 
 SEARCH = r"\w{1,100}-"
-"""A common pattern whose engine keeps a hundred states: nothing says where a match begins."""
+"""A common pattern that keeps an engine in 100 states, because a match can begin anywhere."""
 
 NESTED = "(a{1,300}){1,20}[bc]"
 
@@ -105,7 +105,7 @@ STRICT_OBJECTS = {
     },
 }
 
-# States under keys in memory, and the log of a deployment.
+# states with keys in memory, and the log of a deployment
 _ports = replace(make_ports(), observer=LogObserver())
 
 server = Server("exposed", namespaced_requests=True, ports=lambda: _ports)

@@ -1,7 +1,7 @@
 """Forgeries with every key: take a state apart, change one layer, and put it together again.
 
-The layers outside the changed one are made again and valid, so that nothing but the change can be what is
-refused. Attacks are data: the tables are in `support.attacks_*`, a module for each layer.
+The layers outside the changed one are rebuilt and valid, so that only the change can be the reason for a
+refusal. Attacks are data: `support.attacks_*` has a table for each layer.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SECRET = epoch_secret(EPOCH)
 
 
 class Forge:
-    """One genuine state of a configuration, in layers.
+    """A genuine state of a configuration, in layers.
 
     `inner` is the signed token, `header`, `claims` and `signature` its parts; `certificate` is in the header
-    where signing is delegated, `outer` is the header around `inner` where states are encrypted. Every method
-    returns a whole state.
+    if signing is delegated, `outer` is the header around `inner` if states are encrypted. Every method
+    returns a complete state.
     """
 
     def __init__(self, configuration: Configuration) -> None:
@@ -53,15 +53,15 @@ class Forge:
         self.key: LocalKey = DELEGATION.signer().key if configuration.delegated else KEY
 
     def wrap(self, inner: str | bytes) -> str | bytes:
-        """`inner` encrypted as this configuration does it: not at all, if states are only signed."""
+        """Return `inner`, encrypted if this configuration encrypts states."""
         return encrypted(self.outer, inner, SECRET) if self.outer else inner
 
     def signed(self, header: Any, claims: Any, signer: Signer | None = None) -> str | bytes:
-        """Any header and claims, rightly signed."""
+        """Return a state with any header and claims, validly signed."""
         return self.wrap(signed(header, claims, signer or self.key))
 
     def with_header(self, **members: Any) -> str | bytes:
-        """Header members changed, or removed where None."""
+        """Change members of the header. None removes one."""
         return self.wrap(tokens.with_header(self.inner, self.key, **members))
 
     def with_claims(self, **members: Any) -> str | bytes:
@@ -74,21 +74,21 @@ class Forge:
         return self.wrap(tokens.with_signature(self.inner, signature))
 
     def with_outer(self, **members: Any) -> str:
-        """Members of the outer header changed, or removed where None."""
+        """Change members of the outer header. None removes one."""
         return encrypted(tokens.changed(self.outer, members), self.inner, SECRET)
 
     def at_epoch(self, epoch: object) -> str:
-        """Encrypted under the key that an epoch of this name has."""
+        """Encrypt with the key of the epoch of this name."""
         kid = f"{tokens.MAC.short_key_id}.{epoch}"
         return encrypted(self.outer | {"kid": kid}, self.inner, epoch_secret(epoch))
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is done to a state or to the request that it comes with, and why it is refused: None, it is not.
+    """A change to a state or its request, and the reason for the refusal (None if it is accepted).
 
-    `on` are the configurations that have the attacked layer, `instead` the reasons where an outer layer is
-    what refuses. The state is presented `later_s` seconds after it was minted, in the request BINDING with
+    `on` are the configurations that have the attacked layer, `instead` the reasons if an outer layer
+    refuses first. The state is presented `later_s` seconds after it was minted, in the request BINDING with
     the changes `request`, to a verifier with the keyword arguments `verifier` (see `Configuration.codec`).
     """
 
@@ -104,7 +104,7 @@ class Attack:
         return self.instead.get(configuration, self.reason)
 
     def present(self, configuration: Configuration) -> OpenState:
-        """Present the state. Raises what the codec raises."""
+        """Present the state to the codec, and let its exceptions propagate."""
         codec = configuration.codec(NOW + self.later_s, **self.verifier)
         return codec.open(replace(BINDING, **self.request), self.forge(FORGES[configuration]))
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class InlineDispatcher:
-    """`work` takes the partition key of a task.
+    """A dispatcher that calls `work` with the partition key of a task.
 
-    A dispatch from within `work` runs after it; one with a delay does not run. The first dispatch raises what
-    `work` raises.
+    A dispatch during `work` runs after it; a delayed one does not run. The first dispatch raises
+    the exceptions of `work`.
     """
 
     work: Callable[[str], object]

@@ -25,20 +25,20 @@ PROGRAM = (
 )
 
 TIMEOUT_S = 60
-"""The longest one command may take: half a second, but for a busy computer."""
+"""A command takes 0.5 s, but longer on a busy computer."""
 
 
 @dataclass(frozen=True)
-class Inspected:
-    """What a command printed: a result, an error or, for a tool's error, both."""
+class InspectorOutput:
+    """The output of a command: a result, an error, or both for a tool error."""
 
     status: int
     result: Any = None
     error: Any = None
 
 
-Inspect = Callable[..., Inspected]
-"""Takes a configuration (`mcpServers`), and the arguments of a command for its only server."""
+Inspect = Callable[..., InspectorOutput]
+"""A function of a configuration (`mcpServers`) and the arguments of a command for its only server."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def inspector(tmp_path: Path) -> Inspect:
     if node is None or not PROGRAM.exists():
         skips.skip(skips.NODE, "MCP Inspector")
 
-    def inspected(configuration: Any, *arguments: str) -> Inspected:
+    def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
         [server] = configuration["mcpServers"]
         config = tmp_path / "mcp.json"
         config.write_text(json.dumps(configuration), encoding="utf-8")
@@ -56,10 +56,10 @@ def inspector(tmp_path: Path) -> Inspect:
             [*command, *arguments],
             capture_output=True,
             timeout=TIMEOUT_S,
-            env={**os.environ, "HOME": str(tmp_path)},  # where it keeps what it knows of servers
+            env={**os.environ, "HOME": str(tmp_path)},  # its folder for data about servers
         )
         printed = {**_object(done.stdout), **_object(done.stderr)}
-        return Inspected(done.returncode, printed.get("result"), printed.get("error"))
+        return InspectorOutput(done.returncode, printed.get("result"), printed.get("error"))
 
     return inspected
 

@@ -1,6 +1,6 @@
-"""A single invocation in its own process: `python invocation_process.py app.py` answers the event on stdin.
+"""A single invocation in its own process: `python invocation_process.py app.py` handles the event on stdin.
 
-The response is the last line of stdout; what stands before it is the function's log.
+The response is the last line of stdout. The lines before it are the log of the function.
 """
 
 import json

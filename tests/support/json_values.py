@@ -1,6 +1,6 @@
 """Values that conform to a JSON Schema, near misses, and an oracle that distinguishes them.
 
-`hypothesis-jsonschema` knows neither `prefixItems` nor recursive references; this knows what pydantic writes.
+`hypothesis-jsonschema` supports neither `prefixItems` nor recursive references, which pydantic writes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATTED = {
     "base64": ["e30=", ""],
     "zoneinfo": ["Europe/Oslo"],
 }
-"""All strings that are generated in a format; every other one is taken for a string that is not."""
+"""The generated strings of each format. All other strings count as violations of the format."""
 
 _FREE = {"path", "binary", "password"}
 """Formats that every generated string has."""
@@ -49,7 +49,7 @@ _ANY = st.recursive(
 
 
 def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that conform to `schema`, most of them, and others that miss it by a little."""
+    """Generate values that conform to `schema`, and some near misses."""
 
     @st.composite
     def value(draw: Draw) -> Any:
@@ -143,7 +143,7 @@ _MAKERS: dict[str, Callable[[Draw, Any, Any, int], Any]] = {
 
 
 def _mutated(draw: Draw, value: Any) -> Any:
-    """`value` with one of its parts changed."""
+    """Return `value` with one of its parts changed."""
     made = {"root": copy.deepcopy(value)}
     places = list(_places(made))
     holder, at = places[draw(st.integers(0, len(places) - 1))]
@@ -186,9 +186,9 @@ def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def verdicts(schema: Mapping[str, Any]) -> Callable[[Any], set[bool]]:
-    """What jsonschema may say of a value: two things where it has a string of which only a format decides.
+    """Return the possible verdicts of jsonschema: both if only a format decides.
 
-    Multiples are those of the number as it is written, and `$` is that of ECMA-262.
+    `multipleOf` applies to the decimal number as written, and `$` follows ECMA-262.
     """
     annotated, asserted = _Validator(schema), _Validator(schema, format_checker=_FORMATS)
     return lambda value: {annotated.is_valid(value), asserted.is_valid(value)}

@@ -26,7 +26,7 @@ _random = secrets.SystemRandom().random
 
 
 def client(endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5) -> KMSClient:
-    """A real client. It does not retry by default, since backing off takes seconds."""
+    """Return a boto3 client. It does not retry by default, since backing off takes seconds."""
     return boto3.client(
         "kms",
         region_name=REGION,
@@ -59,7 +59,7 @@ def mac_key(kms: KMSClient) -> str:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the settings of a deployment say: the ARNs of the keys, the first of each for what is new."""
+    """The key settings of a deployment: ARNs of keys, of which the first protects new states."""
 
     keys: Sequence[str]
     mac_keys: Sequence[str] = ()
@@ -75,7 +75,7 @@ class Deployment:
         random: Callable[[], float] = _random,
         on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
-        """The codec of a new execution environment, which has not called KMS yet."""
+        """Return the codec of a new execution environment, which has not called KMS yet."""
         renewals = RenewalBackoff(clock)
         keys = [KmsKey(kms, arn, clock) for arn in self.keys]
         signer = KmsSigner(kms, keys[0])
@@ -103,6 +103,6 @@ class Deployment:
 
 
 def deployment(kms: KMSClient, configuration: Configuration) -> Deployment:
-    """A deployment with keys of its own."""
+    """Create keys in KMS, and return a deployment that uses them."""
     mac_keys = [mac_key(kms)] if configuration.encrypted else []
     return Deployment([signing_key(kms)], mac_keys, configuration.delegated)

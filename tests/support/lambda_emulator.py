@@ -1,14 +1,14 @@
 """A built function under AWS's own Runtime Interface Emulator, which ships inside aws-sam-cli.
 
 The emulator runs awslambdaric, the runtime client that Lambda itself runs, as one execution environment.
-`protection()` says how the code is kept from being written to:
+`protection()` names the way in which the code is read-only:
 
-- "mounts": in a mount namespace of its own, where /var/task, /opt and /var/runtime are what they are on
+- "mounts": in a separate mount namespace, where /var/task, /opt and /var/runtime are as on
   Lambda, and read-only;
-- "permissions": where this computer permits no such namespace, in copies without permission to write, which
-  stop everybody but root, in folders with other names.
+- "permissions": if this computer permits no such namespace, in copies without write permission, which
+  do not protect against root, in folders with other names.
 
-What the emulator does otherwise than Lambda: it limits neither payloads nor memory. Here `invoke` enforces
+Unlike Lambda, the emulator limits neither payloads nor memory. `invoke` enforces
 the limits on payloads.
 """
 
@@ -43,7 +43,7 @@ INVOKE_S = 60
 
 PATHS_ON_LAMBDA = ("/var/task", "/opt", "/var/runtime")
 
-# Killing unshare kills all that runs in the process namespace.
+# Killing unshare kills all processes of the namespace.
 NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 MOUNTS = """
 mount -t tmpfs none /var
@@ -59,12 +59,12 @@ exec "$@"
 
 
 class InvocationFailed(Exception):
-    """An invocation ended without a response; the message is what Lambda would say about it."""
+    """An invocation ended without a response. The message is the error that Lambda reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A built function: the folders that become /var/task and /opt, its handler, and what runs it."""
+    """A built function: the folders for /var/task and /opt, the handler, and the runtime."""
 
     code: Path
     layer: Path
@@ -73,19 +73,19 @@ class Artefact:
 
     @property
     def folders(self) -> tuple[Path, Path, Path]:
-        """In the order of PATHS_ON_LAMBDA."""
+        """Return the folders in the order of PATHS_ON_LAMBDA."""
         return self.code, self.layer, self.runtime.packages
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An execution environment, for one invocation at a time."""
+    """An execution environment that runs one invocation at a time."""
 
     url: str
     log: Path
 
     def invoke(self, event: Any) -> Any:
-        """The handler's response. Raises InvocationFailed."""
+        """Return the response of the handler. Raises InvocationFailed."""
         payload = json.dumps(event).encode()
         if len(payload) > MAX_PAYLOAD:
             raise InvocationFailed(f"RequestTooLargeException: {len(payload)} bytes")
@@ -111,7 +111,7 @@ class Environment:
 
 @contextmanager
 def started(artefact: Artefact, variables: Mapping[str, str]) -> Iterator[Environment]:
-    """A new execution environment with these variables, until the block ends."""
+    """Run a new execution environment with these variables until the block ends."""
     with tempfile.TemporaryDirectory(prefix="rie-") as scratch:
         log, (port, api_port) = Path(scratch) / "log", _free_ports()
         addresses = [f"--runtime-interface-emulator-address=127.0.0.1:{port}"]
@@ -128,7 +128,7 @@ def started(artefact: Artefact, variables: Mapping[str, str]) -> Iterator[Enviro
 
 
 def run_inside(artefact: Artefact, program: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a Python program where the function would run, with the same import path."""
+    """Run a Python program in the environment of the function, with the same import path."""
     command = [artefact.runtime.python, "-S", *options, "-c", program]
     with _running(
         artefact, command, {}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -153,7 +153,7 @@ def _running(
         cwd=cwd,
         env=_variables(artefact, folders) | variables,
         stdin=subprocess.DEVNULL,
-        start_new_session=True,  # a group of its own, so that all it starts can be killed
+        start_new_session=True,  # a separate process group, so that all child processes can be killed
         **options,
     )
     with process:
@@ -165,7 +165,7 @@ def _running(
 
 
 def _launcher(artefact: Artefact) -> tuple[list[str | Path], Sequence[str], str | None]:
-    """What goes before a command, where the folders are for it, and where it starts."""
+    """Return the prefix of a command, its folders, and its working directory."""
     if protection() == "mounts":
         return [*NAMESPACES, "sh", "-euc", MOUNTS, "sh", *artefact.folders], PATHS_ON_LAMBDA, None
     copies = [_copy(folder) for folder in artefact.folders]
@@ -173,7 +173,7 @@ def _launcher(artefact: Artefact) -> tuple[list[str | Path], Sequence[str], str 
 
 
 def _variables(artefact: Artefact, folders: Sequence[str]) -> dict[str, str]:
-    """As the Lambda developer guide lists them ("Defined runtime environment variables")."""
+    """Return the variables of the Lambda developer guide ("Defined runtime environment variables")."""
     task, layer, packages = folders
     name = artefact.runtime.name
     return {
@@ -193,7 +193,7 @@ def _variables(artefact: Artefact, folders: Sequence[str]) -> dict[str, str]:
 
 @cache
 def protection() -> Literal["mounts", "permissions"]:
-    """How code is kept from being written to on this computer."""
+    """Return how code is made read-only on this computer."""
     if shutil.which("unshare") is None:
         return "permissions"
     mount = "mount -t tmpfs none /var"
@@ -213,7 +213,7 @@ def _copy(folder: Path) -> str:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Return two ports below the range of ephemeral ports, which no other process gets by chance."""
+    """Return two ports below the ephemeral range, which no other process gets by chance."""
     with socket.socket() as one, socket.socket() as other:
         return _bound(one), _bound(other)
 
@@ -234,7 +234,7 @@ def _wait_until_it_listens(port: int, process: subprocess.Popen[Any], log: Path)
         try:
             socket.create_connection(("127.0.0.1", port)).close()
         except OSError:
-            time.sleep(0.005)  # the emulator has no way to say that it listens
+            time.sleep(0.005)  # the emulator does not report that it listens
         else:
             return
     raise AssertionError(f"the emulator did not start: {log.read_text()}")

@@ -1,4 +1,4 @@
-"""The Lambda runtime as a function sees it: an interpreter, and packages in /var/runtime."""
+"""The Lambda runtime from the view of a function: an interpreter, and packages in /var/runtime."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from support.sam_build import CACHE, NATIVE_ARCHITECTURE
 
 PACKAGES = ("awslambdaric==4.2.2", "boto3==1.40.0")
-"""AWS's runtime client, and the oldest boto3 that pyproject.toml admits: Lambda's own is never the newest."""
+"""AWS's runtime client, and the oldest boto3 that pyproject.toml admits, since Lambda's is not the newest."""
 
 MACHINE = {"arm64": "aarch64"}.get(NATIVE_ARCHITECTURE, NATIVE_ARCHITECTURE)
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """`python` is started without its site-packages; `packages` is the folder that is /var/runtime."""
+    """An interpreter that starts without site-packages, and the folder that becomes /var/runtime."""
 
     name: str
     python: Path
@@ -31,20 +31,20 @@ class Runtime:
 
 @cache
 def runtime(name: str) -> Runtime | None:
-    """The runtime of this name, such as ``python3.13``; None if this computer has no such interpreter."""
+    """Return the runtime of a name such as ``python3.13``, or None if the interpreter is not installed."""
     python = interpreter(name)
     return Runtime(name, python, _packages(name)) if python else None
 
 
 def interpreter(name: str) -> Path | None:
-    """The interpreter itself, not of a virtual environment: from PATH, or from pyenv."""
+    """Return the base interpreter, not one of a virtual environment, from PATH or from pyenv."""
     pyenv = Path.home() / ".pyenv/versions"
     candidates = [name, *map(str, pyenv.glob(f"{name.removeprefix('python')}.*/bin/{name}"))]
     return next(filter(None, map(_executable, candidates)), None)
 
 
 def _executable(candidate: str) -> Path | None:
-    # A pyenv shim can be found but not run while its version is not selected, hence the attempt.
+    # A pyenv shim exists even when its version is not selected, so each candidate is run.
     try:
         program = "import sys; print(sys._base_executable)"
         done = subprocess.run([candidate, "-c", program], capture_output=True, text=True, check=False)
@@ -63,7 +63,7 @@ def _packages(name: str) -> Path:
             try:
                 os.rename(Path(scratch) / "packages", folder)
             except OSError:
-                assert folder.exists()  # another process was quicker
+                assert folder.exists()  # another process created it first
     return folder
 
 
@@ -74,7 +74,7 @@ def _install(name: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     python = interpreter(name)
     assert python is not None
-    # Lambda's are compiled, too.
+    # Lambda's packages are compiled, too.
     subprocess.run([python, "-m", "compileall", "-q", folder], check=True)
 
 

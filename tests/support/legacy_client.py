@@ -1,4 +1,4 @@
-"""A client of the `initialize` era, which checks every response against the models of 2025-11-25."""
+"""A legacy client (`initialize`) that validates every response with the models of 2025-11-25."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESULTS: Mapping[str, type[BaseModel]] = {
 }
 
 LATER = {"resultType", "ttlMs", "cacheScope", "inputRequests", "requestState"}
-"""Members of results that those versions do not have."""
+"""Members of results that legacy versions do not have."""
 
 
 def assert_valid(method: str, response: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ def assert_valid(method: str, response: Mapping[str, Any]) -> None:
 
 @dataclass
 class LegacyClient:
-    """`version` is what it sends as MCP-Protocol-Version. Nobody signed in, without a `user`."""
+    """A client that sends `version` as MCP-Protocol-Version. Without a `user` it is anonymous."""
 
     server: Server
     version: str | None = LEGACY_VERSION
@@ -60,7 +60,7 @@ class LegacyClient:
 
     @classmethod
     def of(cls, server: Server, user: str, **given: Any) -> LegacyClient:
-        """One that has signed in."""
+        """Return a client that has signed in."""
         ports = make_ports(auth=EventAuthenticator(AuthMode.JWT), **given)
         return cls(server, user=user, ports=ports)
 
@@ -77,7 +77,7 @@ class LegacyClient:
         return self.server.endpoint.respond(request, self.ports, Invocation("id", 1e18))
 
     def ask(self, method: str, **params: Any) -> Any:
-        """The response to a request, which has HTTP status 200."""
+        """Return the response to a request, which must have HTTP status 200."""
         response = self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         assert response.status == 200
         read = json.loads(response.body)
@@ -91,16 +91,16 @@ class LegacyClient:
         return self.ask(method, **params)["error"]
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        """The result of a tool that is not named `tool` in its arguments."""
+        """Call a tool that has no argument `tool`, and return its result."""
         return self.result("tools/call", name=tool, arguments=arguments)
 
     def error_text(self, tool: str, **arguments: Any) -> str:
-        """The text of a tool error."""
+        """Return the text of a tool error."""
         result = self.call(tool, **arguments)
         assert result["isError"] is True
         return text(result)
 
 
 def text(result: Mapping[str, Any]) -> str:
-    """The text of a result."""
+    """Return the text of a result."""
     return "\n".join(block["text"] for block in result["content"])

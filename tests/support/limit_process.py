@@ -1,4 +1,4 @@
-"""Processes that race for the open tasks of one principal.
+"""Processes that compete for the open tasks of one principal.
 
 `limit_process.py <endpoint> <table> <processes> <limit>`: each process creates tasks until it is refused, and
 prints a line for each outcome: `created <task id>` or `refused`.
@@ -30,7 +30,7 @@ def race(endpoint: str, table: str, limit: int) -> None:
 
 
 def report(line: str) -> None:
-    """One write for each line: lines of several processes are not mixed."""
+    """Write each line in one call, so that lines of several processes are not mixed."""
     os.write(1, f"{line}\n".encode())
 
 

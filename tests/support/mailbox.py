@@ -1,4 +1,4 @@
-"""The mailbox of the approvers of functions/approval, and what they do on the page behind the link."""
+"""The mailbox of the approvers of functions/approval, and their decisions on the linked page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APPROVERS = "grace=grace@example.com,alice=alice@example.com"
 
 
 class Mailbox:
-    """A stand-in for Amazon SES that keeps the e-mails; `received` is called with the link of each."""
+    """A stand-in for Amazon SES that stores e-mails and calls `received` with the link of each."""
 
     def __init__(self) -> None:
         self.emails: list[tuple[str, str, str]] = []
@@ -42,7 +42,7 @@ def token_in(link: str) -> str:
 
 
 def decide(link: str, *, approved: bool) -> None:
-    """Send the form of the page behind the link."""
+    """Submit the form of the linked page."""
     fields = {"token": token_in(link), "decision": "approve" if approved else "reject"}
     with urlopen(link.partition("?")[0], urlencode(fields).encode()) as response:
         assert response.status == 200

@@ -18,7 +18,7 @@ _ERROR_DATA: dict[int, type[BaseModel]] = {
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
-    """Check a message that a server sent in answer to a request of this method.
+    """Validate a message that a server sent in response to a request of this method.
 
     The message is a result, an error or a notification. Raises pydantic's ValidationError or AssertionError.
     """
@@ -34,5 +34,5 @@ def assert_valid(method: str, message: Mapping[str, Any]) -> None:
     else:
         result = mcp_types.JSONRPCResponse.model_validate(message).result
         methods.parse_server_result(method, PROTOCOL_VERSION, result)
-        if result["resultType"] == "input_required":  # the models leave out that one of them must be there
+        if result["resultType"] == "input_required":  # the models do not require one of the two members
             assert result.keys() & {"inputRequests", "requestState"}

@@ -21,12 +21,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 MAX_CPU_S = 20
-"""After so many seconds a process is killed: far beyond every limit."""
+"""CPU seconds after which a process is killed, far beyond every limit."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """`peak_mb` is memory above the idle process, `cpu_s` CPU time; infinite if the process was killed."""
+    """Peak memory above the idle process and CPU time, both infinite if the process was killed."""
 
     peak_mb: float
     cpu_s: float
@@ -36,7 +36,7 @@ class Cost:
 
 @contextmanager
 def measuring() -> Iterator[Measure]:
-    """A function that measures events."""
+    """Yield a function that measures events."""
     environment = {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
     command = [sys.executable, __file__]
     paths = str(Path(__file__).parents[1])
@@ -66,7 +66,7 @@ class Measure:
         self.process.stdin.flush()
         for line in self.process.stdout:
             found = json.loads(line)
-            if "peak_mb" in found:  # the others are the server's log
+            if "peak_mb" in found:  # the other lines are the log of the server
                 return Cost(**found)
         raise AssertionError("the server has ended")
 
@@ -89,7 +89,7 @@ def main() -> None:
 
 def _measure(server: Any, file: Path) -> None:
     idle = _kilobytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     text = file.read_bytes()
     began = time.process_time()
     answer = json.dumps(server.lambda_handler(json.loads(text), None))
@@ -108,7 +108,7 @@ def _summary(answer: str) -> dict[str, Any]:
     body = found.get("body", "{}") if "statusCode" in found else answer
     try:
         code = json.loads(body).get("error", {}).get("code")
-    except (ValueError, AttributeError):  # a notification's is empty, a stream is no JSON
+    except (ValueError, AttributeError):  # a notification has no body, a stream is not JSON
         code = None
     return {"status": found.get("statusCode"), "code": code}
 

@@ -1,4 +1,4 @@
-"""JSON-RPC bodies and HTTP headers as a conforming client sends them, and ways to get them wrong."""
+"""JSON-RPC bodies and HTTP headers of a conforming client, and ways to change them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ META: Mapping[str, Any] = {
 
 
 def message(method: str, *, id: Any = 1, meta: Any = META, **params: Any) -> dict[str, Any]:  # noqa: A002
-    """A request; `meta=None` leaves `_meta` out."""
+    """Return a request. `meta=None` omits `_meta`."""
     members = params if meta is None else {**params, "_meta": meta}
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": members}
 
 
 def call(name: str, arguments: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-    """A `tools/call`."""
+    """Return a `tools/call`."""
     return message("tools/call", name=name, arguments=arguments or {}, **params)
 
 
 def headers(body: Mapping[str, Any], **changes: str | None) -> dict[str, str]:
-    """The headers that mirror a body; `changes` (underscores for hyphens) replace or, with None, remove."""
+    """Return the headers that mirror a body. `changes` (underscores for hyphens) replace; None removes."""
     method = body["method"]
     values: dict[str, str | None] = {
         "content-type": "application/json",
@@ -57,7 +57,7 @@ def http_event(
     authorizer: Mapping[str, Any] | None = None,
     base64: bool = False,
 ) -> dict[str, Any]:
-    """An API Gateway HTTP API event, payload 2.0. `body` is text as it is, anything else becomes JSON."""
+    """Return an API Gateway HTTP API event, payload 2.0. A `body` other than text becomes JSON."""
     given = _headers(body) if headers is None else headers
     context: dict[str, Any] = {
         "http": {"method": method, "path": "/mcp", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},

@@ -1,12 +1,12 @@
 """ministack, a third-party emulator of AWS services, in its own process.
 
-A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures, and all of them together
-have one process.
+A pytest plugin: a test module that names it in `pytest_plugins` has its fixtures. All modules share
+one process.
 
-What it does otherwise than AWS, of what concerns this project (1.5.33): Sign and Verify take more than 4,096
-bytes, and no DryRun; GetPublicKey hands out the key of a withdrawn KMS key; a key pending deletion can be
-enabled and disabled; a P-256 key can be made for encryption; key administration and CreateAlias take an alias
-for a key. Key policies count for nothing. ADD is exact to 28 digits only.
+Differences from AWS that concern this project (1.5.33): Sign and Verify take more than 4,096
+bytes, and no DryRun; GetPublicKey returns the key of a withdrawn KMS key; a key pending deletion can be
+enabled and disabled; a P-256 key can be created for encryption; key administration and CreateAlias take
+an alias for a key. Key policies are not enforced. ADD is exact to 28 digits only.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ SERVICES = ("dynamodb", "kms", "sqs")
 
 
 def _reset(url: str) -> None:
-    """Delete everything that ministack holds."""
+    """Delete all resources in ministack."""
     request = urllib.request.Request(f"{url}/_ministack/reset", method="POST")
     urllib.request.urlopen(request, timeout=START_S).close()
 
 
 @pytest.fixture(scope="session")
 def ministack() -> Iterator[str]:
-    """The endpoint URL of the test run's ministack."""
+    """Return the endpoint URL of ministack."""
     with serve_ministack({"SERVICES": ",".join(SERVICES)}) as url:
         yield url
 
 
 @pytest.fixture
 def ministack_kms(ministack: str) -> Iterator[KMSClient]:
-    """A client of ministack's KMS, without any keys."""
+    """Return a client of ministack's KMS, without keys."""
     _reset(ministack)
     connected = kms_clients.client(ministack)
     yield connected
@@ -48,7 +48,7 @@ def ministack_kms(ministack: str) -> Iterator[KMSClient]:
 
 @pytest.fixture(scope="session")
 def ministack_dynamodb(ministack: str) -> Iterator[DynamoDBClient]:
-    """A client of ministack's DynamoDB; tables last for a test."""
+    """Return a client of ministack's DynamoDB. Tables last for one test."""
     connected = dynamodb_clients.client(ministack)
     yield connected
     connected.close()

@@ -23,7 +23,7 @@ REDIRECT = "http://127.0.0.1:1/callback"
 
 @dataclass
 class MemoryTokenStorage:
-    """What the client remembers."""
+    """The token store of the client, in memory."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -42,13 +42,13 @@ class MemoryTokenStorage:
 
 
 class Browser:
-    """Opens the authorization URL, and is sent back with a code."""
+    """A browser that opens the authorization URL and is redirected with a code."""
 
     async def open(self, url: str) -> None:
         async with httpx2.AsyncClient() as http:
-            sent_back = await http.get(url)
-        assert sent_back.headers["location"].startswith(REDIRECT)
-        self.query = dict(parse_qsl(urlsplit(sent_back.headers["location"]).query))
+            redirect_target = await http.get(url)
+        assert redirect_target.headers["location"].startswith(REDIRECT)
+        self.query = dict(parse_qsl(urlsplit(redirect_target.headers["location"]).query))
 
     async def code(self) -> AuthorizationCodeResult:
         return AuthorizationCodeResult(**self.query)

@@ -1,4 +1,4 @@
-"""Passes over a body without server or token: the journal travels as JSON, as it does inside a state."""
+"""Passes over a tool body without server or token. The journal is serialized as JSON, as in a state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampli
 
 @dataclass(slots=True)
 class Passes:
-    """Runs a body pass by pass. `journal` is what the next pass starts from; None before the first."""
+    """A body that runs pass by pass. The next pass starts from `journal`, which is None before the first."""
 
     body: Callable[[Context], Any]
     capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
@@ -71,7 +71,7 @@ class Passes:
         return self.run
 
     def __call__(self, **inputs: Any) -> Outcome:
-        """One pass with `inputResponses`."""
+        """Run one pass with `inputResponses`."""
         run = self.make_run(inputs)
         outcome = replay(self.body, {"ctx": Context(run, self.info)}, run)
         if isinstance(outcome, NeedsInput | Checkpointed):
@@ -79,29 +79,29 @@ class Passes:
         return outcome
 
     def on(self, body: Callable[[Context], Any]) -> Passes:
-        """The same call on another build."""
+        """Return the same call on another build of the tool."""
         return replace(self, body=body)
 
 
 def accept(value: Any = None, **content: Any) -> dict[str, Any]:
-    """An accepted form: fields by name, or the one field of a single-field form."""
+    """Return an accepted form: fields by name, or the only field of a single-field form."""
     return {"action": "accept", "content": content or {"value": value}}
 
 
 def asked(outcome: Outcome) -> dict[str, Any]:
-    """The questions a pass ended with."""
+    """Return the questions that ended a pass."""
     assert isinstance(outcome, NeedsInput), outcome
     return dict(outcome.requests)
 
 
 def error(outcome: Outcome) -> BaseException:
-    """What a pass failed with."""
+    """Return the exception that a pass failed with."""
     assert isinstance(outcome, Failed), outcome
     return outcome.error
 
 
 class AsyncPasses(Passes):
-    """`Passes`, each in an event loop of its own."""
+    """`Passes` of an asynchronous body, each in a new event loop."""
 
     body: Callable[[AsyncContext], Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 TOOL = "scratch_tool"
-"""What tests call a new tool: these tests are for projects that have got new tools already, too."""
+"""The name of a new tool in tests. It must not be the name of an existing tool of a project."""
 
 COPIED = (
     *("development", "edge", "events", "functions", "layers", "tests"),
@@ -15,7 +15,7 @@ COPIED = (
 
 
 def copy_project(folder: Path) -> Path:
-    """Copy what is not installed or built into `folder`, and return it."""
+    """Copy the sources, without installed and built files, into `folder`, and return it."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "live")
     for name in COPIED:
         source = ROOT / name
@@ -27,7 +27,7 @@ def copy_project(folder: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file with its content; folders with none."""
+    """Return every file with its content, and every folder without."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b""
         for path in folder.rglob("*")

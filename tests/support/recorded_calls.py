@@ -1,4 +1,4 @@
-"""The AWS calls that the functions of template.yaml make while clients go through every example's flow."""
+"""The AWS calls of the functions of template.yaml while clients run the flow of every example."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.mailbox import Mailbox, decide
 from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
-from support.served_application import TEMPLATE, Served, for_alice
+from support.served_application import TEMPLATE, Served, serve_for_alice
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
@@ -38,34 +38,34 @@ IDENTITY = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/
 
 SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
 KEYS = {"Sign": SIGNING, "GetPublicKey": SIGNING, "GenerateMac": MAC}
-"""A key can do nothing else."""
+"""The operations of the keys."""
 
-WHO_WORKS = "!If [QueuesTasks, !Ref ProvisionTasks, !Ref ProvisionWorkerFunction.Version]"
-VERSION_THAT_IS_GONE = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
+WORKER_ADDRESS = "!If [QueuesTasks, !Ref ProvisionTasks, !Ref ProvisionWorkerFunction.Version]"
+DELETED_VERSION = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
 
 
 def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
-    """What each function asked of AWS, by its logical id. `folder` takes what this needs."""
+    """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
     given = {**parameters, "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
-    with for_alice(mailbox, **given) as served:
+    with serve_for_alice(mailbox, **given) as served:
         anyio.run(every_flow, served, mailbox)
         lines += served.lines
-    with for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
-        anyio.run(a_task, served, "/mcp")
+    with serve_for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
+        anyio.run(run_task, served, "/mcp")
         lines += served.lines
     return calls_in(lines)
 
 
 def after_a_deployment(folder: Path) -> Path:
-    """template.yaml, with tasks whose worker is a version that a later deployment deleted."""
+    """Write template.yaml with tasks whose worker version was deleted by a later deployment."""
     source = TEMPLATE.read_text()
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         (": development/", f": {TEMPLATE.parent}/development/"),
-        (WHO_WORKS, VERSION_THAT_IS_GONE),
+        (WORKER_ADDRESS, DELETED_VERSION),
     ):
         assert old in source
         source = source.replace(old, new)
@@ -75,21 +75,21 @@ def after_a_deployment(folder: Path) -> Path:
 
 
 async def every_flow(served: Served, mailbox: Mailbox) -> None:
-    """Tools, a prompt and a resource: by the front door, and at its own address where that differs."""
+    """Use tools, a prompt and a resource through the front door, and directly if that makes a difference."""
     for path in ("/mcp", "/tools/weather"):
         await call(official, served, path, "get_weather", HYDERABAD, PLACE)
     await call(official, served, "/mcp", "update_work_item", RESOLVE, *DUPLICATE)
     await call(official, served, "/mcp", "summarize", DOCUMENT)
     for path in ("/mcp", "/tools/provision"):
         await call(official, served, path, "provision_database", ORDERS, *DATABASE)
-        await a_task(served, path)
+        await run_task(served, path)
 
     def open_page(url: str) -> None:
         decide(mailbox.link(), approved=True)
 
     await call(official, served, "/mcp", "request_approval", EXPENSE, open_page)
     for params in first_calls():
-        async with official(served.url, Agreeable([])) as client:
+        async with official(served.url, FirstChoicePerson([])) as client:
             await client.call(params["name"], params["arguments"])
     async with official(served.url, Person([])) as client:
         await client.prompt("triage", {"workItemId": "4301"})
@@ -97,14 +97,14 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
 
 
 def first_calls() -> Iterator[dict[str, Any]]:
-    """What the owners without a flow are called with in the event that `make new-tool` wrote for each."""
+    """Yield the calls in the events that `make new-tool` wrote for owners without a flow."""
     tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
     for owner in sorted({tool["owner"] for tool in tools} - WITH_FLOWS):
         yield json.loads((EVENTS / owner / "direct_call.json").read_text())["params"]
 
 
-class Agreeable(Person):
-    """Takes the first choice of every form."""
+class FirstChoicePerson(Person):
+    """A user who takes the first choice of every form."""
 
     def answer(self, params: types.ElicitRequestParams) -> dict[str, Any] | None:
         assert isinstance(params, types.ElicitRequestFormParams), NEEDS_A_FLOW
@@ -113,7 +113,7 @@ class Agreeable(Person):
         return {name: field["enum"][0] for name, field in fields.items()}
 
 
-async def a_task(served: Served, path: str) -> None:
+async def run_task(served: Served, path: str) -> None:
     await call(fast_mcp, served, path, "provision_database", ORDERS, *DATABASE)
 
 
@@ -125,7 +125,7 @@ async def call(
 
 
 def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
-    """The calls in functions' output, with resources named as the template names them."""
+    """Return the calls in the output of functions, with the names of resources in the template."""
     calls = defaultdict(set)
     for line in lines:
         if logged := LINE.fullmatch(line):

@@ -21,7 +21,7 @@ LONGER_THAN_A_ROUND_MS = 60_000
 
 @dataclass(frozen=True)
 class Opening:
-    """What a client says of itself, in `initialize` or in the `_meta` of its first request."""
+    """The client's description of itself in `initialize` or in the `_meta` of its first request."""
 
     opens_with: str
     protocol_version: str
@@ -49,13 +49,13 @@ class Recorded:
         return Opening(first["method"], version, info, capabilities)
 
     def calls(self, tool: str) -> int:
-        """How many requests called the tool."""
+        """Return the number of requests that called the tool."""
         named = [body for body in self.bodies if body["method"] == "tools/call"]
         return sum(body["params"]["name"] == tool for body in named)
 
 
 def make_server() -> Server:
-    """A server with a tool that returns two states without a question, as one does that runs out of time."""
+    """Return a server with a tool that returns two states without a question, as when time runs out."""
     server = Server("recorder")
 
     @server.tool

@@ -1,6 +1,6 @@
 """A pytest plugin that validates every response of an endpoint with the official models.
 
-Left out are answers to clients of the `initialize` era, whose tests bring their own models, and questions
+Responses to legacy clients are excluded, because their tests have their own models, and so are questions
 outside the specification (namespaced requests).
 """
 
@@ -22,7 +22,7 @@ STANDARD = {"elicitation/create", "sampling/createMessage", "roots/list"}
 
 @pytest.fixture(autouse=True, scope="session")
 def every_response_is_valid() -> Iterator[None]:
-    """While it lasts `Endpoint.respond` raises for a response that is not valid."""
+    """Make `Endpoint.respond` raise for every invalid response."""
     respond = Endpoint.respond
 
     def checked(self: Endpoint, request: HttpRequest, *rest: Any) -> HttpResponse:
@@ -31,7 +31,7 @@ def every_response_is_valid() -> Iterator[None]:
         if method is not None and response.raw is None and response.body:
             for message in _messages(response):
                 if not _is_beyond_the_specification(message):
-                    # Without an id when the request's own could not be read; the models want one always.
+                    # A response to an unreadable request has no id, but the models require one.
                     assert_valid(method, message if "method" in message else {"id": 0, **message})
         return response
 
@@ -41,7 +41,7 @@ def every_response_is_valid() -> Iterator[None]:
 
 
 def _method(request: HttpRequest) -> str | None:
-    """The method of a modern request."""
+    """Return the method of a modern request."""
     try:
         message = json.loads(request.body or b"")
         version = message["params"]["_meta"][META_PROTOCOL_VERSION]

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One action on one resource, for requests that have these values of condition keys."""
+    """Permission for one action on one resource, under these values of condition keys."""
 
     action: str
     resource: str
@@ -25,7 +25,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One action on one resource, with the values of condition keys that AWS would see."""
+    """A call of one action on one resource, with the values of its condition keys."""
 
     action: str
     resource: str
@@ -33,7 +33,7 @@ class Call:
 
 
 def grants(statements: Iterable[Mapping[str, Any]]) -> set[Grant]:
-    """Statements, taken apart. What is not written as this template writes it is refused."""
+    """Split statements into grants. Raises for statements in a form that the template does not use."""
     found = set()
     for statement in statements:
         assert statement["Effect"] == "Allow"
@@ -52,10 +52,10 @@ def findings(
     for_services: Mapping[tuple[str, str], str],
     wildcards: Mapping[str, str],
 ) -> list[str]:
-    """What is wrong with a role.
+    """Return the faults of a role.
 
-    `for_services` are actions on resources that AWS's services do with it, `wildcards` are resources that may
-    have one; both with the reason.
+    `for_services` are actions on resources that AWS services perform with it, `wildcards` are resources that
+    may have a wildcard; both with the reason.
     """
     granted, calls = set(granted), set(calls)
     return sorted(
@@ -77,7 +77,7 @@ def _is_used(grant: Grant, calls: Iterable[Call], for_services: Mapping[tuple[st
 
 
 def _matches(pattern: str, resource: str) -> bool:
-    # Wildcards at the end are all that a role may have.
+    # A role may have wildcards only at the end.
     return resource.startswith(pattern[:-1]) if pattern.endswith("*") else pattern == resource
 
 

@@ -1,4 +1,4 @@
-"""SAM applications written by a test into its own folder."""
+"""SAM applications that a test writes into its own folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Running:
-    """An application that tests share, its folder, and the lines it logged."""
+    """A running application that tests share, its folder, and its log lines."""
 
     app: LocalApp
     folder: Path
@@ -34,7 +34,7 @@ class Running:
 
 
 def write_application(folder: Path, template: str, sources: Mapping[str, str]) -> Path:
-    """Write the sources by their paths and the template; returns the template's path."""
+    """Write the sources and the template, and return the path of the template."""
     for name, text in sources.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def write_application(folder: Path, template: str, sources: Mapping[str, str]) -
 def http(
     url: str, *, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """One HTTP request; an error status is a response like any other."""
+    """Send an HTTP request and return the response, whatever its status."""
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
     try:
         with urllib.request.urlopen(request, timeout=20) as response:

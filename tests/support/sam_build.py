@@ -1,4 +1,4 @@
-"""`sam build` of this project, kept in .cache/sam-build under a digest of everything it reads."""
+"""`sam build` of this project, cached in .cache/sam-build by a digest of all inputs."""
 
 import hashlib
 import os
@@ -20,13 +20,13 @@ CACHE = ROOT / ".cache"
 NATIVE_RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 NATIVE_ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
-KEPT_S = 3600  # another test run may still be reading what an edit has outdated
+MAX_AGE_S = 3600  # another test run may still use an outdated build
 IGNORED = {"__pycache__", "mcp_roundtrip.egg-info"}
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `sam build` wrote: `template` and one folder per resource."""
+    """The output of `sam build`: `template` and one folder per resource."""
 
     directory: Path
     runtime: str
@@ -38,21 +38,21 @@ class Built:
 
     @property
     def layer(self) -> Path:
-        """The folder that is unpacked into /opt: `layer / "python"` is on Lambda's sys.path."""
+        """Return the folder that becomes /opt. `layer / "python"` is on Lambda's sys.path."""
         return self.directory / "RoundtripLayer"
 
     def function(self, logical_id: str) -> Path:
-        """The folder that is unpacked into /var/task."""
+        """Return the folder that becomes /var/task."""
         return self.directory / logical_id
 
 
 def environment() -> dict[str, str]:
-    """The environment for sam: this interpreter first, no outer make, no AWS account, no telemetry."""
+    """Return the environment for sam: this interpreter first, no outer make, no AWS account, no telemetry."""
     dropped = ("MAKE", "MFLAGS", "AWS_", "PYTHON", "SAM_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     interpreters = [str(Path(sys.executable).parent), sysconfig.get_config_var("BINDIR")]
-    return kept | {
-        "PATH": os.pathsep.join([*interpreters, kept.get("PATH", os.defpath)]),
+    return inherited | {
+        "PATH": os.pathsep.join([*interpreters, inherited.get("PATH", os.defpath)]),
         "SAM_CLI_TELEMETRY": "0",
         "__SAM_CLI_APP_DIR": str(CACHE / "sam-cli"),
         "AWS_DEFAULT_REGION": "eu-west-1",
@@ -61,13 +61,13 @@ def environment() -> dict[str, str]:
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in `environment()` with these variables, to its end, whatever its exit status."""
+    """Run a command in `environment()` with these variables. Any exit status is returned."""
     env = environment() | variables
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
 def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITECTURE) -> Built:
-    """Build for `runtime` and `architecture`, or return the build of the same sources made before."""
+    """Build for `runtime` and `architecture`, or return the cached build of the same sources."""
     target = f"{runtime}-{architecture}"
     directory = CACHE / "sam-build" / f"{target}-{_sources_digest()}"
     if not directory.exists():
@@ -87,7 +87,7 @@ def _build_into(directory: Path, runtime: str, architecture: str) -> None:
         try:
             unfinished.rename(directory)
         except OSError:
-            assert directory.exists()  # another process was quicker, with the same sources
+            assert directory.exists()  # another process built the same sources first
 
 
 def _sources_digest() -> str:
@@ -106,5 +106,5 @@ def _sources() -> list[Path]:
 
 def _remove_outdated(target: str) -> None:
     for path in (CACHE / "sam-build").glob(f"{target}-*"):
-        if path.stat().st_mtime < time.time() - KEPT_S:
+        if path.stat().st_mtime < time.time() - MAX_AGE_S:
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The outcome of every sample event, wherever its function runs."""
+"""The expected outcome of every sample event."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -29,8 +29,10 @@ EVENTS = ROOT / "events"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`what` is a JSON-RPC error code, a resultType ("complete" where the protocol version has none),
-    "tool error" or how many messages failed; None without a body.
+    """The outcome of an event.
+
+    `what` is a JSON-RPC error code, a resultType ("complete" for legacy versions), "tool error" or the number
+    of failed messages; None without a body.
 
     `status` is None for a direct invocation, which has no HTTP response.
     """
@@ -117,22 +119,22 @@ LIVE: Mapping[str, Outcome] = {
     "live/work_items/final.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
-"""Events that `mcp_roundtrip_local.sample_events.live` makes; each is good for ten minutes."""
+"""Events that `mcp_roundtrip_local.sample_events.live` makes. Each is valid for ten minutes."""
 
 
 def function_of(file: str) -> str:
-    """What the function an event is for logs as: its folder, and `_worker` for one that works on tasks."""
+    """Return the service name of the function of an event: its folder, with `_worker` for workers."""
     return Path(file).parent.name
 
 
 def handler_of(function: str) -> tuple[str, str]:
-    """A function's folder, and its handler's name in `app`."""
+    """Return the folder of a function and the name of its handler in `app`."""
     folder = function.removesuffix("_worker")
     return folder, "handler" if folder == function else "worker"
 
 
 def outcome(response: Any) -> Outcome:
-    """What a Lambda response came to; direct ones are bare JSON-RPC, or null."""
+    """Return the outcome of a Lambda response. Direct responses are bare JSON-RPC or null."""
     if not isinstance(response, dict) or "jsonrpc" in response:
         return Outcome(None, _what(response))
     if "batchItemFailures" in response:
@@ -155,12 +157,12 @@ TABLE = {
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
     "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
 }
-"""The CloudFormation properties of the tables of tasks and approvals."""
+"""CloudFormation properties of the tables of tasks and approvals."""
 
 
 @contextmanager
 def environment() -> Iterator[dict[str, str]]:
-    """The variables a function needs to take the development key's states, with a KMS that holds the key, an
+    """Yield the variables of a function that accepts states of the development key: a KMS with the key, an
     empty table of tasks, and a Lambda without functions."""
     kms = FakeKms()
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
@@ -191,12 +193,12 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 Invoke = Callable[[str, Any], Any]
-"""Takes a function (`function_of`) and an event, returns its response."""
+"""A function of a service name (`function_of`) and an event that returns the response."""
 
 
-def unlike_the_table(
+def unexpected_outcomes(
     invoke: Invoke, events: Mapping[str, Any], table: Mapping[str, Outcome]
 ) -> dict[str, Outcome]:
-    """The events whose outcome is not the table's, with the outcome they had."""
+    """Return the events with another outcome than in the table, with their outcomes."""
     found = {file: outcome(invoke(function_of(file), event)) for file, event in events.items()}
     return {file: had for file, had in found.items() if had != table.get(file)}

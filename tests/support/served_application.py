@@ -24,29 +24,29 @@ ISSUER = "https://id.example"
 
 @dataclass
 class Served:
-    """The front door's URL, and what was logged."""
+    """The URL of the front door, and the log lines."""
 
     url: str
     lines: list[str]
 
     def requests(self, method: str = "") -> int:
-        """How many requests of this method were answered."""
+        """Return the number of answered requests of this method."""
         return sum(line.startswith(f"POST {FRONT_DOOR} {method}") for line in self.lines)
 
 
 @contextmanager
-def for_anybody() -> Iterator[Served]:
-    """Without authorization, as `make run` serves it."""
+def serve_anonymously() -> Iterator[Served]:
+    """Serve the application without authorization, as `make run` does."""
     lines: list[str] = []
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lines.append) as app:
         yield Served(app.url(FRONT_DOOR), lines)
 
 
 @contextmanager
-def for_alice(
+def serve_for_alice(
     mailbox: Mailbox, *, template: Path = TEMPLATE, python: str = sys.executable, **parameters: str
 ) -> Iterator[Served]:
-    """As behind a JWT authorizer that identifies every caller as Alice; approvers read `mailbox`."""
+    """Serve the application as behind a JWT authorizer that identifies all callers as Alice."""
     lines: list[str] = []
     parameters |= {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
     with (
@@ -65,7 +65,7 @@ def for_alice(
 
 
 def _signed_in(app: LocalApp) -> Callable[[str, bytes], InvocationResult]:
-    """Invokes functions with what API Gateway adds to an event once it has verified a token."""
+    """Return an invoker that adds the claims of Alice to events, as API Gateway does."""
 
     def invoke(function: str, payload: bytes) -> InvocationResult:
         event = json.loads(payload)

@@ -1,4 +1,4 @@
-"""A pytest plugin: the reasons for which a test may be skipped. A skip for any other reason is a failure."""
+"""A pytest plugin with the permitted reasons for skips. A skip for any other reason is a failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PERMITTED = {
 
 
 def skip(reason: str, detail: str) -> NoReturn:
-    """Skip the test for one of the permitted reasons; `detail` says what is missing."""
+    """Skip the test for a permitted reason. `detail` names what is missing."""
     pytest.skip(f"{reason}: {detail}")
 
 

@@ -1,4 +1,4 @@
-"""template.yaml as it is written, before any transform."""
+"""template.yaml before the SAM transform."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from support.project import ROOT
 
 
 class IntrinsicsIgnored(yaml.SafeLoader):
-    """Reads a template's plain values; !Ref and its like become None."""
+    """A YAML loader that reads plain values and turns intrinsic functions into None."""
 
 
 IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
@@ -21,7 +21,7 @@ def read_template(path: Path = ROOT / "template.yaml") -> Any:
 
 
 def functions() -> dict[str, str]:
-    """The folder in functions/ of every function, by logical id."""
+    """Return the folder in functions/ of every function, by logical id."""
     return {
         name: Path(resource["Properties"]["CodeUri"]).name
         for name, resource in read_template()["Resources"].items()

@@ -1,4 +1,4 @@
-"""A deployment with tasks: requests over the endpoint, workers run by hand."""
+"""A deployment with tasks: requests go to the endpoint, and the test runs workers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def accepted(value: Any) -> dict[str, Any]:
 
 
 class LambdaContext:
-    """A Lambda context with time left."""
+    """A Lambda context with 900 s left."""
 
     aws_request_id = "worker-1"
 
@@ -45,9 +45,9 @@ class LambdaContext:
 
 @dataclass
 class TaskDeployment:
-    """One deployment: requests and workers share nothing but the table and the key.
+    """A deployment whose requests and workers share only the table and the key.
 
-    Every response is checked against the models of the protocol and of the extension.
+    Every response is validated with the models of the protocol and of the extension.
     """
 
     server: Server
@@ -62,14 +62,14 @@ class TaskDeployment:
         self.table = TaskTable(self.clock, self.store)
 
     def ports(self, store: TaskStore | None = None) -> Ports:
-        """Those of a new environment; on a store of its own for one that is to die."""
+        """Return the ports of a new environment, optionally with another store, such as a failing one."""
         ports = make_ports(
             key=KEY, clock=self.clock, observer=self.observer, auth=EventAuthenticator(AuthMode.JWT)
         )
         return replace(ports, tasks=partial(self.table.port, store))
 
     def next_deployment(self, server: Server) -> TaskDeployment:
-        """Another build over the same table."""
+        """Return a deployment of another build with the same table."""
         later = TaskDeployment(server, self.clock, self.observer)
         later.table = self.table
         return later
@@ -85,7 +85,7 @@ class TaskDeployment:
         text: str | None = None,
         **changes: str | None,
     ) -> HttpResponse:
-        """Send any body, or `text` in its place; `changes` are to the headers that mirror the body."""
+        """Send a body, or `text` in its place. `changes` replace headers that mirror the body."""
         claims = {"iss": "https://id", "sub": user or self.user}
         request = HttpRequest(
             "POST", headers(body, **changes), text or json.dumps(body), {"jwt": {"claims": claims}}
@@ -99,7 +99,7 @@ class TaskDeployment:
     def post(
         self, method: str, *, user: str | None = None, store: TaskStore | None = None, **params: Any
     ) -> Any:
-        """The response to a request; `capabilities` replaces those this client declares."""
+        """Send a request and return the response. `capabilities` replaces those of this client."""
         response = json.loads(self.send(self.body(method, **params), user=user, store=store).body)
         assert_valid(method, response)
         return response
@@ -108,7 +108,7 @@ class TaskDeployment:
         return self.post("tools/call", name=name, arguments=params.pop("arguments", {}), **params)
 
     def start(self, name: str, /, **arguments: Any) -> str:
-        """Call a tool that becomes a task at once; its id."""
+        """Call a tool that becomes a task at once, and return the task id."""
         result = self.call(name, arguments=arguments)["result"]
         assert result["resultType"] == "task"
         return str(result["taskId"])
@@ -128,11 +128,11 @@ class TaskDeployment:
     # -- as AWS -----------------------------------------------------------------------------------------
 
     def run_workers(self) -> None:
-        """Run workers until none is dispatched any more."""
+        """Run workers until no dispatch is left."""
         while self.table.dispatcher.sent:
             self.run_worker()
 
     def run_worker(self, store: TaskStore | None = None) -> None:
-        """Run a worker for the task that was dispatched first."""
+        """Run a worker for the first dispatch."""
         _, pk = self.table.dispatcher.sent.popleft()
         work(self.server._tool_methods, {"task": pk}, LambdaContext(), partial(self.ports, store))

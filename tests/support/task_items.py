@@ -1,4 +1,4 @@
-"""A task as it is created."""
+"""A newly created task, and arguments of transitions."""
 
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import OutstandingRequest, Status, Task, WorkState
@@ -21,11 +21,11 @@ NEW = Task(
 )
 
 END = {"error": {"code": -32603, "message": "gone"}, "message": "Gone."}
-"""What `fail`, `expire` and `abandon` say."""
+"""The error of `fail`, `expire` and `abandon`."""
 
 
 def asked(*keys: str) -> dict[str, OutstandingRequest]:
-    """Outstanding requests."""
+    """Return outstanding requests with these keys."""
     return {
         key: OutstandingRequest(key, Fingerprint("message", "form"), {"method": "elicitation/create"}, order)
         for order, key in enumerate(keys)

@@ -1,7 +1,7 @@
 """The messages of the tasks extension (schema 2026-07-28 of io.modelcontextprotocol/tasks) that servers send.
 
-Stricter than its JSON Schema: no members but those it names, times with their zone, no empty
-`inputRequests`. What comes from the core protocol is left to the models of the official SDK.
+Stricter than its JSON Schema: only named members, times with a zone, no empty
+`inputRequests`. Types of the core protocol are validated with the models of the official SDK.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from support import mcp_schema
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
-    """Check a response to a request of this method, in the extension or in the core protocol.
+    """Validate a response to a request of this method, of the extension or of the core protocol.
 
     Raises pydantic's ValidationError or AssertionError.
     """
@@ -60,7 +60,7 @@ def _input_requests(value: dict[str, Any]) -> dict[str, Any]:
 
 SafeInteger = Annotated[int, Field(ge=1 - 2**53, le=2**53 - 1)]
 HeaderSafe = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,}$")]
-"""At least 128 bits, in characters that a header takes as they are."""
+"""At least 128 bits, in characters that need no encoding in a header."""
 
 
 class Strict(BaseModel):
@@ -82,7 +82,7 @@ class Task(Result):
     created_at: AwareDatetime
     last_updated_at: AwareDatetime
     ttl_ms: SafeInteger | None
-    # Left out or of their type: a default that is no None keeps null out.
+    # Absent or of their type: a default other than None excludes null.
     poll_interval_ms: SafeInteger = 0
     status_message: str = ""
 

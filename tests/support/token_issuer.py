@@ -25,7 +25,7 @@ CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
 
 @cache
 def private_key(kid: str, algorithm: str) -> Any:
-    """The same key for the same names, made once in a test run."""
+    """Return the private key of a name, generated once per test run."""
     if algorithm in CURVES:
         return ec.generate_private_key(CURVES[algorithm]())
     if algorithm == "EdDSA":
@@ -46,7 +46,7 @@ class Key:
         return private_key(self.kid, self.algorithm)
 
     def jwk(self, *, private: bool = False) -> dict[str, Any]:
-        """Its JWK, `alg` and `use` included."""
+        """Return the JWK with `alg` and `use`."""
         key = self.private if private else self.private.public_key()
         kind = ECAlgorithm if self.algorithm in CURVES else RSAAlgorithm
         kind = OKPAlgorithm if self.algorithm == "EdDSA" else kind
@@ -54,7 +54,7 @@ class Key:
         return {**{name: member for name, member in described.items() if name != "key_ops"}, **self.members}
 
     def sign(self, claims: Mapping[str, Any], **header: Any) -> str:
-        """A token; None removes a member of the header."""
+        """Return a token. None removes a member of the header."""
         members = {"kid": self.kid, **header}
         algorithm = str(members.pop("alg", self.algorithm))
         return jwt.encode(dict(claims), self.private, algorithm, headers=members)
@@ -64,12 +64,12 @@ ONE, TWO, RSA = Key(), Key("two"), Key("rsa", "RS256")
 
 
 def jwks(*keys: Key | Mapping[str, Any]) -> bytes:
-    """A JWK Set."""
+    """Return a JWK Set."""
     return json.dumps({"keys": [key.jwk() if isinstance(key, Key) else key for key in keys]}).encode()
 
 
 def claims(now: float, **changes: Any) -> dict[str, Any]:
-    """Those of a good token; None removes one."""
+    """Return the claims of a valid token. None removes one."""
     given = {
         "iss": ISSUER,
         "aud": AUDIENCE,
@@ -85,17 +85,17 @@ def claims(now: float, **changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Documents:
-    """What a `fetch` finds: a document for each URL, or what it raises. Counts, and takes its time."""
+    """A `fetch` that returns a document or raises an exception by URL, records requests and takes time."""
 
     found: dict[str, bytes | Exception]
     clock: FakeClock
-    takes_s: float = 0.0
+    latency_s: float = 0.0
     asked: list[str] = field(default_factory=list)
 
     def fetch(self, url: str, timeout_s: float) -> bytes:
         assert 0 < timeout_s <= 3
         self.asked.append(url)
-        self.clock.advance(min(self.takes_s, timeout_s))
+        self.clock.advance(min(self.latency_s, timeout_s))
         answer = self.found[url]
         if isinstance(answer, Exception):
             raise answer
@@ -108,7 +108,7 @@ def authenticator(
     algorithms: frozenset[str] = frozenset({"ES256", "RS256"}),
     requires_at_jwt: bool = False,
 ) -> BearerAuthenticator:
-    """One that knows these keys."""
+    """Return an authenticator for tokens of these keys."""
     documents = Documents({JWKS_URI: jwks(*(keys or (ONE, RSA)))}, clock)
     held = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock)
     return BearerAuthenticator(ISSUER, AUDIENCE, algorithms, held, clock, requires_at_jwt)

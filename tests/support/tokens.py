@@ -1,4 +1,4 @@
-"""Tokens for tests: codecs with fixed keys and clock, and tokens put together in any shape."""
+"""Codecs with fixed keys and clock, and functions that assemble arbitrary tokens."""
 
 import itertools
 import json
@@ -47,7 +47,7 @@ DELEGATION = Delegation(
     renewals=RenewalBackoff(lambda: NOW - 600),
     on_issued=lambda jti, expires_at: None,
 )
-"""Has certified one key, from ten minutes ago until `CERTIFIED_UNTIL`."""
+"""A signer with one certified key, from ten minutes ago until `CERTIFIED_UNTIL`."""
 
 CERTIFIED_UNTIL = NOW + 1200
 
@@ -63,7 +63,7 @@ class Several:
 
 
 def links(now: float = NOW, **changes: Any) -> Links:
-    """The links of BINDING's deployment; the clock stands at `now`."""
+    """Return the links of BINDING's deployment with the clock at `now`."""
     given = {"signer": KEY, "keys": KEY, "issuer": BINDING.issuer, "audience": BINDING.audience}
     return Links(**{**given, **changes}, clock=lambda: now, random_bytes=secrets.token_bytes)
 
@@ -80,7 +80,7 @@ def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One way to protect states."""
+    """A way to protect states: signing and encryption."""
 
     delegated: bool
     encrypted: bool
@@ -96,7 +96,7 @@ class Configuration:
         macs: Sequence[MacKey] = (MAC,),
         revoked: Collection[str] = (),
     ) -> RequestStateCodec:
-        """A codec that has seen no token yet; its clock stands at `now`."""
+        """Return a new codec with its clock at `now`."""
         return RequestStateCodec(
             DELEGATION.signer if self.delegated else lambda: KEY,
             TrustedKeys(keys, revoked),
@@ -122,7 +122,7 @@ def codec(
     epochs: EpochKeys | None = None,
     limits: Limits | None = None,
 ) -> RequestStateCodec:
-    """A codec whose clock stands at `now`; its states are signed only, unless it is given `epochs`."""
+    """Return a codec with its clock at `now`. It encrypts states only with `epochs`."""
     return RequestStateCodec(
         lambda: signer, TrustedKeys(keys), epochs, limits or Limits(), lambda: now, secrets.token_bytes
     )
@@ -149,13 +149,13 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def signed(header: Any, claims: Any, signer: Signer = KEY) -> str:
-    """A token with a right signature over any header and claims; bytes are taken as they are."""
+    """Return a validly signed token with any header and claims, given as objects or bytes."""
     signing_input = ".".join(b64(_json(part)) for part in (header, claims))
     return f"{signing_input}.{b64(signer.sign(signing_input.encode()))}"
 
 
 def encrypted(header: Any, content: str | bytes, secret: bytes, iv: bytes | None = None) -> str:
-    """A token with a right tag around any content; a header in bytes is taken as it is."""
+    """Return a validly encrypted token with any content and header, given as object or bytes."""
     protected, iv = b64(_json(header)), iv or secrets.token_bytes(12)
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogatepass")
@@ -169,12 +169,12 @@ def decrypted(token: str, secret: bytes) -> str:
 
 
 def epoch_secret(epoch: object, mac: MacKey = MAC) -> bytes:
-    """The key that the fleet would derive, had it an epoch of this name."""
+    """Return the key that the fleet derives for an epoch of this name."""
     return mac.mac(f"mcp-rs/v2/epoch:{epoch}:{BINDING.issuer}".encode("utf-8", "surrogatepass"))
 
 
 def with_header(token: str, signer: Signer = KEY, **members: Any) -> str:
-    """The token with header members changed, or removed where None, and signed again."""
+    """Return the token with changed header members (None removes one), signed again."""
     return signed(changed(header_of(token), members), claims_of(token), signer)
 
 
@@ -192,7 +192,7 @@ def with_signature(token: str, signature: bytes) -> str:
 
 
 def changed(header: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
-    """The header with members changed, or removed where None."""
+    """Return the header with changed members. None removes one."""
     return {name: value for name, value in (header | members).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""template.yaml after the SAM transform, as CloudFormation gets it, evaluated for given parameters."""
+"""template.yaml after the SAM transform, evaluated for given parameters."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 FRONT_DOOR = "FrontDoorFunction"
 FOLDERS = functions()
 WORKER_OF = {"ProvisionFunction": "ProvisionWorkerFunction"}
-"""The functions whose tools have tasks, with the functions that work on them."""
+"""The functions whose tools have tasks, with their worker functions."""
 
 TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
 
@@ -31,7 +31,7 @@ AUTH_MODES: dict[str, dict[str, str]] = {
         "PrincipalContextKey": "user",
     },
 }
-"""The parameters each AuthMode needs."""
+"""The parameters that each AuthMode requires."""
 
 DOMAIN = {
     "DomainName": "tools.example",
@@ -41,9 +41,9 @@ DOMAIN = {
 
 @cache
 def transform(**given: str) -> str:
-    """The CloudFormation template in YAML. Its references to parameters stay as they are.
+    """Return the CloudFormation template in YAML, with unresolved parameters.
 
-    Of the parameters only Deployment changes the transform.
+    Only the parameter Deployment influences the transform.
     """
     return transformed_file(ROOT / "template.yaml", **{"AuthMode": "none", **given})
 
@@ -63,13 +63,13 @@ def transformed() -> dict[str, Any]:
 
 
 def parameters(**given: str) -> dict[str, Any]:
-    """Every parameter's value; AuthMode is none unless given."""
+    """Return the value of every parameter. AuthMode is none unless given."""
     return cloudformation.parameters_of(transformed(), **{"AuthMode": "none", **given})
 
 
 @cache
 def deployed(**given: str) -> dict[str, Any]:
-    """The resources of a stack with these parameters, evaluated."""
+    """Return the evaluated resources of a stack with these parameters."""
     return cloudformation.resources(transformed(), parameters(**given))
 
 
@@ -82,7 +82,7 @@ def broken_rules(**given: str) -> list[str]:
 
 
 def of_type(resource_type: str, **given: str) -> dict[str, Any]:
-    """The properties of all resources of a type."""
+    """Return the properties of all resources of a type."""
     stack = deployed(**given).items()
     return {name: each["Properties"] for name, each in stack if each["Type"] == resource_type}
 
@@ -96,12 +96,12 @@ def arn(logical_id: str) -> str:
 
 
 def alias(function: str) -> str:
-    """The function as the API invokes it, and everybody else who is to have the version that is deployed."""
+    """Return the alias of a function, through which the API and others invoke the deployed version."""
     return f"${{{function}Aliaslive}}"
 
 
 def name_in(reference: str) -> str:
-    """The logical id that a reference to a resource, or to an attribute of one, is about."""
+    """Return the logical id in a reference to a resource or to an attribute of it."""
     return reference.removeprefix("${").removesuffix("}").partition(".")[0]
 
 
@@ -110,7 +110,7 @@ def role_of(function: str) -> str:
 
 
 def statements(function: str, **given: str) -> list[dict[str, Any]]:
-    """What the function's role allows: by its own policies, then by the managed ones."""
+    """Return the statements of a function's role: its own policies, then the managed ones."""
     stack = deployed(**given)
     role = stack[role_of(function)]["Properties"]
     managed = [stack[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
@@ -122,7 +122,7 @@ def variables(function: str, **given: str) -> Any:
 
 
 def with_defaults(template: Mapping[str, Any], **given: str) -> str:
-    """A template in YAML with these values as defaults, which is where cfn-lint takes them from."""
+    """Return a template in YAML with these values as defaults, which cfn-lint reads."""
     declared = {
         name: {**each, "Default": given[name]} if name in given else each
         for name, each in template["Parameters"].items()
@@ -131,7 +131,7 @@ def with_defaults(template: Mapping[str, Any], **given: str) -> str:
 
 
 def lint(*templates: Path) -> list[Any]:
-    """What cfn-lint finds in some templates. Each takes it 2 to 3 seconds."""
+    """Return the findings of cfn-lint for some templates. Each takes 2 to 3 s."""
     done = run(SAM.with_name("cfn-lint"), "--format", "json", "--", *templates)
     findings: list[Any] = json.loads(done.stdout)
     return findings

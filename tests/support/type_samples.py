@@ -351,7 +351,7 @@ ZOO: dict[str, Any] = {
     "header": Annotated[int, McpHeader("Count")],
     "enum header": Annotated[Color, McpHeader("Color")],
 }  # fmt: skip
-"""No two are alike in how pydantic describes or reads them."""
+"""All differ in how pydantic describes or reads them."""
 
 FORMS: dict[str, Any] = {
     name: ZOO[name]

@@ -19,10 +19,10 @@ FOLDER = Path(__file__).parents[2] / ".cache/typescript"
 PACKAGE = "node_modules/@modelcontextprotocol/client"
 
 TIMEOUT_S = 60
-"""The longest a program may take: a second, but for a busy computer."""
+"""A program takes 1 s, but longer on a busy computer."""
 
 RunModule = Callable[[str], str]
-"""Runs the text of an ECMAScript module that may import the client, and returns what it prints."""
+"""Run the text of an ECMAScript module that may import the client. Return its output."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ PORTS = {"http": ":80", "https": ":443"}
 
 @st.composite
 def spelled(draw: st.DrawFn, text: str, *, folds: bool = False) -> str:
-    """A part of a URI with other percent-encoding, and with `folds` in other case."""
+    """Generate spellings of a part of a URI: other percent-encoding, and other case if `folds`."""
 
     def respelled(unit: str) -> str:
         if folds and draw(st.booleans()):
@@ -28,7 +28,7 @@ def spelled(draw: st.DrawFn, text: str, *, folds: bool = False) -> str:
 
 @st.composite
 def spellings(draw: st.DrawFn, uri: str, *, folds_host: bool = True) -> str:
-    """Another spelling of a hierarchical URI without a port."""
+    """Generate spellings of a hierarchical URI without a port."""
     found = re.fullmatch(r"([a-z]+)://([^/?#]*)([^?#]*)(.*)", quote(uri, safe=":/?#[]@!$&'()*+,;=%~"))
     assert found is not None
     scheme, host, path, rest = found.groups()

@@ -1,8 +1,8 @@
-"""Worker processes that are killed; each records what it does.
+"""Worker processes that are killed. Each records its actions.
 
 `worker_process.py <endpoint> <table> <folder> <calls>` forks a worker for each partition key that it reads
-from stdin. The id of a task is its number. The number says at which of the <calls> of a run its worker is
-killed, and on which side of it. Records are in <folder>, one for each task, with one line for each event.
+from stdin. The id of a task is its number. The number determines at which of the <calls> its worker is
+killed, and whether before or after it. <folder> has a record for each task, with one line for each event.
 """
 
 import os
@@ -34,9 +34,9 @@ from support.dynamodb_clients import client
 
 LEASE_MS = 60_000
 TIMEOUT_S = 50
-"""A function's time is over before its lease is, and then Lambda ends it."""
+"""The timeout of a function, which is shorter than its lease."""
 AFTER_DEATH_MS = 2 * LEASE_MS
-"""How far a task's clock advances when its worker is killed, so that no test waits for a lease to end."""
+"""Advance of a task's clock when its worker is killed, so that no test waits for a lease to expire."""
 AT_ONCE = 4
 ANSWER = {"action": "accept", "content": {"value": True}}
 SIDES = ("before", "after")
@@ -45,19 +45,19 @@ server = Server("jobs")
 
 
 def note(record: Path, *words: str) -> None:
-    """Add a line to a record. O_APPEND: lines of several processes stand whole, and in their order."""
+    """Append a line to a record. O_APPEND keeps lines of several processes complete and in order."""
     descriptor = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, (" ".join(words) + "\n").encode())
     os.close(descriptor)
 
 
 def lines(record: Path) -> list[list[str]]:
-    """The words of each line."""
+    """Return the words of each line."""
     return [line.split() for line in record.read_text().splitlines()] if record.exists() else []
 
 
 def effect(record: str, name: str) -> str:
-    """Something that can be seen from outside; returns what no other run of it returns."""
+    """Record a visible side effect, and return a value unique to this run."""
     value = secrets.token_hex(8)
     note(Path(record), "ran", name, value)
     return value
@@ -76,23 +76,23 @@ def provision(ctx: Context, record: str) -> dict[str, str]:
 
 
 def now_ms() -> int:
-    """The computer's clock, on which workers and clients agree."""
+    """Return the time of the computer, which workers and clients share."""
     return int(time.time() * 1000)
 
 
 def clock_of(record: Path) -> Callable[[], int]:
-    """The clock of the task with this record: the computer's, advanced when a worker was killed."""
+    """Return the clock of the task with this record, advanced for each killed worker."""
     return lambda: now_ms() + AFTER_DEATH_MS * sum(words[0] == "killed" for words in lines(record))
 
 
 def make_worker(store: TaskStore, clock_ms: Callable[[], int] = now_ms) -> Worker:
-    """A worker of `server`, without a deadline."""
+    """Return a worker of `server` without a deadline."""
     body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
     return Worker(store, RecordingDispatcher(), body, clock_ms, lambda: secrets.token_hex(12))
 
 
 def create(tasks: Tasks, record: Path) -> Task:
-    """A new task of the tool."""
+    """Create a task of the tool."""
     call = TaskCall("tools/call", "provision", {"record": str(record)}, None, None)
     capabilities: dict[str, Any] = {"elicitation": {}}
     journal = Journal(record.name)
@@ -100,25 +100,25 @@ def create(tasks: Tasks, record: Path) -> Task:
 
 
 def id_of(number: int) -> str:
-    """The id of the task with this number."""
+    """Return the id of the task with this number."""
     return urlsafe_b64encode(number.to_bytes(24, "big")).decode()
 
 
 def number_of(pk: str) -> int:
-    """The number of the task with this partition key."""
+    """Return the number of the task with this partition key."""
     return int.from_bytes(urlsafe_b64decode(pk.partition("#")[2]), "big")
 
 
 @dataclass(frozen=True)
-class Doomed:
-    """A store that keeps the record of a task, and at its call `dies_at` (from 0) kills its process, once.
+class KillingStore:
+    """A store that records calls, and kills its process once, at call `killed_at` (from 0).
 
-    Calls are counted over all workers of the task. Without `dies_at` it only keeps the record.
+    Calls are counted over all workers of the task. Without `killed_at` it only records.
     """
 
     store: TaskStore
     record: Path
-    dies_at: int | None = None
+    killed_at: int | None = None
     side: str = "before"
 
     def put_new(self, item: Any) -> Any:
@@ -140,17 +140,17 @@ class Doomed:
     def _call(self, name: str, operation: Callable[[], Any]) -> Any:
         past = lines(self.record)
         number = sum(words[0] == "call" for words in past)
-        is_last = number == self.dies_at and all(words[0] != "killed" for words in past)
+        is_last = number == self.killed_at and all(words[0] != "killed" for words in past)
         note(self.record, "call", name)
         if is_last and self.side == "before":
-            self._die(name)
+            self._kill(name)
         result = operation()
         note(self.record, "done", name)
         if is_last:
-            self._die(name)
+            self._kill(name)
         return result
 
-    def _die(self, name: str) -> None:
+    def _kill(self, name: str) -> None:
         note(self.record, "killed", self.side, name)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -158,8 +158,8 @@ class Doomed:
 def main(endpoint: str, table: str, folder: str, calls: str) -> None:
     dynamodb = client(endpoint, timeout_s=TIMEOUT_S)
     store, alive = DynamoStore(dynamodb, table), 0
-    dynamodb.describe_table(TableName=table)  # what a first request prepares, workers find prepared
-    dynamodb.close()  # but for the connection: each has its own
+    dynamodb.describe_table(TableName=table)  # workers inherit what the first request initializes
+    dynamodb.close()  # except the connection: each has its own
     for line in sys.stdin:
         if alive == AT_ONCE:
             os.wait()
@@ -167,7 +167,7 @@ def main(endpoint: str, table: str, folder: str, calls: str) -> None:
         pk = line.strip()
         number = number_of(pk)
         record = Path(folder, str(number))
-        doomed = Doomed(store, record, number // 2 % int(calls), SIDES[number % 2])
+        doomed = KillingStore(store, record, number // 2 % int(calls), SIDES[number % 2])
         worker = make_worker(doomed, clock_of(record))
         if os.fork() == 0:
             _work(worker, pk)
@@ -184,7 +184,7 @@ def _work(worker: Worker, pk: str) -> None:
         traceback.print_exc()
         sys.stderr.flush()
     finally:
-        os._exit(0)  # what the process has inherited is its parent's
+        os._exit(0)  # inherited connections belong to the parent
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The worst requests that we could construct: small or large bodies that cost the server far more."""
+"""The most expensive known requests: bodies that cost the server far more than their size."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from support.messages import META, call, headers, http_event, message
 
 Event = Mapping[str, Any]
 
-HOLE = "@@"
-"""What stands in a request for the JSON that is repeated."""
+SLOT = "@@"
+"""The placeholder in a request for the repeated JSON."""
 
 ROOM = MAX_BODY_BYTES - 4_096
-"""Bytes of a body that are left for what is repeated."""
+"""Bytes of a body that are available for the repeated JSON."""
 
 
 def filled(request: Mapping[str, Any], json_text: str) -> Event:
-    """The event of a request with this JSON in place of `HOLE`, and the headers that a client would send."""
-    text = json.dumps(request, ensure_ascii=False).replace(f'"{HOLE}"', json_text)
+    """Return the event of a request with this JSON in place of `SLOT`, and its headers."""
+    text = json.dumps(request, ensure_ascii=False).replace(f'"{SLOT}"', json_text)
     try:
         mirrored = headers(json.loads(text))
     except (ValueError, RecursionError):
@@ -38,31 +38,31 @@ def filled(request: Mapping[str, Any], json_text: str) -> Event:
 def repeated(
     unit: str, *, start: str = "[", end: str = "]", room: int = ROOM, most: int | None = None
 ) -> str:
-    """An array of as many units as there is room for, or `most`."""
+    """Return an array with as many units as fit, at most `most`."""
     count = room // (len(unit.encode()) + 1)
     return start + ",".join([unit] * min(count, most or count)) + end
 
 
 def members(value: str, *, room: int = ROOM, most: int | None = None, prefix: str = "") -> str:
-    """An object of as many members with this value."""
+    """Return an object with as many members of this value as fit."""
     count = min(room // (len(value) + len(prefix) + 11), most or 10**9)
     return "{" + ",".join(f'"{prefix}{n:07}":{value}' for n in range(count)) + "}"
 
 
 def string(unit: str, room: int = ROOM) -> str:
-    """A string of as many units; `unit` is as it stands in JSON."""
+    """Return a string of as many units as fit. `unit` is in JSON notation."""
     return '"' + unit * (room // len(unit.encode())) + '"'
 
 
 def words(pattern: str, unit: str = "a") -> str:
-    """The longest string that is matched with such a pattern."""
+    """Return the longest string that is matched with such a pattern."""
     longest = MAX_PATTERN_STEPS // pattern_size(pattern) - 8
     return string(unit, longest if unit.isascii() else longest // 4 * len(unit.encode()))
 
 
 def nested(inner: str, levels: int, around: str) -> str:
-    """`inner` within so many levels of `around`, which has a hole."""
-    left, right = around.split(HOLE)
+    """Return `inner` within `levels` of `around`, which has the placeholder."""
+    left, right = around.split(SLOT)
     return left * levels + inner + right * levels
 
 
@@ -74,18 +74,18 @@ def _tree(levels: int) -> str:
 
 
 def _caterpillar() -> str:
-    return nested(_tree(12), 45, f'{{"left":{HOLE}}}')
+    return nested(_tree(12), 45, f'{{"left":{SLOT}}}')
 
 
 def tool(name: str, member: str, json_text: str, **params: Any) -> Event:
-    """A call with one argument."""
-    return filled(call(name, {member: HOLE}, **params), json_text)
+    """Return a call with one argument."""
+    return filled(call(name, {member: SLOT}, **params), json_text)
 
 
 def legacy(request: Mapping[str, Any], json_text: str) -> Event:
-    """The request as a client of 2025-11-25 sends it."""
+    """Return the request of a client of 2025-11-25."""
     body = {**request, "params": {k: v for k, v in request["params"].items() if k != "_meta"}}
-    text = json.dumps(body).replace(f'"{HOLE}"', json_text)
+    text = json.dumps(body).replace(f'"{SLOT}"', json_text)
     return http_event(text, headers={"mcp-protocol-version": "2025-11-25"})
 
 
@@ -94,7 +94,7 @@ def _encoded(event: Event) -> Event:
 
 
 MANY = 19_000
-"""Values that the default limit lets in."""
+"""The number of values that the default limit accepts."""
 
 ALIKE = [*range(0, MANY * hash_info.modulus, hash_info.modulus)]
 """Integers whose hash in Python is 0."""
@@ -116,7 +116,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "a batch": lambda: http_event(repeated('{"jsonrpc":"2.0","id":1,"method":"ping"}')),
     "base64": lambda: _encoded(tool("echo", "text", string("é"))),
     "a direct invocation": lambda: {**call("anything", {"value": {"a": [[]] * 1_400_000}})},
-    # values that do not fit their types
+    # values that violate their types
     "texts for integers": lambda: tool("integers", "items", repeated('""')),
     "texts for integers, few": lambda: tool("integers", "items", repeated('""', most=MANY)),
     "integers with one hash": lambda: tool("numbers", "items", json.dumps(ALIKE)),
@@ -126,16 +126,16 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "a tree of empty models": lambda: tool("tree", "root", _tree(12)),
     "a deep tree of empty models": lambda: tool("tree", "root", _caterpillar()),
     "a union that recurses": lambda: tool(
-        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{HOLE},"right":1}}')
+        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{SLOT},"right":1}}')
     ),
-    "a union that recurses, with a number to look at": lambda: tool(
-        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{HOLE},"right":1.0}}')
+    "a union that recurses, with a number": lambda: tool(
+        "formula", "expression", nested('""', 60, f'{{"op":"add","left":{SLOT},"right":1.0}}')
     ),
-    "folders in folders, with a number to look at": lambda: tool(
-        "folder", "root", nested('""', 29, f'{{"kind":"folder","size":1.0,"children":[{HOLE}]}}')
+    "folders in folders, with a number": lambda: tool(
+        "folder", "root", nested('""', 29, f'{{"kind":"folder","size":1.0,"children":[{SLOT}]}}')
     ),
     "a long text in a deep tree": lambda: tool(
-        "tree", "root", nested('{"zzz":' + string("a") + "}", 55, f'{{"left":{HOLE}}}')
+        "tree", "root", nested('{"zzz":' + string("a") + "}", 55, f'{{"left":{SLOT}}}')
     ),
     "a long text in a model": lambda: tool("mapped", "items", '{"a":{"zzz":' + string("a") + "}}"),
     "a long text in a wide model": lambda: tool("wide", "value", '{"zzz":' + string("a") + "}"),
@@ -144,7 +144,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
         "animals", "items", '[{"kind":"cat","name":' + string("a") + "}]"
     ),
     "free values": lambda: tool("free", "value", repeated('{"a":[]}', most=MANY // 2)),
-    "members of no union": lambda: tool("animals", "items", repeated('{"kind":"cow"}', most=MANY // 2)),
+    "members of no alternative": lambda: tool("animals", "items", repeated('{"kind":"cow"}', most=MANY // 2)),
     "unknown arguments": lambda: filled({**call("echo"), **_with("echo")}, members("1", most=MANY)),
     "digits for a decimal": lambda: tool("scalars", "amount", string("9")),
     "digits for an integer": lambda: tool("scalars", "number", string("9")),
@@ -160,14 +160,14 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "counted: a union": lambda: tool("patterns", "either", words("(?:a{900}|b{500})", "ab")),
     "counted: a union, checked twice": lambda: filled(
-        call("patterns", {"either": HOLE, "number": 1.0}), words("(?:a{900}|b{500})", "ab")
+        call("patterns", {"either": SLOT, "number": 1.0}), words("(?:a{900}|b{500})", "ab")
     ),
     "counted: a short union": lambda: filled(
-        call("patterns", {"either": HOLE, "number": 1.0}), string("aab", 11_000)
+        call("patterns", {"either": SLOT, "number": 1.0}), string("aab", 11_000)
     ),
     "counted: names": lambda: tool("patterns", "by_name", members("1", most=MANY, prefix="a" * 90)),
     "counted: an answer": lambda: filled(
-        call("asks_code", inputResponses={"code": HOLE}), _answer(f'{{"code":{words(SEARCH)}}}')
+        call("asks_code", inputResponses={"code": SLOT}), _answer(f'{{"code":{words(SEARCH)}}}')
     ),
     "counted: raw": lambda: tool("raw_counted", "text", words(SEARCH)),
     "counted: raw, limited": lambda: tool("raw_counted", "counted", string("a")),
@@ -177,7 +177,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "a failure with many values": lambda: tool("fails", "value", members('"abcdefgh"', most=MANY)),
     "a failure with many lines": lambda: tool("fails", "value", '{"a":' + string("abcd\\u2028") + "}"),
-    # author's schemas
+    # schemas of authors
     "raw: empty objects": lambda: tool("raw_objects", "items", repeated("{}", most=MANY)),
     "raw: equal-looking items": lambda: tool(
         "raw_unique", "items", repeated_different('{"a":[1,{"b":%d}]}', MANY // 4)
@@ -188,89 +188,89 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "raw: a long text in the wrong place": lambda: tool("raw_branches", "a", string("😀")),
     "raw: branches": lambda: tool("raw_branches", "a", repeated("{}", most=MANY)),
-    "raw: recursion": lambda: tool("raw_recursive", "root", nested("[]", 60, f'{{"child":{HOLE}}}')),
+    "raw: recursion": lambda: tool("raw_recursive", "root", nested("[]", 60, f'{{"child":{SLOT}}}')),
     "raw: unevaluated items": lambda: tool("raw_unevaluated", "items", repeated("1", most=MANY)),
     "raw: unevaluated names": lambda: filled(
         {**call("raw_unevaluated"), **_with("raw_unevaluated")}, members("1", most=MANY, prefix="a")
     ),
-    # arguments that a state or a task is bound to
-    "a long text that a state is bound to": lambda: tool("asks", "text", string("😀")),
-    "long numbers that a state is bound to": lambda: tool(
+    # arguments bound to a state or a task
+    "a long text bound to a state": lambda: tool("asks", "text", string("😀")),
+    "long numbers bound to a state": lambda: tool(
         "asks_about", "value", '{"a":' + repeated("9" * 4_300) + "}"
     ),
-    "many values that a task keeps": lambda: tool(
+    "many values stored in a task": lambda: tool(
         "works", "value", members('"a"', most=MANY), meta={**META, META_CLIENT_CAPABILITIES: TASKS}
     ),
-    "a long text that a task keeps": lambda: tool(
+    "a long text stored in a task": lambda: tool(
         "works", "value", f'{{"a":{string("😀")}}}', meta={**META, META_CLIENT_CAPABILITIES: TASKS}
     ),
     "a text in a header": lambda: region(string("é")),
     "many headers": lambda: many_headers(),
-    # what a client sends besides arguments
+    # other parts of requests
     "a long progress token": lambda: filled(
-        call("reports", meta={**META, "progressToken": HOLE}), string("a")
+        call("reports", meta={**META, "progressToken": SLOT}), string("a")
     ),
     "many reports": lambda: filled(
-        call("reports", {"count": 10_000}, meta={**META, "progressToken": HOLE}),
+        call("reports", {"count": 10_000}, meta={**META, "progressToken": SLOT}),
         string("a", 1_024),
     ),
-    "answers": lambda: filled(call("asks", inputResponses={"note": HOLE}), _answer(members("1", most=MANY))),
+    "answers": lambda: filled(call("asks", inputResponses={"note": SLOT}), _answer(members("1", most=MANY))),
     "a long answer": lambda: filled(
-        call("asks", inputResponses={"note": HOLE}), _answer(f'{{"count":1,"title":{string("é")}}}')
+        call("asks", inputResponses={"note": SLOT}), _answer(f'{{"count":1,"title":{string("é")}}}')
     ),
     "many answers": lambda: filled(
-        call("asks_later", inputResponses=HOLE), members('{"action":"accept"}', most=MANY // 2)
+        call("asks_later", inputResponses=SLOT), members('{"action":"accept"}', most=MANY // 2)
     ),
     "sampled blocks": lambda: filled(
-        call("samples", inputResponses={"roots": {"roots": HOLE}}), repeated('{"uri":"a:b"}', most=MANY // 2)
+        call("samples", inputResponses={"roots": {"roots": SLOT}}), repeated('{"uri":"a:b"}', most=MANY // 2)
     ),
-    "a long state": lambda: filled(call("asks", requestState=HOLE), string("a")),
-    "a state of dots": lambda: filled(call("asks", requestState=HOLE), string(".", 200_000)),
-    "a bomb in _meta": lambda: filled(call("echo", {"text": ""}, meta={**META, "x": HOLE}), members("[]")),
+    "a long state": lambda: filled(call("asks", requestState=SLOT), string("a")),
+    "a state of dots": lambda: filled(call("asks", requestState=SLOT), string(".", 200_000)),
+    "a bomb in _meta": lambda: filled(call("echo", {"text": ""}, meta={**META, "x": SLOT}), members("[]")),
     "a long trace": lambda: filled(
-        call("echo", {"text": ""}, meta={**META, "baggage": HOLE}), string("a=b;c ;d = e ,")
+        call("echo", {"text": ""}, meta={**META, "baggage": SLOT}), string("a=b;c ;d = e ,")
     ),
     "many capabilities": lambda: filled(
-        call("asks", meta={**META, META_CLIENT_CAPABILITIES: HOLE}), members("{}", most=MANY)
+        call("asks", meta={**META, META_CLIENT_CAPABILITIES: SLOT}), members("{}", most=MANY)
     ),
-    "a long name": lambda: filled(call(HOLE), string("a")),
-    "a long method": lambda: filled(message(HOLE), string("a")),
-    "a long id": lambda: filled({**call("echo", {"text": ""}), "id": HOLE}, string("a")),
-    "a long URI": lambda: filled(message("resources/read", uri=HOLE), '"note://' + string("%41")[1:]),
-    "a URI of slashes": lambda: filled(message("resources/read", uri=HOLE), '"note://' + string("/")[1:]),
+    "a long name": lambda: filled(call(SLOT), string("a")),
+    "a long method": lambda: filled(message(SLOT), string("a")),
+    "a long id": lambda: filled({**call("echo", {"text": ""}), "id": SLOT}, string("a")),
+    "a long URI": lambda: filled(message("resources/read", uri=SLOT), '"note://' + string("%41")[1:]),
+    "a URI of slashes": lambda: filled(message("resources/read", uri=SLOT), '"note://' + string("/")[1:]),
     "a long prompt": lambda: filled(
-        message("prompts/get", name="prompt", arguments={"topic": HOLE}), string("é")
+        message("prompts/get", name="prompt", arguments={"topic": SLOT}), string("é")
     ),
     "a long completion": lambda: filled(
         message(
             "completion/complete",
             ref={"type": "ref/prompt", "name": "prompt"},
-            argument={"name": "topic", "value": HOLE},
+            argument={"name": "topic", "value": SLOT},
         ),
         string("é"),
     ),
-    "a long cursor": lambda: filled(message("tools/list", cursor=HOLE), string("a")),
+    "a long cursor": lambda: filled(message("tools/list", cursor=SLOT), string("a")),
     "a task id": lambda: filled(
-        message("tasks/get", taskId=HOLE, meta={**META, META_CLIENT_CAPABILITIES: TASKS}), string("a")
+        message("tasks/get", taskId=SLOT, meta={**META, META_CLIENT_CAPABILITIES: TASKS}), string("a")
     ),
     "task answers": lambda: filled(
         message(
             "tasks/update",
             taskId="a",
-            inputResponses=HOLE,
+            inputResponses=SLOT,
             meta={**META, META_CLIENT_CAPABILITIES: TASKS},
         ),
         members('{"action":"accept"}', most=MANY // 2),
     ),
     "an initialize": lambda: legacy(
-        message("initialize", protocolVersion="2025-11-25", capabilities=HOLE, clientInfo={}),
+        message("initialize", protocolVersion="2025-11-25", capabilities=SLOT, clientInfo={}),
         members("{}", most=MANY),
     ),
-    "an older client's models": lambda: legacy(
-        call("models", {"items": HOLE}), repeated("{}", most=MANY)
+    "models of a legacy client": lambda: legacy(
+        call("models", {"items": SLOT}), repeated("{}", most=MANY)
     ),
     "a notification": lambda: filled(
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": HOLE}}, repeated("{}")
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": SLOT}}, repeated("{}")
     ),
 }  # fmt: skip
 
@@ -279,20 +279,20 @@ TASKS: Mapping[str, Any] = {"elicitation": {}, "extensions": {TASKS_EXTENSION: {
 
 
 def region(json_text: str) -> Event:
-    """A call with an argument that a header repeats."""
+    """Return a call with an argument that a header mirrors."""
     event = tool("region", "name", json_text)
     value = {"mcp-param-region": encode_header(json.loads(json_text))}
     return {**event, "headers": {**event["headers"], **value}}
 
 
 def many_headers() -> Event:
-    """The event of a load balancer with a header that has many values."""
+    """Return the event of a load balancer with a header of many values."""
     event = sent_by("alb_multi_value", call("echo", {"text": ""}))
     return with_header(event, "x-many", *["a"] * 500_000)
 
 
 def repeated_different(template: str, count: int) -> str:
-    """An array of units that differ in a number."""
+    """Return an array of units that differ in a number."""
     return "[" + ",".join(template % n for n in range(count)) + "]"
 
 
@@ -301,5 +301,5 @@ def _answer(content: str) -> str:
 
 
 def _with(name: str) -> Mapping[str, Any]:
-    """A call whose arguments are the hole."""
-    return {"params": {**call(name)["params"], "arguments": HOLE}}
+    """Return a call whose arguments are the placeholder."""
+    return {"params": {**call(name)["params"], "arguments": SLOT}}

@@ -24,7 +24,7 @@ from support.worker_process import (
     LEASE_MS,
     SIDES,
     TIMEOUT_S,
-    Doomed,
+    KillingStore,
     clock_of,
     create,
     id_of,
@@ -57,7 +57,7 @@ def calls_of_a_run(record):
     tasks = Tasks(store, dispatcher, now_ms)
     task = create(tasks, record)
     while dispatcher.sent:
-        make_worker(Doomed(store, record)).work(dispatcher.sent.popleft()[1], LEASE_MS)
+        make_worker(KillingStore(store, record)).work(dispatcher.sent.popleft()[1], LEASE_MS)
         answer(tasks, tasks.get(None, task.task_id))
     return [words[1] for words in lines(record) if words[0] == "call"]
 

@@ -1,4 +1,4 @@
-"""On the path of a function's process: every call of an AWS service is printed before it is made."""
+"""Imported at the start of a function's process: prints every AWS call before it is made."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import boto3
 
 from mcp_roundtrip.deadline import Deadline
 
-TOLD = (
+LOGGED_PARAMETERS = (
     "KeyId",
     "MessageType",
     "SigningAlgorithm",
@@ -17,24 +17,27 @@ TOLD = (
     "QueueUrl",
     "FromEmailAddress",
 )
-"""What a call is about, and what IAM's conditions see; nothing of what it carries."""
+"""Parameters that name resources or are condition keys of IAM, without payloads."""
 
 
-def tell(params, model, **_):
+def print_call(params, model, **_):
     for operation, request in authorized_as(model.name, params):
-        about = {name: request[name] for name in TOLD if name in request}
-        print("AWS", json.dumps([model.service_model.service_name, operation, about]), flush=True)
+        logged = {name: request[name] for name in LOGGED_PARAMETERS if name in request}
+        print("AWS", json.dumps([model.service_model.service_name, operation, logged]), flush=True)
 
 
 def authorized_as(operation, params):
-    """IAM authorizes a transaction by its writes (Developer Guide, "Using IAM with transactions")."""
+    """Return the operations that IAM authorizes: a transaction is authorized by its writes.
+
+    Source: Developer Guide, "Using IAM with transactions".
+    """
     if operation != "TransactWriteItems":
         return [(operation, params)]
     return [(f"{write}Item", request) for item in params["TransactItems"] for write, request in item.items()]
 
 
 boto3.setup_default_session()
-boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", tell)
+boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", print_call)
 
-if os.environ["_HANDLER"] == "app.worker":  # always short of time: each step is another worker's
+if os.environ["_HANDLER"] == "app.worker":  # always short of time, so that each step runs in another worker
     Deadline.is_short_of = lambda self, needs_ms=None: True
