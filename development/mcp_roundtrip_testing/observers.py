@@ -50,11 +50,15 @@ class RecordingObserver:
 
 @dataclass(slots=True)
 class RequestObserver:
-    """Records the errors and changed questions of one request, and forwards everything to `observer`."""
+    """Records what happens in one request, and forwards everything to `observer`.
+
+    `changed`: the keys of questions that changed. `completed`: the fields of `request_completed`.
+    """
 
     observer: Any
     errors: list[BaseException] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    completed: dict[str, Any] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.observer, name)
@@ -62,6 +66,8 @@ class RequestObserver:
     def record(self, event: str, **fields: Any) -> None:
         if event == "question_changed":
             self.changed.append(fields["key"])
+        if event == "request_completed":
+            self.completed = fields
         self.observer.record(event, **fields)
 
     def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:

@@ -102,7 +102,7 @@ class PlayedCall(ABC):
         raise CallFailed(text) from self.raised
 
     def _completed(self) -> Mapping[str, Any]:
-        if self.result["resultType"] != "complete":
+        if self.result.get("resultType", "complete") != "complete":  # earlier versions have none
             self.fail(f"the call has not ended: {self.describe_state()}")
         return self.result
 

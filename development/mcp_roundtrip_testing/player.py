@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import (
+    DISCOVER,
+    HEADER_SESSION_ID,
+    INITIALIZE,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
-    NAME_PARAMETER,
     PROMPTS_GET,
     PROTOCOL_VERSION,
     RESOURCES_READ,
     TASKS_EXTENSION,
     TOOLS_CALL,
 )
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import build_parameter_headers
-from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.loading import Source, load_server
+from mcp_roundtrip_testing.conversation import Conversation
+from mcp_roundtrip_testing.environments import Application, Environment
+from mcp_roundtrip_testing.http_requests import Session, mirrored_headers, post, read_messages
+from mcp_roundtrip_testing.loading import Source
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
 from mcp_roundtrip_testing.played_task import PlayedTask
@@ -53,17 +56,17 @@ WITH_TASKS: Final[Mapping[str, Any]] = {**EVERYTHING, "extensions": {TASKS_EXTEN
 
 @dataclass(slots=True)
 class Player:
-    """Plays a client with these `capabilities`.
+    """Plays a client with these `capabilities`, or the released `client` of this name (see `client_profile`).
 
-    `source` is a server, a function that creates one, or the path of a module that contains one. The module
-    is loaded again for each round and each worker, so that its globals do not survive. With `always_replay`,
-    each step ends in a checkpoint, and each state and each waiting task is replayed once without answers and
-    must ask the same questions again.
+    `source` is a server, a function that creates one, the path of a module that contains one, or a front door
+    with its `owners`. A module is loaded again for each round and each worker, so that its globals do not
+    survive. With `always_replay`, each step ends in a checkpoint, and each state and each waiting task is
+    replayed once without answers and must ask the same questions again.
 
     A request has `remaining_ms`, a worker `worker_ms`. `meta` are additional members of its `_meta`.
     """
 
-    source: Source
+    source: Application
     capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
     authorizer: Mapping[str, Any] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -75,21 +78,33 @@ class Player:
     meta: Mapping[str, Any] = field(default_factory=dict)
     ports: Mapping[str, Any] = field(default_factory=dict)
     worker_ms: float = 900_000
+    client: str | None = None
+    owners: Mapping[str, Source] = field(default_factory=dict)
+    profile: ClientProfile | None = field(init=False, default=None)
     table: TaskTable = field(init=False)
     workers: Workers = field(init=False)
+    _session: Session | None = field(init=False, default=None)
     _ids: Any = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
+        if self.client is not None:
+            self.profile = ClientProfile.load(self.client)
+            self.capabilities = self.profile.capabilities
         self.table = self.ports.get("tasks") or TaskTable(self.clock)
         self.workers = Workers(
-            self.source, self._ports, self.table, self.observer, self.worker_ms, self.always_replay
+            lambda: self._environment().tool_methods,
+            *(self._ports, self.table, self.observer, self.worker_ms, self.always_replay),
         )
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **answers: Any) -> Round:
         """Call a tool. `answers` by key answer the questions of all rounds.
 
-        Raises CallFailed if a call without an error has not asked all of these questions.
+        With a `client`, the questions reach its user as they would in this client, and its model calls again
+        until the call has ended or asks something that has no answer here. Raises CallFailed if a call
+        without an error has not asked all of these questions.
         """
+        if self.profile is not None:
+            return Conversation(self, self.profile, dict(answers)).call(name, arguments or {})
         return self._play(TOOLS_CALL, {"name": name, "arguments": arguments or {}}, answers)
 
     def prompt(self, name: str, arguments: Mapping[str, str] | None = None, /, **answers: Any) -> Round:
@@ -170,41 +185,90 @@ class Player:
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
         observer = RequestObserver(self.observer)
         message, notifications, journal, status = self._post(method, sent, observer)
-        raised, changed = next(reversed(observer.errors), None), tuple(observer.changed)
-        return Round(self, method, params, message, notifications, journal, status, raised, changed)
+        return Round(
+            *(self, method, params, message, notifications, journal, status),
+            cause=next(reversed(observer.errors), None),
+            changed=tuple(observer.changed),
+            log_fields=observer.completed,
+        )
 
     def _post(
         self, method: str, params: Mapping[str, Any], observer: RequestObserver | None = None
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
+        if self.profile is not None and self._session is None:
+            self._session = self._open(self.profile)
         number = next(self._ids)
-        meta: dict[str, Any] = {
-            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-            META_CLIENT_INFO: {"name": "mcp-roundtrip-testing", "version": "1"},
-            META_CLIENT_CAPABILITIES: self.capabilities,
-            "progressToken": number,
-            **self.meta,
-        }
-        if self.log_level is not None:
-            meta[META_LOG_LEVEL] = self.log_level
-        body = json.dumps(
-            {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
-        )
         sealed = RecordingCodec(make_codec(self.key, self.clock))
-        server = load_server(self.source)
-        headers = {**_headers(method, params), **_parameter_headers(server, method, params)}
-        ports = replace(self._ports(), state_codec=lambda: sealed)
-        if observer is not None:
-            ports = replace(ports, observer=observer)
-        response = self._environment(server, ports, HttpRequest("POST", headers, body, self.authorizer))
-        *notifications, answer = _messages(response)
+        environment = self._environment()
+        request = self._request(number, method, params, environment.tools)
+        response = self._send(request, environment, sealed, observer)
+        *notifications, answer = read_messages(response)
         journal = sealed.journals[-1] if sealed.journals else None
         return answer, tuple(notifications), journal, response.status
 
-    def _environment(self, server: Server, ports: Ports, request: HttpRequest) -> HttpResponse:
+    def _request(
+        self, number: int, method: str, params: Mapping[str, Any], tools: Mapping[str, Tool]
+    ) -> HttpRequest:
+        body = {"jsonrpc": "2.0", "id": number, "method": method}
+        progress = {"progressToken": number, **self.meta}
+        if self._session is not None and self._session.is_legacy:
+            sent = {**params, "_meta": {**params.get("_meta", {}), **progress}}
+            return post({**body, "params": sent}, self._session.headers, self.authorizer)
+        info = {"name": "mcp-roundtrip-testing", "version": "1"}
+        meta: dict[str, Any] = {
+            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+            META_CLIENT_INFO: info if self.profile is None else self.profile.client_info,
+            META_CLIENT_CAPABILITIES: self.capabilities,
+            **progress,
+        }
+        if self.log_level is not None:
+            meta[META_LOG_LEVEL] = self.log_level
+        headers = mirrored_headers(method, params, tools)
+        return post({**body, "params": {**params, "_meta": meta}}, headers, self.authorizer)
+
+    def _open(self, profile: ClientProfile) -> Session:
+        """Send the first request of a client, and return what its later requests repeat."""
+        if not profile.is_legacy:
+            self._session = Session(profile.protocol_version)
+            self.request(DISCOVER)
+            return self._session
+        params = {
+            "protocolVersion": profile.protocol_version,
+            "capabilities": profile.capabilities,
+            "clientInfo": profile.client_info,
+        }
+        body = {"jsonrpc": "2.0", "id": next(self._ids), "method": INITIALIZE, "params": params}
+        response = self._send(post(body, {}, self.authorizer))
+        [message] = read_messages(response)
+        session = Session(message["result"]["protocolVersion"], response.headers.get(HEADER_SESSION_ID))
+        notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        self._send(post(notification, session.headers, self.authorizer))
+        return session
+
+    def browse(self, method: str, url: str, body: str | None = None) -> HttpResponse:
+        """Request a page of the application as a browser does; `body` is that of a form."""
+        parts = urlsplit(url)
+        headers = {"host": parts.netloc, "content-type": "application/x-www-form-urlencoded"}
+        return self._send(HttpRequest(method, headers, body, path=parts.path, query=parts.query))
+
+    def _send(
+        self,
+        request: HttpRequest,
+        environment: Environment | None = None,
+        codec: RecordingCodec | None = None,
+        observer: RequestObserver | None = None,
+    ) -> HttpResponse:
+        ports = self._ports()
+        if codec is not None:
+            ports = replace(ports, state_codec=lambda: codec)
+        if observer is not None:
+            ports = replace(ports, observer=observer)
         # Without remaining time, each step after the first ends in a checkpoint before it runs.
         remaining_ms = 0 if self.always_replay else self.remaining_ms
-        invocation = Invocation("test", self.clock.monotonic_ms() + remaining_ms)
-        return server.endpoint.respond(request, ports, invocation)
+        return (environment or self._environment()).respond(request, ports, remaining_ms)
+
+    def _environment(self) -> Environment:
+        return Environment.load(self.source, self.owners)
 
     def _ports(self) -> Ports:
         given = {"max_rounds": 1_000} if self.always_replay else {}
@@ -223,28 +287,3 @@ def _questions_and_journal(played: Round) -> dict[str, Any]:
         {"key": entry.key, "kind": entry.kind.name.lower(), "value": entry.value} for entry in entries
     ]
     return {"asked": dict(played.asked), "recorded": recorded}
-
-
-def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": PROTOCOL_VERSION,
-        "mcp-method": method,
-    }
-    name = params.get(NAME_PARAMETER.get(method, ""))
-    if name is not None:
-        headers["mcp-name"] = encode_header(name)
-    return headers
-
-
-def _parameter_headers(server: Server, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-    tool = server.tools.get(str(params.get("name"))) if method == TOOLS_CALL else None
-    if tool is None or not isinstance(params.get("arguments"), Mapping):
-        return {}
-    return build_parameter_headers(tool.parameters.parameter_headers, params["arguments"])
-
-
-def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:
-    if response.headers.get("content-type") == "text/event-stream":
-        return [json.loads(line[6:]) for line in response.body.splitlines() if line.startswith("data: ")]
-    return [json.loads(response.body)]

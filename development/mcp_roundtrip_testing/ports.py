@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import TrustedKeys
@@ -42,7 +44,8 @@ class RecordingCodec:
         round: int,  # noqa: A002 - the claim's name
         first_issued_at: int | None,
     ) -> str:
-        self.journals.append(Journal.from_json(payload))
+        with suppress(StateRejected):  # the state of a parked call holds no journal
+            self.journals.append(Journal.from_json(payload))
         return self.codec.seal(binding, payload, round=round, first_issued_at=first_issued_at)
 
     def open(self, binding: Binding, token: Any) -> OpenState:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
@@ -42,7 +43,12 @@ class RoundSender(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Round(PlayedCall):
-    """The response to one request of a call."""
+    """The response to one request of a call.
+
+    `channels`: the channels through which the questions of the call were answered so far, in order.
+    `log_fields`: the fields of `request_completed`. `shown`: the open questions of a released client's call.
+    `continue_call`: continues such a call with more answers.
+    """
 
     player: RoundSender
     method: str
@@ -53,6 +59,15 @@ class Round(PlayedCall):
     status: int = 200
     cause: BaseException | None = None
     changed: tuple[str, ...] = ()
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
+    channels: tuple[Channel, ...] = ()
+    shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    continue_call: Callable[[Round, Mapping[str, Any]], Round] | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """The `outcome` in the log."""
+        return self.log_fields.get("outcome")
 
     @property
     def result(self) -> Mapping[str, Any]:
@@ -78,8 +93,8 @@ class Round(PlayedCall):
     @property
     def asked(self) -> Mapping[str, Mapping[str, Any]]:
         """The questions by key; empty if the call completed or the round is a checkpoint."""
-        asked: Mapping[str, Mapping[str, Any]] = self.result.get("inputRequests", {})
-        return asked
+        asked: Mapping[str, Mapping[str, Any]] = self.shown
+        return asked or self.result.get("inputRequests", {})
 
     @property
     def state(self) -> str | None:
@@ -92,7 +107,7 @@ class Round(PlayedCall):
 
         Raises CallFailed if the call did not become a task.
         """
-        if self.result["resultType"] != "task":
+        if self.result.get("resultType") != "task":
             self.fail(f"the call did not become a task: {self.describe_state()}")
         return self.player.task(self.result["taskId"])
 
@@ -102,6 +117,8 @@ class Round(PlayedCall):
 
         Raises CallFailed for a key that is not asked. `respond` sends raw responses instead.
         """
+        if self.continue_call is not None:
+            return self.continue_call(self, answers)
         if self.state is None:
             self.fail(f"nothing was asked: {self.describe_state()}")
         if not answers.keys() <= self.asked.keys():
@@ -127,7 +144,7 @@ class Round(PlayedCall):
         after = self.player.send_round(self.method, self.params, responses, self.state)
         if after.changed:
             warn_of_changes(after.changed, self.asked, after.asked)
-        return after
+        return replace(after, channels=(*self.channels, *(("client",) if responses else ())))
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:

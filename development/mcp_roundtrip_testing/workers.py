@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.loading import Source, load_server
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.played_call import NotReplayable, json_diff
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
@@ -47,7 +47,9 @@ class WorkerContext:
 
 @dataclass(slots=True)
 class Workers:
-    """The workers of a test. `make_ports` makes the ports of a new environment; each has `remaining_ms`.
+    """The workers of a test. Each has a new environment and `remaining_ms`.
+
+    `tool_methods` and `make_ports` make the tools and the ports of a new environment.
 
     With `always_replay`, a worker's time ends after its first journal entry, and each waiting task is
     replayed once on a copy, which must wait for the same. `crash` is the next crash; `calls` counts the calls
@@ -55,7 +57,7 @@ class Workers:
     changed.
     """
 
-    source: Source
+    tool_methods: Callable[[], ToolMethods]
     make_ports: Callable[[], Ports]
     table: TaskTable
     observer: RecordingObserver
@@ -102,7 +104,7 @@ class Workers:
         ports = replace(
             self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.port(store)
         )
-        work(load_server(self.source)._tool_methods, {"task": pk}, context, lambda: ports)
+        work(self.tool_methods(), {"task": pk}, context, lambda: ports)
 
     def _replay(self, pk: str) -> None:
         task = self.table.task(pk.partition("#")[2])
