@@ -77,7 +77,7 @@ def _summary(page: FormPage) -> str:
     labels = {c.name: c.field.label.title for each in page.questions for c in each.controls}
     labels |= {each.action_name: each.message for each in page.questions if each.action_name}
     items = "".join(
-        f'<li><a href="#{element_id(name)}" dir="auto">{escape(f"{labels[name]}: {error}")}</a></li>'
+        f'<li><a href="#{element_id(name)}" dir="auto">{escape(_joined(labels[name], error))}</a></li>'
         for name, error in page.errors.items()
     )
     problem = f"<p>{escape(page.problem)}</p>" if page.problem else ""
@@ -85,6 +85,10 @@ def _summary(page: FormPage) -> str:
         '<div class="summary" role="alert" tabindex="-1" autofocus aria-labelledby="errors">'
         f'<h2 id="errors">The answer was not sent yet</h2>{problem}<ul>{items}</ul></div>'
     )
+
+
+def _joined(label: str, error: str) -> str:
+    return f"{label} {error}" if label.endswith(("?", "!", ".", ":")) else f"{label}: {error}"
 
 
 def _section(number: int, question: PageQuestion, page: FormPage) -> str:

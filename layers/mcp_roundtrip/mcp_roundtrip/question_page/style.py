@@ -21,6 +21,7 @@ p { margin: 0 0 .5rem; overflow-wrap: anywhere; white-space: pre-line }
 .field { margin: 0 0 1.4rem; padding: 0; border: 0; min-width: 0 }
 .label, legend { display: block; font-weight: 600; padding: 0; margin-bottom: .25rem; overflow-wrap: anywhere;
   white-space: pre-line; max-width: 100% }
+legend { float: left; width: 100% } legend + * { clear: both } input + select { margin-top: .5rem }
 .optional { font-weight: 400; color: var(--muted) }
 input[type=text], input[type=email], input[type=url], input[type=date], input[type=datetime-local],
 textarea, select { font: inherit; color: inherit; background: Field; width: 100%; min-height: 2.75rem;
@@ -38,7 +39,7 @@ textarea { min-height: 5.5rem; field-sizing: content; max-height: 24rem }
 .address { background: var(--soft); border-radius: .4rem; padding: .6rem .8rem }
 .address code { overflow-wrap: anywhere }
 a { color: var(--accent) }
-.actions { display: flex; flex-wrap: wrap; gap: .6rem; margin-top: 1.5rem }
+.actions { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1.5rem 0 .75rem }
 button { font: inherit; min-height: 2.75rem; padding: .5rem 1.25rem; border: 1px solid var(--line);
   border-radius: .4rem; background: var(--soft); color: inherit }
 button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent);

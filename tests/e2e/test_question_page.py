@@ -1,0 +1,311 @@
+"""The question page in Chromium: keyboard, phone, light and dark, and hostile texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.question_links import form, url
+from support.served_page import ServedPage, served_page
+
+if TYPE_CHECKING:
+    from support.browser import RunProgram
+
+pytest_plugins = ["support.browser"]
+
+PROGRAM = Path(__file__).parents[1] / "support/question_page.mjs"
+PHONE = {"viewport": {"width": 360, "height": 740}, "isMobile": True, "hasTouch": True}
+WIDE = {"viewport": {"width": 760, "height": 640}}
+SIZE = {
+    "type": "object",
+    "properties": {
+        "vcpus": {
+            "type": "integer",
+            "title": "Virtual CPUs",
+            "description": "More can be added later.",
+            "minimum": 1,
+            "maximum": 16,
+            "default": 2,
+        },
+        "region": {"type": "string", "title": "Region", "enum": ["eu-west-1", "us-east-1"]},
+        "backups": {
+            "type": "array",
+            "title": "Backups",
+            "items": {"type": "string", "enum": ["Daily", "Weekly"]},
+        },
+        "owner": {"type": "string", "title": "Owner", "format": "email"},
+    },
+    "required": ["vcpus", "region", "owner"],
+}
+MESSAGE = "How large should the database “orders” be?"
+
+
+@pytest.fixture
+def page() -> Iterator[ServedPage]:
+    with served_page() as served:
+        yield served
+
+
+def steps(run_in_browser: RunProgram, *steps: Any, tamper: str = "", **options: Any) -> Any:
+    """Run steps, which are names or pairs of a name and an argument; return what they saw by position."""
+    pairs = [each if isinstance(each, tuple) else (each, None) for each in steps]
+    return run_in_browser(PROGRAM, {"options": {**WIDE, **options}, "tamper": tamper, "steps": pairs})
+
+
+def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, run_in_browser: RunProgram) -> None:
+    token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
+    result = steps(
+        run_in_browser,
+        *(("goto", page.link(token)), ("press", "Tab"), "focused", ("press", "Control+A"), ("type", "4")),
+        *(
+            ("press", "Tab"),
+            "focused",
+            ("press", "ArrowDown"),
+            ("press", "Tab"),
+            "focused",
+            ("press", "Space"),
+        ),
+        *(
+            ("press", "Tab Tab"),
+            "focused",
+            ("type", "ada@example.com"),
+            ("submit", "Enter"),
+            "url",
+            ("text", "h1"),
+        ),
+    )
+    focused = [each for each in result["seen"] if isinstance(each, str)]
+    assert focused == [
+        "input Virtual CPUs",
+        "input eu-west-1",
+        "input Daily",
+        "input Owner",
+        page.link(token),
+        "Thank you",
+    ]
+    assert result["complaints"] == []
+    content = {"vcpus": 4, "region": "us-east-1", "backups": ["Daily"], "owner": "ada@example.com"}
+    assert page.calls.responses(task) == {"size": {"action": "accept", "content": content}}
+    [post] = [headers for method, _, headers in result["requests"] if method == "POST"]
+    assert post["origin"] == "null"
+    assert "referer" not in post
+
+
+def test_the_keyboard_reaches_the_buttons_in_their_order(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
+    tabs = [step for _ in range(7) for step in (("press", "Tab"), "focused")]
+    result = steps(run_in_browser, ("goto", page.link(token)), *tabs, ("press", "Tab"), ("submit", "Space"))
+    focused = [each for each in result["seen"] if isinstance(each, str)]
+    assert focused[-3:] == ["input Owner", "button Send", "button Decline"]
+    assert page.calls.responses(task) == {"size": {"action": "cancel"}}
+
+
+def test_errors_have_the_focus_first_and_lead_to_their_fields(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
+    result = steps(
+        run_in_browser,
+        *(("goto", page.link(token)), ("press", "Tab Control+A"), ("type", "seventeen"), ("submit", "Enter")),
+        *(
+            "focused",
+            ("press", "Tab"),
+            "focused",
+            ("press", "Enter"),
+            ("evaluate", "location.hash"),
+            "focused",
+        ),
+        ("evaluate", "document.activeElement.value"),
+    )
+    assert [each for each in result["seen"] if isinstance(each, str)] == [
+        "div The answer was not sent yet",
+        "a Virtual CPUs: Enter a whole number.",
+        "#f0-0",
+        "input Virtual CPUs",
+        "seventeen",
+    ]
+
+
+HOSTILE = """</title></textarea><script>window.pwned = 1</script><img src=x onerror="window.pwned = 2">
+"' onfocus=window.pwned=3 autofocus x='"""
+
+
+def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, run_in_browser: RunProgram) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            HOSTILE: {"type": "string", "description": HOSTILE, "default": HOSTILE},
+            "choice": {"type": "string", "enum": [HOSTILE, "b"], "title": HOSTILE, "default": HOSTILE},
+        },
+    }
+    requests = {HOSTILE: form(schema, HOSTILE), "link": url("javascript://x/%0awindow.pwned=4", HOSTILE)}
+    token, task = page.calls.ask(requests, tool=HOSTILE)
+    result = steps(
+        run_in_browser,
+        ("goto", page.link(token)),
+        ("evaluate", "window.pwned ?? 'nothing'"),
+        *(
+            ("text", "h1"),
+            ("count", "script, img, a"),
+            ("evaluate", "document.querySelector('textarea').value"),
+        ),
+        ("click", "Send"),
+        ("evaluate", "window.pwned ?? 'nothing'"),
+        (
+            "evaluate",
+            "[...document.querySelectorAll('[value=accept][type=radio]')].forEach((e) => e.checked = true)",
+        ),
+        ("click", "Send"),
+    )
+    _, before, heading, scripts, default, _, after, *_ = result["seen"]
+    assert (before, after, scripts, default) == ("nothing", "nothing", 0, HOSTILE)
+    assert heading.split() == f"Question from {HOSTILE}".split()
+    assert "Content Security Policy" not in " ".join(result["complaints"]), "there was nothing to block"
+    content = {HOSTILE: HOSTILE, "choice": HOSTILE}
+    assert page.calls.responses(task) == {
+        HOSTILE: {"action": "accept", "content": content},
+        "link": {"action": "accept"},
+    }
+
+
+def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
+    injected = (
+        "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
+        "<a id=bad href='javascript:window.pwned=3'>x</a><style>h1 { display: none }</style>"
+        "<form id=away action='https://evil.example/'></form>"
+    )
+    result = steps(
+        run_in_browser,
+        ("goto", page.link(token)),
+        ("evaluate", "document.getElementById('bad').click(), document.getElementById('away').submit()"),
+        *(("evaluate", "window.pwned ?? 'nothing'"), ("text", "h1"), "url"),
+        tamper=injected,
+    )
+    assert result["seen"][2:] == ["nothing", "Question from provision", page.link(token)]
+    blocked = " ".join(result["complaints"])
+    for directive in ("script-src", "img-src", "style-src", "form-action"):
+        assert directive in blocked or "default-src" in blocked
+    assert not [to for _, to, _ in result["requests"] if "evil.example" in to]
+
+
+def test_a_url_question_opens_a_new_tab_that_learns_nothing(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    target = page.url.replace("/mcp/questions", "/elsewhere?a=1")
+    token, task = page.calls.ask({"login": url(target, "Sign in to continue.")})
+    result = steps(
+        run_in_browser,
+        *(
+            ("goto", page.link(token)),
+            ("text", "code"),
+            ("open", "in a new tab"),
+            ("click", "I have finished"),
+        ),
+        ("text", "h1"),
+    )
+    _, shown, opened, _, title = result["seen"]
+    assert (shown, opened, title) == (target, [target, [True, ""]], "Thank you")
+    assert page.calls.responses(task) == {"login": {"action": "accept"}}
+
+
+def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    token, task = page.calls.ask({"size": form({"type": "object", "properties": {"x": {"type": "string"}}})})
+    attack = (
+        "(() => { const form = document.createElement('form'); form.method = 'post';"
+        f" form.action = '{page.url}'; form.innerHTML = '<input name=token value={token}>"
+        "<input name=action value=accept>'; document.body.append(form); form.submit(); })()"
+    )
+    elsewhere = page.url.replace("127.0.0.1", "localhost").replace("/mcp/questions", "/evil")
+    result = steps(
+        run_in_browser, ("goto", elsewhere), ("evaluate", attack), ("press", "Tab"), ("text", "body")
+    )
+    posts = [headers for method, _, headers in result["requests"] if method == "POST"]
+    assert len(posts) == 1
+    assert page.calls.responses(task) == {}
+
+
+LARGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **{f"f{number}": {"type": "string", "title": f"Field {number}"} for number in range(199)},
+        "city": {"type": "string", "title": "City", "enum": [f"City {number}" for number in range(5_000)]},
+    },
+    "required": ["city"],
+}
+
+
+def test_200_fields_and_5000_options_are_answered_in_the_browser(
+    page: ServedPage, run_in_browser: RunProgram
+) -> None:
+    token, task = page.calls.ask({"q": form(LARGE)})
+    fill = (
+        "document.getElementsByName('0.7')[0].value = 'seven',"
+        " document.getElementsByName('0.199')[0].value = '4999'"
+    )
+    result = steps(
+        run_in_browser, ("goto", page.link(token)), ("evaluate", fill), ("click", "Send"), ("text", "h1")
+    )
+    assert result["seen"][-1] == "Thank you"
+    assert page.calls.responses(task)["q"]["content"] == {"f7": "seven", "city": "City 4999"}
+
+
+RIGHT_TO_LEFT = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "title": "الاسم", "maxLength": 40, "default": "مرحبا 👩‍🚀"}},
+    "required": ["name"],
+}
+NARROW = "document.documentElement.scrollWidth <= window.innerWidth"
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+@pytest.mark.parametrize("schema", [SIZE, RIGHT_TO_LEFT, LARGE], ids=["size", "rtl", "large"])
+def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
+    page: ServedPage, run_in_browser: RunProgram, color_scheme: str, schema: Any
+) -> None:
+    long = "Averyveryverylongwordwithoutanyspaceinit" * 3
+    token, _ = page.calls.ask(
+        {"q": form(schema, f"{MESSAGE} {long}"), "u": url(f"https://id.example/{long}")}
+    )
+    scheme = (
+        "getComputedStyle(document.documentElement).colorScheme"
+        " + matchMedia('(prefers-color-scheme: dark)').matches"
+    )
+    result = steps(
+        run_in_browser,
+        *(("goto", page.link(token)), ("evaluate", NARROW), ("evaluate", scheme)),
+        ("evaluate", "getComputedStyle(document.querySelector('legend, .label')).direction"),
+        **PHONE,
+        colorScheme=color_scheme,
+    )
+    _, fits, seen_scheme, direction = result["seen"]
+    assert fits is True
+    assert seen_scheme == f"light dark{str(color_scheme == 'dark').lower()}"
+    assert direction == ("rtl" if schema is RIGHT_TO_LEFT else "ltr")
+
+
+def test_screenshots_of_the_documentation(
+    page: ServedPage, run_in_browser: RunProgram, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Run with --basetemp to keep the images; docs/images has copies."""
+    token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
+    shots = {"light": WIDE, "dark": PHONE}
+    for scheme, options in shots.items():
+        target = tmp_path / f"question-page-{scheme}.png"
+        steps(
+            run_in_browser,
+            ("goto", page.link(token)),
+            ("screenshot", str(target)),
+            **options,
+            colorScheme=scheme,
+        )
+        assert target.stat().st_size < 60_000
