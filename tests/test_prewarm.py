@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.execution.runtime_api import Invocation, Ready, Responded, RuntimeApi
+from mcp_roundtrip_local.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
@@ -103,7 +103,7 @@ class Function:
         try:
             assert isinstance(api.reports.get(timeout=60), Ready)
             calls_before = self.kms.calls.total()
-            api.pending.put(Invocation("1", json.dumps(call("greet")).encode(), "arn", 2**42))
+            api.pending.put(RuntimeEvent("1", json.dumps(call("greet")).encode(), "arn", 2**42))
             report = api.reports.get(timeout=60)
         finally:
             process.kill()

@@ -14,7 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from support import skips
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, ROOT, Built, environment
+from support.project import ROOT
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, Built, environment
 from support.source_template import functions, read_template
 
 LAYER = ROOT / "layers/mcp_roundtrip"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.sam_build import ROOT
+from support.project import ROOT
 from support.transformed_template import transform
 
 CHECKOV = Path(os.environ.get("CHECKOV", ROOT / ".venv-checkov/bin/checkov"))

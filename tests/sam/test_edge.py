@@ -10,7 +10,7 @@ from typing import Any
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
-from support.sam_build import ROOT
+from support.project import ROOT
 from support.transformed_template import lint, transformed, with_defaults
 
 TEMPLATE = ROOT / "edge/template.yaml"

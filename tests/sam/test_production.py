@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.telemetry import LogObserver
 from support import cloudformation
 from support.cloudformation import Refused
-from support.sam_build import ROOT
+from support.project import ROOT
 from support.transformed_template import (
     DOMAIN,
     FOLDERS,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
-from support.sam_build import ROOT, SAM, run
+from support.project import ROOT
+from support.sam_build import SAM, run
 from support.transformed_template import (
     AUTH_MODES,
     DOMAIN,

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_roundtrip.state.keys import P256_ORDER
+from mcp_roundtrip.state.keys import P256_ORDER, LocalKey
 from support.attacks_signature import ARN, BOTH, FURTHER_MEMBERS, LINK, MALLORY, OTHER
 from support.forgery import FORGES, Attack, Forge
 from support.tokens import (
@@ -41,16 +42,16 @@ def with_certificate(certificate: object, reason: str | None) -> Attack:
     return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED)
 
 
-def claims(reason: str | None, **members: object) -> Attack:
+def claims(reason: str | None, **members: Any) -> Attack:
     """Change claims of the certificate, and sign it again with the root key."""
     return with_certificate(with_claims(CERTIFICATE, **members), reason)
 
 
-def header(reason: str = "certificate_header", **members: object) -> Attack:
+def header(reason: str = "certificate_header", **members: Any) -> Attack:
     return with_certificate(with_header(CERTIFICATE, **members), reason)
 
 
-def key(reason: str = "certificate_key", **members: object) -> Attack:
+def key(reason: str = "certificate_key", **members: Any) -> Attack:
     """Change members of the JWK. None removes one."""
     jwk = {name: value for name, value in (JWK | members).items() if value is not None}
     return claims(reason, cnf={"jwk": jwk})
@@ -60,7 +61,7 @@ def content(text: bytes, reason: str = "certificate_payload") -> Attack:
     return with_certificate(signed(header_of(CERTIFICATE), text), reason)
 
 
-def certificate_for(signer: object) -> dict[str, object]:
+def certificate_for(signer: LocalKey) -> dict[str, object]:
     """Return the genuine claims with another key."""
     numbers = signer.public_key.public_numbers()
     return CERTIFIED | {"cnf": {"jwk": JWK | {"x": coordinate(numbers.x), "y": coordinate(numbers.y)}}}
@@ -232,7 +233,7 @@ CERTIFIED_KEYS = {
     "certified key with a d": key(d="AAAA"),
     "certified key with a use": key(use="sig"),
     "certified key with a kid": key(kid=KEY.kid),
-    **{f"certified key without {name}": key(**{name: None}) for name in JWK},
+    **{f"certified key without {name}": key(**dict[str, Any]({name: None})) for name in JWK},
     "certified key of kty OKP": key(kty="OKP"),
     "certified key on P-384": key(crv="P-384", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)),
     "certified key on secp256k1": key(crv="secp256k1", x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),

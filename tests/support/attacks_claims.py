@@ -17,6 +17,7 @@ from support.tokens import (
 )
 
 TIMES_AND_NUMBERS = ("iat", "nbf", "exp", "rnd", "oiat")
+NOT_TEXTS: tuple[Any, ...] = (5, None, {})
 TEXTS = ("iss", "aud", "sub", "jti", "rq")
 
 
@@ -63,7 +64,7 @@ CLAIMS = {
         for name in TIMES_AND_NUMBERS
         for value in (str(NOW), True, None, NOW + 0.5, [NOW])
     },
-    **{f"{name} {value!r}": claims("claims", **{name: value}) for name in TEXTS for value in (5, None, {})},
+    **{f"{name} {value!r}": claims("claims", **{name: value}) for name in TEXTS for value in NOT_TEXTS},
     **{f"{name} in a list": in_a_list(name) for name in TEXTS},
     "another issuer": claims("wrong_issuer", iss="other"),
     "another audience": claims("wrong_audience", aud="https://mcp.example/mcp/"),

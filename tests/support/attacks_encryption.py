@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -37,7 +38,7 @@ UNCALLABLE = {"macs": [UncallableMacKey()]}
 BOTH = {"macs": [NEXT_MAC, MAC]}
 
 
-def outer(reason: str = "header", **members: object) -> Attack:
+def outer(reason: str = "header", **members: Any) -> Attack:
     """Change members of the outer header (None removes one), encrypted with the right key."""
     return Attack(lambda forge: forge.with_outer(**members), reason, ENCRYPTED, verifier=UNCALLABLE)
 
@@ -89,6 +90,16 @@ def as_json(forge: Forge) -> str:
     return json.dumps({"protected": protected, "iv": iv, "ciphertext": ciphertext, "tag": tag})
 
 
+OUTER_MEMBERS: dict[str, Any] = {
+    "zip": "DEF",
+    "crit": ["kid"],
+    "p2c": 1,
+    "epk": {"kty": "EC"},
+    "apu": "AAAA",
+    "jwk": {"kty": "oct"},
+    "jku": "https://evil.example/jwks",
+    "crt": "AAAA",
+}
 HEADERS = {
     **{
         f"outer alg {alg!r}": outer(alg=alg)
@@ -104,19 +115,7 @@ HEADERS = {
         for typ in ("JWT", "JOSE", "mcp-link+jwt", "mcp-rs-crt+jwt", "MCP-RS+JWT", "", 5, None)
     },
     **{f"outer cty {cty!r}": outer(cty=cty) for cty in ("jwt", "JWE", "json", "", 5, None)},
-    **{
-        f"outer header member {name}": outer(**{name: value})
-        for name, value in {
-            "zip": "DEF",
-            "crit": ["kid"],
-            "p2c": 1,
-            "epk": {"kty": "EC"},
-            "apu": "AAAA",
-            "jwk": {"kty": "oct"},
-            "jku": "https://evil.example/jwks",
-            "crt": "AAAA",
-        }.items()
-    },
+    **{f"outer header member {name}": outer(**{name: value}) for name, value in OUTER_MEMBERS.items()},
     **{
         f"outer kid {kid!r}": outer(kid=kid)
         for kid in (5, None, [f"{MAC.short_key_id}.{EPOCH}"], "", ARN, ".")

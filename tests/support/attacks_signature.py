@@ -3,6 +3,7 @@
 import hmac
 import json
 from collections.abc import Callable
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -29,7 +30,7 @@ OTHER = LocalKey(ec.derive_private_key(0x0DD, ec.SECP256R1()))
 BOTH = {"keys": Several((KEY, OTHER))}
 LINK = links().sign(ALICE, "size", "f1", NOW + 600)
 ARN = "arn:aws:kms:us-east-1:666666666666:key/0f0e0d0c-0b0a-0908-0706-050403020100"
-FURTHER_MEMBERS = {
+FURTHER_MEMBERS: dict[str, Any] = {
     "jwk": {"kty": "EC"},
     "jku": "https://evil.example/jwks",
     "x5u": "https://evil.example/cert",
@@ -44,7 +45,7 @@ FURTHER_MEMBERS = {
 }
 
 
-def header(reason: str = "header", **members: object) -> Attack:
+def header(reason: str = "header", **members: Any) -> Attack:
     return Attack(lambda forge: forge.with_header(**members), reason)
 
 

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 from support.forgery import FORGES, Attack
 from support.tokens import DELEGATED, DIRECT, ENCRYPTED, SIGNED, b64
@@ -47,11 +48,9 @@ def of_the_python_sdk(_: object) -> str:
 
 
 BOMB = bomb()
+NOT_STRINGS: tuple[Any, ...] = (None, 5, True, b"bytes", [], {})
 SPELLINGS = {
-    **{
-        f"{value!r:.20} instead of a string": replaced_by(value, "not_a_string")
-        for value in (None, 5, True, b"bytes", [], {})
-    },
+    **{f"{value!r:.20} instead of a string": replaced_by(value, "not_a_string") for value in NOT_STRINGS},
     "empty": replaced_by(""),
     "only dots": replaced_by("...."),
     "another script": replaced_by("é" * 300),

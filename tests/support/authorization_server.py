@@ -68,7 +68,7 @@ class AuthorizationServer:
             f"{PATH}/authorize": self._authorize,
             f"{PATH}/token": self._token,
         }
-        return routes.get(path, lambda _: Response(404))(request)
+        return routes.get(path, _not_found)(request)
 
     def _metadata(self, request: Request) -> Response:
         return _json(
@@ -106,6 +106,10 @@ class AuthorizationServer:
         scope = asked.get("scope", "")
         token = self.token(form["resource"], scope=scope)
         return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope})
+
+
+def _not_found(request: Request) -> Response:
+    return Response(404)
 
 
 def _json(value: Mapping[str, Any], status: int = 200) -> Response:

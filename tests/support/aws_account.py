@@ -26,7 +26,8 @@ import boto3
 
 from mcp_roundtrip_local.services.ministack import serve_ministack
 from support import sam_build
-from support.sam_build import ROOT, SAM, Built
+from support.project import ROOT
+from support.sam_build import SAM, Built
 
 REGION = "us-east-1"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
@@ -45,7 +46,8 @@ class Cloud:
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the account's root user."""
-        return boto3.client(service, endpoint_url=self.url, **CREDENTIALS)
+        make_client: Any = boto3.client  # the stubs demand the name of the service as a literal
+        return make_client(service, endpoint_url=self.url, **CREDENTIALS)
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,16 @@ def running(scratch: Path) -> Iterator[Cloud]:
 def deploy(cloud: Cloud, built: Built, name: str, **parameters: str) -> Stack:
     """Run `sam deploy` for a build, with its runtime and architecture and these template parameters."""
     given = {"PythonRuntime": built.runtime, "Architecture": built.architecture, **parameters}
-    command = [SAM, "deploy", "--template-file", built.template, "--stack-name", name, "--resolve-s3"]
-    options = ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
+    command: list[str | Path] = [SAM, "deploy", "--template-file", built.template, "--stack-name", name]
+    options = [
+        "--resolve-s3",
+        "--capabilities",
+        "CAPABILITY_IAM",
+        "--no-confirm-changeset",
+        "--no-progressbar",
+    ]
     overrides = ["--parameter-overrides", *(f"{each}={value}" for each, value in given.items())]
-    account = {
+    account: dict[str, Any] = {
         "AWS_ENDPOINT_URL": cloud.url,
         "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
         "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],

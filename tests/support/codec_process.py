@@ -17,6 +17,7 @@ codec = Deployment([key], mac_keys, signing == "delegated").environment(client(e
 
 for line in sys.stdin:
     request = json.loads(line)
+    answer: object
     try:
         if "seal" in request:
             answer = codec.seal(

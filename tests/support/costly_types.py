@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-Wide: Any = create_model("Wide", **{f"field_{number}": (int, ...) for number in range(40)})
+_FIELDS: dict[str, Any] = {f"field_{number}": (int, ...) for number in range(40)}
+Wide: Any = create_model("Wide", **_FIELDS)
 """Forty required members: forty errors for each empty object."""
 
 

@@ -254,7 +254,7 @@ def works(ctx: Context, value: dict[str, Any]) -> str:
     return ctx.elicit("name", "Name?", str)
 
 
-RAW = {
+RAW: dict[str, dict[str, Any]] = {
     "raw_objects": STRICT_OBJECTS,
     "raw_unique": {"type": "object", "properties": {"items": {"type": "array", "uniqueItems": True}}},
     "raw_pattern": {

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_roundtrip.state.claims import OpenState
-from mcp_roundtrip.state.keys import LocalKey, Signer
+from mcp_roundtrip.state.delegation import CertifiedKey
+from mcp_roundtrip.state.keys import Signer
 from support import tokens
 from support.tokens import (
     BINDING,
@@ -50,7 +51,8 @@ class Forge:
         self.header, self.claims = header_of(self.inner), claims_of(self.inner)
         self.signature = unb64(self.inner.rpartition(".")[2])
         self.certificate: str = self.header.get("crt", "")
-        self.key: LocalKey = DELEGATION.signer().key if configuration.delegated else KEY
+        signer = DELEGATION.signer() if configuration.delegated else KEY
+        self.key = signer.key if isinstance(signer, CertifiedKey) else KEY
 
     def wrap(self, inner: str | bytes) -> str | bytes:
         """Return `inner`, encrypted if this configuration encrypts states."""

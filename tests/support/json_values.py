@@ -214,6 +214,5 @@ _FORMATS = jsonschema.FormatChecker(formats=())
 for _name, _texts in FORMATTED.items():
     _FORMATS.checks(_name)(lambda value, known=_texts: not isinstance(value, str) or value in known)
 
-_Validator: Any = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"pattern": _pattern, "multipleOf": _multiple}
-)
+_extend: Any = jsonschema.validators.extend  # has no annotations
+_Validator: Any = _extend(jsonschema.Draft202012Validator, {"pattern": _pattern, "multipleOf": _multiple})

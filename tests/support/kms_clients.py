@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -91,11 +92,12 @@ class Deployment:
             on_issued=on_issued,
         )
         mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
-        given = {"issuer": BINDING.issuer, "clock": clock, "random": random, "renewals": renewals}
+        options: dict[str, Any] = {"clock": clock, "random": random, "renewals": renewals}
+        options["issuer"] = BINDING.issuer
         return RequestStateCodec(
             signer=delegation.signer if self.delegated else lambda: signer,
             trusted_keys=TrustedKeys(KmsPublicKeys(keys), self.revoked),
-            epochs=EpochKeys(mac_keys, STATE_TYP, self.limits, **given) if mac_keys else None,
+            epochs=EpochKeys(mac_keys, STATE_TYP, self.limits, **options) if mac_keys else None,
             limits=self.limits,
             clock=clock,
             random_bytes=secrets.token_bytes,

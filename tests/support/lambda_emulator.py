@@ -116,7 +116,7 @@ def started(artefact: Artefact, variables: Mapping[str, str]) -> Iterator[Enviro
         log, (port, api_port) = Path(scratch) / "log", _free_ports()
         addresses = [f"--runtime-interface-emulator-address=127.0.0.1:{port}"]
         addresses += [f"--runtime-api-address=127.0.0.1:{api_port}"]
-        runtime = [artefact.runtime.python, "-S", "-m", "awslambdaric", artefact.handler]
+        runtime: list[str | Path] = [artefact.runtime.python, "-S", "-m", "awslambdaric", artefact.handler]
         with (
             log.open("wb") as output,
             _running(
@@ -129,7 +129,7 @@ def started(artefact: Artefact, variables: Mapping[str, str]) -> Iterator[Enviro
 
 def run_inside(artefact: Artefact, program: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run a Python program in the environment of the function, with the same import path."""
-    command = [artefact.runtime.python, "-S", *options, "-c", program]
+    command: list[str | Path] = [artefact.runtime.python, "-S", *options, "-c", program]
     with _running(
         artefact, command, {}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -151,7 +151,7 @@ def _running(
     process = subprocess.Popen(
         [*launcher, *command],
         cwd=cwd,
-        env=_variables(artefact, folders) | variables,
+        env={**_variables(artefact, folders), **variables},
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # a separate process group, so that all child processes can be killed
         **options,

@@ -69,7 +69,7 @@ def _packages(name: str) -> Path:
 
 def _install(name: str, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-    target = ["--target", folder, "--python-version", name.removeprefix("python"), *_wheels()]
+    target = ["--target", str(folder), "--python-version", name.removeprefix("python"), *_wheels()]
     done = subprocess.run([*command, *target], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     python = interpreter(name)

@@ -17,6 +17,7 @@ from mcp.shared.auth import (
     OAuthClientMetadata,
     OAuthToken,
 )
+from pydantic import AnyUrl
 
 REDIRECT = "http://127.0.0.1:1/callback"
 
@@ -60,7 +61,7 @@ async def signed_in_client(
 ) -> AsyncIterator[Client]:
     """Return a client that obtains a token when the server demands one."""
     browser = Browser()
-    metadata = OAuthClientMetadata(client_name="test", redirect_uris=[REDIRECT])
+    metadata = OAuthClientMetadata(client_name="test", redirect_uris=[AnyUrl(REDIRECT)])
     auth = OAuthClientProvider(url, metadata, storage, browser.open, browser.code)
     async with (
         httpx2.AsyncClient(auth=auth) as http,

@@ -31,7 +31,7 @@ EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampli
 class Passes:
     """A body that runs pass by pass. The next pass starts from `journal`, which is None before the first."""
 
-    body: Callable[[Context], Any]
+    body: Callable[[Any], Any]
     capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
     clock: FakeClock = field(default_factory=FakeClock)
     remaining_ms: float = 30_000
@@ -78,7 +78,7 @@ class Passes:
             self.journal = outcome.journal
         return outcome
 
-    def on(self, body: Callable[[Context], Any]) -> Passes:
+    def on(self, body: Callable[[Any], Any]) -> Passes:
         """Return the same call on another build of the tool."""
         return replace(self, body=body)
 
@@ -102,8 +102,6 @@ def error(outcome: Outcome) -> BaseException:
 
 class AsyncPasses(Passes):
     """`Passes` of an asynchronous body, each in a new event loop."""
-
-    body: Callable[[AsyncContext], Any]
 
     def __call__(self, **inputs: Any) -> Outcome:
         run = self.make_run(inputs)

@@ -47,7 +47,7 @@ DELETED_VERSION = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
 def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
     """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
-    given = {**parameters, "python": python_with("aws_call_log", folder)}
+    given: dict[str, Any] = {**parameters, "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
     with serve_for_alice(mailbox, **given) as served:
         anyio.run(every_flow, served, mailbox)

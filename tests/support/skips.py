@@ -32,6 +32,7 @@ def skip(reason: str, detail: str) -> NoReturn:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
+        assert isinstance(report.longrepr, tuple)
         _, _, message = report.longrepr
         reason = message.removeprefix("Skipped: ")
         if not reason.startswith(tuple(PERMITTED)):

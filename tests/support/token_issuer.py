@@ -20,7 +20,7 @@ from mcp_roundtrip_testing.ports import AUDIENCE
 ISSUER = "https://id.test/tenant"
 JWKS_URI = "https://id.test/keys"
 
-CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
+CURVES: dict[str, type[Any]] = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
 
 
 @cache
@@ -48,7 +48,7 @@ class Key:
     def jwk(self, *, private: bool = False) -> dict[str, Any]:
         """Return the JWK with `alg` and `use`."""
         key = self.private if private else self.private.public_key()
-        kind = ECAlgorithm if self.algorithm in CURVES else RSAAlgorithm
+        kind: type[Any] = ECAlgorithm if self.algorithm in CURVES else RSAAlgorithm
         kind = OKPAlgorithm if self.algorithm == "EdDSA" else kind
         described = {**kind.to_jwk(key, as_dict=True), "kid": self.kid, "alg": self.algorithm, "use": "sig"}
         return {**{name: member for name, member in described.items() if name != "key_ops"}, **self.members}

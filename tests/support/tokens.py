@@ -141,11 +141,13 @@ def unb64(text: str) -> bytes:
 
 
 def header_of(token: str) -> dict[str, Any]:
-    return json.loads(unb64(token.split(".", maxsplit=1)[0]))
+    header: dict[str, Any] = json.loads(unb64(token.split(".", maxsplit=1)[0]))
+    return header
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    return json.loads(unb64(token.split(".")[1]))
+    claims: dict[str, Any] = json.loads(unb64(token.split(".")[1]))
+    return claims
 
 
 def signed(header: Any, claims: Any, signer: Signer = KEY) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from support import cloudformation
-from support.sam_build import ROOT, SAM, run
+from support.project import ROOT
+from support.sam_build import SAM, run
 from support.source_template import functions
 
 TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"

@@ -230,7 +230,7 @@ def split(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
 
-Json = TypeAliasType("Json", "int | str | list[Json] | dict[str, Json]")  # type: ignore[misc]
+Json = TypeAliasType("Json", "int | str | list[Json] | dict[str, Json]")
 Id = NewType("Id", int)
 
 ZOO: dict[str, Any] = {

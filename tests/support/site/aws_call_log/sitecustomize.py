@@ -2,6 +2,7 @@
 
 import json
 import os
+from typing import Any
 
 import boto3
 
@@ -20,13 +21,13 @@ LOGGED_PARAMETERS = (
 """Parameters that name resources or are condition keys of IAM, without payloads."""
 
 
-def print_call(params, model, **_):
+def print_call(params: dict[str, Any], model: Any, **_: Any) -> None:
     for operation, request in authorized_as(model.name, params):
         logged = {name: request[name] for name in LOGGED_PARAMETERS if name in request}
         print("AWS", json.dumps([model.service_model.service_name, operation, logged]), flush=True)
 
 
-def authorized_as(operation, params):
+def authorized_as(operation: str, params: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return the operations that IAM authorizes: a transaction is authorized by its writes.
 
     Source: Developer Guide, "Using IAM with transactions".
@@ -37,7 +38,8 @@ def authorized_as(operation, params):
 
 
 boto3.setup_default_session()
+assert boto3.DEFAULT_SESSION is not None
 boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", print_call)
 
 if os.environ["_HANDLER"] == "app.worker":  # always short of time, so that each step runs in another worker
-    Deadline.is_short_of = lambda self, needs_ms=None: True
+    setattr(Deadline, "is_short_of", lambda self, needs_ms=None: True)  # noqa: B010 - mypy refuses the assignment
