@@ -196,7 +196,8 @@ def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round(
 
 
 def test_a_listed_definition_does_not_reveal_its_scopes() -> None:
-    listed = send(databases().endpoint, message("tools/list"), signed_in(NO_SCOPES)).body
+    server = databases(channels=("default",))
+    listed = send(server.endpoint, message("tools/list"), signed_in(NO_SCOPES)).body
     assert "db:" not in listed
     assert json.loads(listed)["result"]["cacheScope"] == "public"
 
@@ -308,7 +309,7 @@ def test_pages_are_private_and_cursors_are_bound_to_the_scopes() -> None:
 
 
 def catalog_of(folder: Path, **given: Any) -> Path:
-    owners = {"databases": databases(**given)}
+    owners = {"databases": databases(channels=("default",), **given)}
     path = folder / "catalog.json"
     content = {
         **catalog_lists(owners),

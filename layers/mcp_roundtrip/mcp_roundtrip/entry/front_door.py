@@ -41,7 +41,7 @@ from mcp_roundtrip.server.admission import (
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import Handler, RequestContext, TaskSupport
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import (
     PAGE_SIZE,
     LegacyTasks,
@@ -56,6 +56,7 @@ from mcp_roundtrip.server.options import (
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.protocol.uri_template import UriIndex
+    from mcp_roundtrip.server.tool_variants import ToolList
 
 
 @dataclass(frozen=True)  # without slots: the digest is computed at most once
@@ -201,7 +202,7 @@ class FrontDoor:
         """The handlers by capability."""
         catalog = self.catalog
         features: dict[str, dict[str, Handler]] = {
-            "tools": {TOOLS_LIST: self._list("tools", catalog.tools), TOOLS_CALL: self._forward_tool}
+            "tools": {TOOLS_LIST: self._list_tools, TOOLS_CALL: self._forward_tool}
         }
         if catalog.prompts:
             features["prompts"] = {
@@ -217,6 +218,15 @@ class FrontDoor:
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
         return features
+
+    def _list_tools(self, context: RequestContext) -> Reply:
+        return self._tool_list(context)
+
+    @cached_property
+    def _tool_list(self) -> ToolList:
+        from mcp_roundtrip.server.tool_variants import ToolList  # a call lists nothing
+
+        return ToolList(self._options, self.catalog.tools, is_constant=True)
 
     def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
         return FeatureList(self._options, member, items, is_constant=True)

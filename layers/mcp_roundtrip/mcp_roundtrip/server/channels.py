@@ -28,7 +28,7 @@ def task_channels(call: FeatureCall) -> Channels:
     """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
     feature, context = call.feature, call.context
     assert isinstance(feature, Tool)
-    has_page = "page" in SERVED and can_store_calls(context)
+    has_page = "page" in SERVED and context.can_store_calls
     usable = {"default", "page"} if has_page else {"default"}
     return Channels(
         context.request.meta.capabilities, tuple(each for each in feature.channels if each in usable)
@@ -78,19 +78,5 @@ def may_park(call: FeatureCall) -> bool:
         and context.request.method == TOOLS_CALL
         and call.feature.parameters.context_parameter is not None
         and not declares(context.request.meta.capabilities, ELICITATION_FORM)
-        and can_store_calls(context)
+        and context.can_store_calls
     )
-
-
-def can_store_calls(context: RequestContext) -> bool:
-    """Return whether the deployment has a task table, links to it work, and the caller can be told apart."""
-    config = context.ports.config
-    return config.has_task_table and is_identified(context) and config.audience().startswith(_WEB)
-
-
-_WEB: Final = ("https://", "http://")
-
-
-def is_identified(context: RequestContext) -> bool:
-    """Return whether the caller can be told apart from other callers."""
-    return context.principal is not None or context.session_nonce is not None

@@ -32,12 +32,14 @@ class FeatureList:
     `member`: the member of the result that holds the list, such as "tools".
     `is_constant`: whether the items stay the same until the next deployment, so that the JSON of a page is
     written once. A list that depends on the caller's scopes is written every time.
+    `is_private`: whether the list depends on what the client declared.
     """
 
     options: ServerOptions
     member: str
     items: Mapping[str, Listable]
     is_constant: bool = False
+    is_private: bool = False
     _pages: dict[tuple[str, str], Reply] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
@@ -61,7 +63,7 @@ class FeatureList:
         if cursor is not None:
             members["nextCursor"] = cursor
         result = results.cacheable(options.server_info, options.list_ttl_ms, **members)
-        return {**result, "cacheScope": "private"} if hides else result
+        return {**result, "cacheScope": "private"} if hides or self.is_private else result
 
     def _definitions(self, names: Sequence[str], context: RequestContext) -> Iterator[Mapping[str, Any]]:
         """Yield every definition that can be built; log each of the others once."""

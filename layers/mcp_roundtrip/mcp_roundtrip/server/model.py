@@ -40,6 +40,21 @@ class RequestContext:
     scopes: frozenset[str] = frozenset()
 
     @property
+    def is_identified(self) -> bool:
+        """Whether the caller can be told apart from other callers."""
+        return self.principal is not None or self.session_nonce is not None
+
+    @property
+    def can_store_calls(self) -> bool:
+        """Whether the deployment has a task table, links to it work, and the caller can be told apart."""
+        config = self.ports.config
+        return (
+            config.has_task_table
+            and self.is_identified
+            and config.audience().startswith(("https://", "http://"))
+        )
+
+    @property
     def params(self) -> Mapping[str, Any]:
         """The params of the request."""
         return self.request.params

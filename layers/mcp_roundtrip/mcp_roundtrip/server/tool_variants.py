@@ -1,9 +1,22 @@
-"""The definition of a tool for clients to which its questions go by fallbacks."""
+"""The list of tools, which depends on how its client can be asked.
+
+A result that asks has no structured content, so a tool whose questions may go through a fallback has no
+`outputSchema` for such a client. If the model may answer, the tool has an argument for the answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares, shows_apps
+from mcp_roundtrip.server.listing import FeatureList, Listable
+from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
+from mcp_roundtrip.server.options import ServerOptions
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Fallback
 
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which the model passes on the answers of the user."""
@@ -18,6 +31,113 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 
-def with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
+class ListedTool(Listable, Protocol):
+    """A tool, registered or read from a catalog."""
+
+    @property
+    def task(self) -> TaskSupport | None: ...
+    @property
+    def asks(self) -> bool: ...
+    @property
+    def channels(self) -> tuple[Fallback, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKind:
+    """How a client can be asked: by `forms` and `urls` of the protocol, in `apps`, or on `pages`."""
+
+    forms: bool
+    urls: bool
+    apps: bool
+    pages: bool
+
+    @classmethod
+    def of(cls, context: RequestContext) -> ClientKind:
+        """Return the kind of the client that sent a request."""
+        declared, answers = context.request.meta.capabilities, not context.request.is_legacy
+        return cls(
+            forms=answers and declares(declared, ELICITATION_FORM),
+            urls=answers and declares(declared, ELICITATION_URL),
+            apps=shows_apps(declared),
+            pages=context.can_store_calls,
+        )
+
+    def fallbacks(self, tool: ListedTool) -> frozenset[Fallback]:
+        """Return the fallbacks through which a question of the tool may reach somebody."""
+        if not tool.asks or (self.forms and self.urls):
+            return frozenset()
+        usable: dict[Fallback, bool] = {
+            "app": self.apps and tool.task != "required",
+            "page": self.pages and not self.forms,
+            "model": not self.forms,
+        }
+        return frozenset(each for each in tool.channels if usable.get(each))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolVariant:
+    """A tool as clients of one kind see it."""
+
+    tool: ListedTool
+    kind: ClientKind
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of the tool."""
+        return self.tool.scopes
+
+    def definition(self) -> Mapping[str, Any]:
+        """Build the Tool object."""
+        fallbacks = self.kind.fallbacks(self.tool)
+        if not fallbacks:
+            return self.tool.definition()
+        members = {name: each for name, each in self.tool.definition().items() if name != "outputSchema"}
+        if "model" in fallbacks:
+            members["inputSchema"] = _with_input_responses(members["inputSchema"])
+        return members
+
+
+def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Add the optional argument for answers to an `inputSchema`."""
     return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
+
+
+@dataclass(slots=True)
+class ToolList:
+    """The handler of `tools/list`: one list for each kind of client.
+
+    `is_constant`: whether the tools stay the same until the next deployment.
+    """
+
+    options: ServerOptions
+    tools: Mapping[str, ListedTool]
+    is_constant: bool = False
+    _lists: dict[ClientKind, FeatureList] = field(default_factory=dict)
+    _reported: set[str] = field(default_factory=set)
+
+    def __call__(self, context: RequestContext) -> Reply:
+        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
+        kind = ClientKind.of(context)
+        if kind not in self._lists:
+            self._lists[kind] = self.list_for(kind)
+        return self._lists[kind](context)
+
+    def list_for(self, kind: ClientKind) -> FeatureList:
+        """Return the list for clients of one kind."""
+        return FeatureList(
+            self.options,
+            "tools",
+            self.items(kind),
+            self.is_constant,
+            self.is_varied,
+            _reported=self._reported,
+        )
+
+    def items(self, kind: ClientKind) -> dict[str, Listable]:
+        """Return the tools as clients of one kind see them."""
+        return {name: ToolVariant(tool, kind) for name, tool in self.tools.items()}
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether clients of different kinds see different lists, so that no cache may share one."""
+        return any(tool.asks and not {"default"}.issuperset(tool.channels) for tool in self.tools.values())

@@ -27,7 +27,7 @@ from mcp_roundtrip.server.options import DEFAULT_CHANNELS, ServerOptions
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
-    from mcp_roundtrip.server.listing import FeatureList
+    from mcp_roundtrip.server.tool_variants import ToolList
 
 
 @dataclass(frozen=True)  # without slots: the digest is computed at most once
@@ -107,10 +107,10 @@ class ToolMethods:
         return any(tool.task for tool in self.tools.values())
 
     @cached_property
-    def _list(self) -> FeatureList:
-        from mcp_roundtrip.server.listing import FeatureList  # a call lists nothing
+    def _list(self) -> ToolList:
+        from mcp_roundtrip.server.tool_variants import ToolList  # a call lists nothing
 
-        return FeatureList(self.options, "tools", self.tools)
+        return ToolList(self.options, self.tools)
 
     def feature_call(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""

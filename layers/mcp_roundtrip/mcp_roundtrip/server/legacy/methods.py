@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
@@ -20,13 +20,10 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.tool_variants import with_input_responses
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
+from mcp_roundtrip.server.tool_variants import ClientKind, ListedTool, ToolList
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
@@ -41,18 +38,6 @@ _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 """Members of results that these versions do not have."""
 
 
-class LegacyTool(Protocol):
-    """A tool, registered or read from a catalog."""
-
-    @property
-    def task(self) -> TaskSupport | None: ...
-    @property
-    def channels(self) -> tuple[Fallback, ...]: ...
-    @property
-    def scopes(self) -> tuple[str, ...]: ...
-    def definition(self) -> Mapping[str, Any]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class LegacyMethods:
     """The handlers of all methods.
@@ -63,7 +48,7 @@ class LegacyMethods:
 
     options: ServerOptions
     features: Mapping[str, Mapping[str, Handler]]
-    tools: Mapping[str, LegacyTool]
+    tools: Mapping[str, ListedTool]
     tasks: Mapping[str, Handler] = field(default_factory=dict)
 
     def handlers(self) -> dict[str, Handler]:
@@ -87,9 +72,8 @@ class LegacyMethods:
     def _knows_tasks(self, context: RequestContext) -> bool:
         return bool(self.tasks) and has_tasks(context.request.meta.protocol_version)
 
-    def _tool_list(self, knows_tasks: bool) -> FeatureList:
-        tools = {name: LegacyToolDefinition(tool, knows_tasks) for name, tool in self.tools.items()}
-        return _LegacyList(self.options, "tools", tools, is_constant=True)
+    def _tool_list(self, knows_tasks: bool) -> _LegacyToolList:
+        return _LegacyToolList(self.options, self.tools, knows_tasks=knows_tasks)
 
     def _initialize(self, context: RequestContext) -> Reply:
         requested = _requested_version(context.params)
@@ -170,12 +154,29 @@ def _resource_not_found(error: UnknownResource) -> ProtocolError:
     return ProtocolError(RESOURCE_NOT_FOUND, error.message, error.data)
 
 
+@dataclass(slots=True)
+class _LegacyToolList(ToolList):
+    is_constant: bool = True
+    knows_tasks: bool = False
+
+    def list_for(self, kind: ClientKind) -> FeatureList:
+        """Return the list for clients of one kind."""
+        tools = {
+            name: LegacyToolDefinition(item, self._task_support(name))
+            for name, item in self.items(kind).items()
+        }
+        return _LegacyList(self.options, "tools", tools, self.is_constant, _reported=self._reported)
+
+    def _task_support(self, name: str) -> TaskSupport | None:
+        return self.tools[name].task if self.knows_tasks and name in self.tools else None
+
+
 @dataclass(frozen=True, slots=True)
 class LegacyToolDefinition:
-    """The Tool object of these versions, for `tools/list`."""
+    """The Tool object of these versions, for `tools/list`; `task` is the support that the client knows."""
 
-    tool: LegacyTool
-    knows_tasks: bool
+    tool: Listable
+    task: TaskSupport | None = None
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -185,14 +186,11 @@ class LegacyToolDefinition:
     def definition(self) -> Mapping[str, Any]:
         """Build the object."""
         members = dict(self.tool.definition())
-        if "model" in self.tool.channels:
-            members["inputSchema"] = with_input_responses(members["inputSchema"])
-            members.pop("outputSchema", None)  # the instruction to ask has no structured content
         # Structured content is an object in these versions, so an output schema of another type has no place.
         if members.get("outputSchema", {}).get("type") != "object":
             members.pop("outputSchema", None)
-        if self.knows_tasks and self.tool.task is not None:
-            members["execution"] = {"taskSupport": self.tool.task}
+        if self.task is not None:
+            members["execution"] = {"taskSupport": self.task}
         return members
 
 

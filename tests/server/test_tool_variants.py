@@ -1,0 +1,134 @@
+"""The list of tools depends on how the client can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip_testing import EVERYTHING, FakeClock, Player
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
+from support.legacy_client import LegacyClient
+
+FORMS: Mapping[str, Any] = {"elicitation": {}}
+UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
+SIGNED_IN = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
+
+
+def server(**options: Any) -> Server:
+    made = Server("lists", **options)
+
+    @made.tool
+    def plain(number: int) -> dict[str, int]:
+        return {"number": number}
+
+    @made.tool
+    def asks(ctx: Context) -> dict[str, int]:
+        return {"number": ctx.elicit("number", "Which?", int)}
+
+    @made.tool(channels=("model", "default"))
+    def asks_model(ctx: Context, word: str) -> dict[str, int]:
+        return {word: ctx.elicit("number", "Which?", int)}
+
+    @made.tool(channels=())
+    def strict(ctx: Context) -> dict[str, int]:
+        return {"number": ctx.elicit("number", "Which?", int)}
+
+    return made
+
+
+def tools(capabilities: Mapping[str, Any], *, signed_in: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the listed tools by name. The deployment has a table, so a caller who signed in has pages."""
+    given = {"authorizer": SIGNED_IN, "ports": {"auth": EventAuthenticator(AuthMode.JWT)}}
+    player = Player(server(), capabilities, **(given if signed_in else {}))
+    listed = player.send_round("tools/list", {}, None, None).result
+    assert listed["cacheScope"] == "private"
+    return {tool["name"]: tool for tool in listed["tools"]}
+
+
+def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    return {name for name, tool in listed.items() if "outputSchema" in tool}
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "signed_in", "expected"),
+    [
+        (EVERYTHING, True, {"plain", "asks", "asks_model", "strict"}),
+        (FORMS, True, {"plain", "asks", "asks_model", "strict"}),
+        ({}, True, {"plain", "strict"}),
+        ({}, False, {"plain", "asks", "strict"}),
+        (UI, False, {"plain", "strict"}),
+        ({**FORMS, **UI}, False, {"plain", "asks_model", "strict"}),
+        ({**EVERYTHING, **UI}, True, {"plain", "asks", "asks_model", "strict"}),
+    ],
+    ids=["everything", "forms", "page", "nothing", "app", "URLs in an app", "everything and apps"],
+)
+def test_a_tool_that_may_ask_through_a_fallback_has_no_output_schema(
+    capabilities: Mapping[str, Any], signed_in: bool, expected: set[str]
+) -> None:
+    assert with_output(tools(capabilities, signed_in=signed_in)) == expected
+
+
+def test_only_a_client_without_forms_sees_the_argument_for_answers() -> None:
+    for capabilities, is_seen in (({}, True), (UI, True), (FORMS, False), (EVERYTHING, False)):
+        listed = tools(capabilities)
+        arguments = {name: tool["inputSchema"].get("properties", {}) for name, tool in listed.items()}
+        seen = {name for name in arguments if "input_responses" in arguments[name]}
+        assert seen == ({"asks_model"} if is_seen else set())
+
+
+def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms() -> None:
+    client = LegacyClient(server(), ports=make_ports(tasks=TaskTable(FakeClock())))
+    listed = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
+    assert with_output(listed) == {"plain", "asks", "strict"}, "an anonymous caller has no page"
+    signed_in = LegacyClient.of(server(), "ada", tasks=TaskTable(FakeClock()))
+    listed = {tool["name"]: tool for tool in signed_in.result("tools/list")["tools"]}
+    assert with_output(listed) == {"plain", "strict"}
+    assert "input_responses" in listed["asks_model"]["inputSchema"]["properties"]
+
+
+@pytest.mark.parametrize("channels", [(), ("default",)])
+def test_a_list_that_is_the_same_for_all_clients_is_public(channels: Any) -> None:
+    made = Server("lists", channels=channels)
+
+    @made.tool
+    def asks(ctx: Context) -> str:
+        return ctx.elicit("name", "Who?", str, default="nobody")
+
+    @made.tool(channels=("app", "page", "model"))
+    def plain(number: int) -> int:
+        return number
+
+    listed = Player(made).send_round("tools/list", {}, None, None).result
+    assert listed["cacheScope"] == "public"
+
+
+def test_a_definition_is_compared_with_the_catalog_as_no_client_changes_it() -> None:
+    made = server()
+    before = made.tools["asks_model"].definition_digest
+    Player(made, {}).send_round("tools/list", {}, None, None)
+    assert made.tools["asks_model"].definition_digest == before
+    assert "input_responses" not in made.tools["asks_model"].definition()["inputSchema"]["properties"]
+
+
+ELICITATION = st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}, "yes", []])
+UI_EXTENSION = st.sampled_from(
+    [None, {}, {"mimeTypes": []}, {"mimeTypes": ["text/html;profile=mcp-app"]}, {"mimeTypes": "x"}, 7]
+)
+
+
+@given(ELICITATION, UI_EXTENSION, st.booleans())
+def test_every_tool_is_listed_for_every_client(elicitation: Any, ui: Any, signed_in: bool) -> None:
+    capabilities: dict[str, Any] = {} if elicitation is None else {"elicitation": elicitation}
+    if ui is not None:
+        capabilities["extensions"] = {"io.modelcontextprotocol/ui": ui}
+    listed = tools(capabilities, signed_in=signed_in)
+    assert {"plain", "asks", "asks_model", "strict"} <= listed.keys()
+    assert {"plain", "strict"} <= with_output(listed)
