@@ -6,28 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.uri import normalize_uri
-from mcp_roundtrip.protocol.uri_template import find_equivalent, spelling_key
+from mcp_roundtrip.protocol.uri import normalize_uri, spelling_key
+from mcp_roundtrip.protocol.uri_template import find_equivalent
 from support.uri_spellings import spellings
 
 EQUIVALENT = [
     # RFC 3986 §6.2.2, §6.2.2.1 to §6.2.2.3, §6.2.3
-    ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/./b/../b/%63/%7bfoo%7d"),
+    ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/b/%63/%7bfoo%7d"),
     ("http://www.example.com/", "HTTP://www.EXAMPLE.com/"),
     ("http://example.com/%7Esmith", "http://example.com/~smith"),
     ("http://example.com", "http://example.com/"),
     ("http://example.com:/", "http://example.com:80/"),
     ("https://example.com:443?q", "https://EXAMPLE.com/?q"),
     ("https://Ada@EXAMPLE.com/", "https://Ada@example.com:443/"),
-    # §5.2.4
-    ("mid://h/content=5/../6", "mid://h/6"),
-    ("x://h/a/b/c/./../../g", "x://h/a/g"),
-    ("x://h/..", "x://h/"),
-    ("x://h/../..//a", "x://h//a"),
-    ("x://h/a//../b", "x://h/a/b"),
-    ("x://h/a/.", "x://h/a/"),
-    ("file:///a/%2e%2E/b", "file:///b"),
-    ("x:/a/../b", "x:/b"),
     # RFC 3987 §3.1
     ("x://h/é", "x://h/%c3%A9"),
     ("docs://pl%61n", "docs://plan"),
@@ -42,8 +33,8 @@ DIFFERENT = [
     ("docs://h#F", "docs://h#f"),
     ("docs://h/a%2Fb", "docs://h/a/b"),
     ("docs://h/%2561", "docs://h/%61"),
-    ("docs://h/%2E%2E%2Fa", "docs://h/../a"),
     ("docs://h?a/../b", "docs://h?b"),
+    ("docs://h/.a/b..", "docs://h/a/b"),
     ("docs://h", "docs://h/"),
     ("docs://h:80/", "docs://h/"),
     ("http://h:8080/", "http://h/"),
@@ -52,8 +43,6 @@ DIFFERENT = [
     ("docs://h#", "docs://h"),
     ("docs:plan", "docs://plan"),
     ("urn:a/../b", "urn:b"),
-    ("x:/.//h/a", "x://h/a"),
-    ("x:/a/..//h", "x://h"),
 ]
 
 
@@ -68,20 +57,27 @@ def test_different_uris_have_different_ones(one: str, other: str) -> None:
     assert normalize_uri(one).key != normalize_uri(other).key
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "x://h/content=5/../6", "x://h/a/b/c/./../../g", "x://h/..", "x://h/../..//a", "x://h/a/.",
+        "file:///a/%2e%2E/b", "x:/a/../b", "x:/.//h/a", "x://h/.?q", "x://h/..#f", "x:/..",
+    ],
+)  # fmt: skip
+def test_a_uri_with_dot_segments_is_refused(uri: str) -> None:
+    with pytest.raises(ValueError, match="segments"):
+        normalize_uri(uri)
+
+
 @given(st.text("aZ%4eE2F./:?#@é[]{ ", max_size=16).map("x:".__add__) | st.text(max_size=12))
 def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
     try:
         normal = normalize_uri(text)
     except ValueError:
         return
-    assert normalize_uri(spell(normal.key)).key == normal.key
-    assert normalize_uri(spell(normal.spelled)) == normal
+    assert normalize_uri(normal.key).key == normal.key
+    assert normalize_uri(normal.spelled) == normal
     assert normal.key.lower() == normal.spelled.lower()
-
-
-def spell(normal_form: str) -> str:
-    """The URI of a normal form, in which an encoded octet is one character."""
-    return "".join(each if each.isascii() else f"%{ord(each) & 0xFF:02X}" for each in normal_form)
 
 
 URIS = [

@@ -6,6 +6,7 @@ import re
 import string
 import time
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 import pytest
 import uritemplate
@@ -30,9 +31,9 @@ SECTION_3_2 = [
     ("{+base}index", "http://example.com/home/index"),
     ("{+path}/here", "/foo/bar/here"), ("here?ref={+path}", "here?ref=/foo/bar"),
     # 3.2.6 Path Segment Expansion
-    ("{/who}", "/fred"), ("{/half,who}", "/50%25/fred"), ("{/who,dub}", "/fred/me%2Ftoo"),
-    ("{/var}", "/value"), ("{/var,empty}", "/value/"), ("{/var,x}/here", "/value/1024/here"),
-    ("{/var,undef}", "/value"),
+    ("{/who}", "/fred"), ("{/half}{/who}", "/50%25/fred"), ("{/who}{/dub}", "/fred/me%2Ftoo"),
+    ("{/var}", "/value"), ("{/var}{/empty}", "/value/"), ("{/var}{/x}/here", "/value/1024/here"),
+    ("{/var}{/undef}", "/value"),
     # 3.2.8 Form-Style Query Expansion
     ("{?who}", "?who=fred"), ("{?half}", "?half=50%25"), ("{?x,y}", "?x=1024&y=768"),
     ("{?x,y,empty}", "?x=1024&y=768&empty="), ("{?x,y,undef}", "?x=1024&y=768"),
@@ -54,29 +55,27 @@ def test_the_rfcs_examples_match(template: str, uri: str) -> None:
 
 
 REFUSED = {
-    # expressions of RFC 6570 that are not supported
-    "at the end, once": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top"],
-    "add its names": ["{&a}", "{?a}{&b}", "a?x=1{&b}"],
-    "write ;name={name}": ["{;a}", "{;a,b}"],
-    "write .{name}": ["{a}{.b}", "{.a}"],
-    "write #{+name}": ["a{#b}"],
-    "a pair of braces for each name": ["{a,b}", "{+a,b}"],
-    "write {+name} for a value with slashes": ["{a*}", "{+a*}", "{/a*}", "{?a*}"],
-    "is a prefix of a value": ["{a:3}", "{+a:6}/here", "{/a:1}"],
-    # boundaries that cannot be found, or only by trying many
-    "put text between them": ["{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}"],
-    "remove one '+'": ["{+a}/{+b}"],
-    "put '/' or another reserved character after it": ["{+a}-{b}", "{+a}x/{b}"],
-    "in the host or in the path": ["x://{+a}b", "x://{+a}:80/{b}"],
-    # malformed
-    "not a variable name": [
+    "is not supported; write {name}": [
+        # expressions of RFC 6570 that are not supported
+        *("{&a}", "a?x=1{&b}", "{;a}", "{;a,b}", "{a}{.b}", "{.a}", "a{#b}", "{a,b}", "{+a,b}", "{/a,b}"),
+        *("{a*}", "{+a*}", "{/a*}", "{?a*}", "{a:3}", "{+a:6}/here", "{/a:1}"),
+        # malformed
         *("{}", "{+}", "{a/}", "{/}", "{ a}", "{a.b}", "{%61}", "{é}", "{1a}", "{a-b}"),
         *("{=a}", "{!a}", "{@a}", "{|a}", "{$a}", "{/?a}", "{++a}", "{?a, b}", "/h{#hello+}"),
     ],
-    "occurs twice": ["{a}/{a}", "{a}{?a}", "{/a,a}"],
-    "braces are not balanced": ["}", "{", "{a", "a}", "{{a}}", "/sparql{?query){?x*}"],
-    "percent-encode it": ["a b", "a\n", 'a"', "a<b>", "a\\b", "a|b", "a%", "a%zz", "\ud800"],
-    "no URI in normal form": ["x://h/../{a}", "x://h/./{a}", "http://h:80/{a}", "https://h{?q}"],
+    "has to be at the end": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top", "a#b{?c}"],
+    # boundaries that cannot be found, or only by trying many
+    "its end cannot be found": ["{+a}{/b}", "{+a}/{+b}", "{+a}/x{/b}"],
+    "put '/' or another reserved character between": [
+        *("{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}", "{a}-{b}", "{+a}-{b}", "{a}.{b}", "{a}%2F{b}"),
+    ],
+    "put '/' or another reserved character after": ["{/a}b", "x{/a}.txt", "{/a}%20"],
+    "occurs twice": ["{a}/{a}", "{a}{?a}", "{/a}{/a}"],
+    "percent-encode it": [
+        *("a b", "a\n", 'a"', "a<b>", "a\\b", "a|b", "a%", "a%zz", "\ud800"),
+        *("}", "{", "{a", "a}", "{{a}}", "/sparql{?query){?x}"),
+    ],
+    "remove '.' and '..' segments": ["x://h/../{a}", "x://h/./{a}", "x://h/{a}/.."],
 }
 """Part of the message -> templates that are refused with it."""
 
@@ -103,16 +102,19 @@ def test_other_templates_are_refused_with_what_to_write(advice: str) -> None:
         ("a:/{+path}{?q}", "a:/x/y?q=a/b", {"path": "x/y", "q": "a/b"}),
         ("a:/{+path}/{id}", "a:/x/y/z", {"path": "x/y", "id": "z"}),
         ("a:/{id}/{+path}", "a:/x/y/z", {"id": "x", "path": "y/z"}),
-        ("a:/{+path}{/id}", "a:/x/y/z", {"path": "x/y", "id": "z"}),
         ("a:/{+path}.json", "a:/x/y.json.json", {"path": "x/y.json"}),
         ("a:/{name}.txt", "a:/a.txt.txt", {"name": "a.txt"}),
-        ("{a}-{b}", "x-y-z", {"a": "x", "b": "y-z"}),
-        ("{a}-{b}/{c}", "x--y/z", {"a": "x", "b": "-y", "c": "z"}),
-        ("{a}F{b}", "x%2FFy", {"a": "x/", "b": "y"}),
+        ("{a}F", "x%2FF", {"a": "x/"}),
+        ("{+a}F", "x%2FF", {"a": "x/"}),
+        ("{+a}x/{b}", "xx/x/yx/z", {"a": "xx/x/y", "b": "z"}),
+        ("http://h:80/{a}", "http://h/1", {"a": "1"}),
+        ("https://h{?q}", "https://h?q=1", {"q": "1"}),
+        ("https://{+url}", "https://h/a", {"url": "h/a"}),
+        ("https://{host}{/page}", "https://h", {"host": "h", "page": ""}),
         ("prefix-{id}", "prefix-prefix-1", {"id": "prefix-1"}),
-        ("a{/x,y}", "a", {}),
-        ("a{/x,y}", "a/", {"x": ""}),
-        ("a{/x,y}", "a/1//", None),
+        ("a{/x}{/y}", "a", {}),
+        ("a{/x}{/y}", "a/", {"x": ""}),
+        ("a{/x}{/y}", "a/1//", None),
         ("{/a}{/b}", "/x", {"a": "x"}),
         ("{/a}{/b}", "/x/y", {"a": "x", "b": "y"}),
         ("a#{frag}", "a#x", {"frag": "x"}),
@@ -138,7 +140,7 @@ def test_a_uri_that_matches_has_its_decoded_values(
         ("a://{id}", "a://x\n"), ("a://{id}/b", "a://x/b/"), ("a://{id}/b", "a://x/bc"),
         ("a://{id}", "a://%zz"), ("a://{id}", "a://%"), ("a://{id}", "a://%4"), ("a://{id}", "a://%FF"),
         ("a://{id}", "a://%C0%AF"), ("a://{id}", "a://%ED%A0%80"), ("a://{id}", "a://\ud800"),
-        ("a://{id}/%25", "a://1/%"), ("{a}F", "x%2F"), ("a:/{+path}{/id}", "a:/x"),
+        ("a://{id}/%25", "a://1/%"), ("{a}F", "x%2F"), ("{+a}F", "x%2F"),
         ("{/a}/data", "/data"), ("{/a}", "x"),
         ("a{?q}", "a?"), ("a{?q}", "a?q=1&q=2"), ("a{?q}", "a?r=1"), ("a{?q}", "a?q=1&"), ("a{?q}", "a&q=1"),
         ("a{?q}", "a?q=%zz"), ("a{?q}", "a?q=%FF"), ("a{?q}", "a?q=1#f"), ("a{?q}", "a?%FF=1"),
@@ -166,18 +168,21 @@ SOME = ANY.filter(bool)
 # §3.2.3: what looks like percent-encoded is not encoded again, so it is decoded here.
 RESERVED = SOME.filter(lambda value: not re.search("%[0-9A-Fa-f]{2}", value))
 PATH = RESERVED.filter(lambda value: "?" not in value)
-SEPARATED = SOME.filter(lambda value: "-" not in value)
 
-DOT_SEGMENT = re.compile(r"^[a-z]+:[^?#]*/\.\.?([/?#]|$)")
+
+def has_dot_segment(uri: str) -> bool:
+    """Whether a URI is refused, because it or a value has a dot segment."""
+    return any(re.search(r"^[a-z]+:[^?#]*/\.\.?([/?#]|$)", each) for each in (uri, unquote(uri)))
+
 
 LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
     "a://{id}": {"id": SOME},
     "a://{x},{y}/{z}": {"x": SOME, "y": SOME, "z": SOME},
-    "a:/{x}-{y}.txt": {"x": SEPARATED, "y": SOME},
+    "a:/{x}.txt/{y}.txt": {"x": SOME, "y": SOME},
     "a://{+url}": {"url": RESERVED},
     "a:/{+path}{?q}": {"path": PATH, "q": ANY},
     "a:/{+path}/{id}": {"path": RESERVED, "id": SOME},
-    "a{/x,y}": {"x": ANY, "y": ANY},
+    "a{/x}{/y}": {"x": ANY, "y": ANY},
     "a{/x}/b{?p,q}": {"x": ANY, "p": ANY, "q": ANY},
 }
 
@@ -187,7 +192,7 @@ LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
 def test_an_expanded_template_matches_with_its_values(template: str, data: st.DataObject) -> None:
     values = data.draw(st.fixed_dictionaries(LAWS[template]))
     uri = uritemplate.expand(template, values)
-    assume(not DOT_SEGMENT.search(uri))  # it is a spelling of another URI
+    assume(not has_dot_segment(uri))
     assert match(template, uri) == values
 
 
@@ -196,9 +201,9 @@ def test_an_expanded_template_matches_with_its_values(template: str, data: st.Da
 )
 def test_undefined_variables_are_absent(values: dict[str, str], segments: list[str]) -> None:
     values |= dict(zip(("x", "y"), segments, strict=False))
-    template = "a://{id}{/x,y}{?q,r}"
+    template = "a://{id}{/x}{/y}{?q,r}"
     uri = uritemplate.expand(template, values)
-    assume(not DOT_SEGMENT.search(uri))
+    assume(not has_dot_segment(uri))
     assert match(template, uri) == values
 
 
@@ -219,12 +224,15 @@ def test_any_text_is_parsed_or_refused_and_any_uri_matches_or_not(template: str,
     assert values is None or set(values) <= set(parsed.variables)
 
 
+SEGMENTS = [f"{{v{index}}}" for index in range(12)]
 HOSTILE = [
-    ("{+v}" + "".join(f"/{{v{index}}}" for index in range(12)) + "!", "/"),
-    ("{+v}" + "".join(f"/{{v{index}}}" for index in range(12)) + "!", "/a"),
-    ("{+v}/" + "-".join(f"{{v{index}}}" for index in range(12)) + "!", "/-"),
-    ("/".join(f"{{v{index}}}" for index in range(12)) + "/{+v}!", "a/"),
-    ("-".join(f"{{v{index}}}" for index in range(12)) + "!", "-"),
+    ("{+v}/" + "/".join(SEGMENTS) + "!", "/"),
+    ("{+v}/" + "/".join(SEGMENTS) + "!", "/a"),
+    ("{+v}/" + "a/".join(SEGMENTS) + "!", "/a"),
+    ("{+v}/" + "a/".join(SEGMENTS) + "!", "a"),
+    ("a/".join(SEGMENTS) + "!", "a"),
+    ("/".join(SEGMENTS) + "/{+v}!", "a/"),
+    ("{v}aaaaaaaa!", "a"),
     ("{+v}--------!", "-"),
     ("a" + "".join(f"{{/v{index}}}" for index in range(12)), "/"),
     ("a{?q,r}", "&"),

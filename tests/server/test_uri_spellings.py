@@ -22,7 +22,7 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import CatalogError, catalog_lists
 from mcp_roundtrip_testing.ports import make_ports
 from support.messages import headers, message
-from support.uri_spellings import spelled, spellings
+from support.uri_spellings import detours, spelled, spellings
 
 ADMIN = "admin"
 
@@ -106,7 +106,6 @@ def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
     ("uri", "text"),
     [
         ("file:///secret%2Fkey", "file:///{+path} path=secret/key"),
-        ("file:///%2e%2e%2Fsecret%2fkey", "file:///{+path} path=../secret/key"),
         ("file:///secret%2Fkey%3Fversion=1", "file:///{+path} path=secret/key?version=1"),
     ],
 )
@@ -143,17 +142,18 @@ def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensit
     assert read(SERVER.endpoint, "HTTPS://Site.Example:443") == site
 
 
+@pytest.mark.parametrize("uri", CLOSED | OPEN)
+@given(data=st.data())
+def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> None:
+    assert read(SERVER.endpoint, data.draw(detours(uri))) == "unknown"
+
+
 @pytest.mark.parametrize(
-    ("uri", "text"),
-    [
-        ("file:///x/../secret/key", CLOSED["file:///secret/key"]),
-        ("file:///public/%2E%2E/secret/key", CLOSED["file:///secret/key"]),
-        ("file:///public/..%2Fsecret/key", "file:///{+path} path=public/../secret/key"),
-        ("docs://a/../..", "unknown"),
-    ],
+    "uri",
+    ["file:///public/..%2Fsecret/key", "file:///%2e%2e%2Fsecret%2fkey", "docs://a/..%2F", "docs://a/..%3F"],
 )
-def test_dot_segments_are_resolved_as_in_the_rfc(uri: str, text: str) -> None:
-    assert read(SERVER.endpoint, uri) == text
+def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri: str) -> None:
+    assert read(SERVER.endpoint, uri) == "unknown"
 
 
 @given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))
@@ -215,8 +215,9 @@ def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -
         ("x://{+all}", "x://h/{id}{?q}", "x://h/a?q=1"),
         ("x://h{+rest}", "x://h{?q}", "x://h?q=1"),
         ("x://{+all}", "x://{a}/{b}", "x://a/b"),
-        ("x://h{/a,b}", "x://h/{a}/b", "x://h/a/b"),
-        ("x://h/{a}.{b}", "x://h/{a}.txt", "x://h/a.txt"),
+        ("x://h{/a}{/b}", "x://h/{a}/b", "x://h/a/b"),
+        ("x://h/{a}", "x://h/{a}.txt", "x://h/a.txt"),
+        ("x://h{/a}", "x://h", "x://h"),
     ],
 )
 def test_the_more_specific_of_two_templates_determines_value_and_scopes(
@@ -236,7 +237,7 @@ def test_the_more_specific_of_two_templates_determines_value_and_scopes(
         ("x://{a}/b", "x://a/{b}", "x://a/b"),
         ("x://h{?q}", "x://h{?q,r}", "x://h?q=1"),
         ("x://h/{a}", "x://h/{b}", "x://h/1"),
-        ("x://h{/a}", "x://h{/a,b}", "x://h"),
+        ("x://h{/a}", "x://h{/a}{/b}", "x://h"),
     ],
 )
 def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
@@ -271,9 +272,7 @@ def test_two_spellings_of_one_uri_cannot_both_be_registered(one: str, other: str
         catalog_lists({"x": server, "y": another})
 
 
-@pytest.mark.parametrize(
-    "template", ["x://h/../{a}", "x://h/./{a}", "http://h:80/{a}", "https://h{?q}", "x://h/%2e/{a}"]
-)
+@pytest.mark.parametrize("template", ["x://h/../{a}", "x://h/./{a}", "x://h/{a}/..", "x://h/%2e/{a}"])
 def test_a_template_that_matches_no_normalized_uri_is_refused_with_the_remedy(template: str) -> None:
     with pytest.raises(DefinitionError, match="remove"):
         add(Server("x"), template)

@@ -1,11 +1,8 @@
-"""URIs in normal form (RFC 3986 §6.2.2), so that equivalent spellings compare equal.
+"""The normal form of URIs and URI templates, in which equivalent spellings are equal (RFC 3986 §6.2).
 
-Scheme and authority are in lower case, percent-encoded unreserved characters are decoded, characters outside
-ASCII are encoded, and dot segments are removed. For http, https, ws, wss and ftp, a default port is removed
-and an empty path becomes `/` (§6.2.3).
-
-Two deliberate differences from the RFC: userinfo is compared without case, which can only make more URIs
-equal; and the path of a URI that is not hierarchical (`urn:a/../b`) stays as it is.
+Scheme and authority are in lower case, percent-encoded unreserved characters are decoded, and characters
+outside ASCII are encoded. For http, https, ws, wss and ftp, a default port is removed and an empty path is
+`/`. A URI with a `.` or `..` segment has no normal form: it is refused, not resolved.
 """
 
 from __future__ import annotations
@@ -13,95 +10,93 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-RESERVED: Final = re.compile(r"[:/?#\[\]@!$&'()*+,;=]")
-"""A reserved character (RFC 3986 §2.2)."""
+RESERVED: Final = ":/?#[]@!$&'()*+,;="
+"""The reserved characters (RFC 3986 §2.2)."""
+
+EXPRESSION: Final = re.compile(r"(\{[^{}]*\})")
+"""An expression of a template."""
 
 _INVALID: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|[\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]")
-_ENCODED: Final = re.compile(r"%(..)|([^\x00-\x7f])")
+_ENCODED: Final = re.compile(r"%(..)|([^\x00-\x7f]+)")
 _UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
-_COMPONENTS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(.*)", re.DOTALL)
+_COMPONENTS: Final = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]*):(?://((?:\{[^{}/?]*\}|[^/?#{}])*))?(.*)", re.DOTALL
+)
+_DOT_SEGMENT: Final = re.compile(r"[^?#]*/\.\.?(?:[/?#]|\Z)")
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
-
-_OCTET: Final = 0xE000
-"""A percent-encoded octet is the character at this code point plus the octet.
-
-So it counts as one character, and no search or split can begin inside it. The code points are private: a URI
-that contains one has it percent-encoded.
-"""
 
 
 class NormalUri(NamedTuple):
-    """A URI in normal form: `key` is equal for equivalent URIs.
+    """A normal form. `key` is equal for equivalent URIs.
 
-    `spelled` is as long as `key` and has the client's case in the authority, for the values of variables:
-    `notes://{name}` has a name where the RFC expects a host.
+    `spelled` differs only in the authority: unless it is a host by the scheme, it has the client's case, for
+    values such as that of `notes://{name}`.
     """
 
     key: str
     spelled: str
 
 
-def normalize_uri(text: str) -> NormalUri:
-    """Return the normal form of a URI.
+def normalize_uri(uri: str) -> NormalUri:
+    """Return the normal form of a URI. Raises ValueError with the reason if it has none."""
+    return _normalize(_normalize_octets(uri))
 
-    Raises ValueError for a character that no URI has and for a percent sign without two digits.
-    """
-    plain = normalize_octets(text)
-    parts = _COMPONENTS.fullmatch(plain)
-    if parts is None:
-        return NormalUri(plain, plain)
-    scheme, authority, path, rest = parts[1].lower(), parts[2], _without_dot_segments(parts[3]), parts[4]
+
+def normalize_template(text: str) -> NormalUri:
+    """Return the normal form of a template, with its expressions as they are. Raises ValueError."""
+    pieces = enumerate(EXPRESSION.split(text))
+    return _normalize("".join(each if index % 2 else _normalize_octets(each) for index, each in pieces))
+
+
+def decode(text: str) -> str:
+    """Decode a part of a normal form. Raises ValueError if its octets are not UTF-8."""
+    return re.sub("%(..)", _octet, text).encode("latin-1").decode()
+
+
+def decode_reserved(normal: str) -> str:
+    """Return a normal form with its encoded reserved characters decoded."""
+    return re.sub("%(..)", lambda found: each if (each := _octet(found)) in RESERVED else found[0], normal)
+
+
+def spelling_key(text: str) -> str:
+    """Return a key that is equal for equivalent spellings of a URI or template; for other text, the text."""
+    try:
+        return normalize_template(text).key
+    except ValueError:
+        return text
+
+
+def _normalize(text: str) -> NormalUri:
+    found = _COMPONENTS.fullmatch(text)
+    if found is None:
+        return NormalUri(text, text)
+    scheme, authority, rest = found[1].lower(), found[2], found[3]
+    if (authority is not None or rest.startswith("/")) and _DOT_SEGMENT.match(rest):
+        raise ValueError("remove '.' and '..' segments")
     if authority is None:
-        path = f"/.{path}" if path.startswith("//") else path  # `//` would start an authority
-        head = f"{scheme}:"
-    elif scheme in _DEFAULT_PORTS:
-        host, path = re.sub(rf":({_DEFAULT_PORTS[scheme]})?\Z", "", authority), path or "/"
-        head = f"{scheme}://{host.lower()}"
-    else:
-        head = f"{scheme}://{authority}"
-    return NormalUri(head.lower() + path + rest, head + path + rest)
+        return NormalUri(f"{scheme}:{rest}", f"{scheme}:{rest}")
+    port = _DEFAULT_PORTS.get(scheme)
+    if port:
+        authority = re.sub(rf":({port})?\Z", "", authority)
+        has_path = "{+" in authority or rest.lstrip("{").startswith("/")
+        rest = rest if has_path else f"/{rest}"
+    pieces = enumerate(EXPRESSION.split(authority))
+    folded = "".join(each if index % 2 else each.lower() for index, each in pieces)
+    return NormalUri(f"{scheme}://{folded}{rest}", f"{scheme}://{folded if port else authority}{rest}")
 
 
-def normalize_octets(text: str) -> str:
-    """Return part of a URI with one character per character or encoded octet. Raises ValueError."""
+def _normalize_octets(text: str) -> str:
     if invalid := _INVALID.search(text):
-        problem = (
-            "a '%' needs two hexadecimal digits" if invalid[0] == "%" else f"{invalid[0]!r} is not allowed"
-        )
-        raise ValueError(problem)
+        raise ValueError(f"{invalid[0]!r} cannot be there; percent-encode it")
     return _ENCODED.sub(_normal_octets, text)
 
 
 def _normal_octets(found: re.Match[str]) -> str:
     if found[2]:
-        return "".join(chr(_OCTET + octet) for octet in found[2].encode())
-    octet = int(found[1], 16)
-    return chr(octet) if _UNRESERVED.match(chr(octet)) else chr(_OCTET + octet)
+        return "".join(f"%{octet:02X}" for octet in found[2].encode())
+    octet = _octet(found)
+    return octet if _UNRESERVED.match(octet) else found[0].upper()
 
 
-def decode_octets(text: str) -> str:
-    """Decode part of a normal form. Raises ValueError if its encoded octets are not UTF-8."""
-    return bytes(ord(character) & 0xFF for character in text).decode()
-
-
-def decode_reserved(key: str) -> str:
-    """Return the URI that a normal form means if its encoded reserved characters are decoded."""
-    octets = ((character, ord(character) - _OCTET) for character in key)
-    return "".join(
-        character if octet < 0 else chr(octet) if RESERVED.match(chr(octet)) else f"%{octet:02X}"
-        for character, octet in octets
-    )
-
-
-def _without_dot_segments(path: str) -> str:
-    """Remove dot segments (RFC 3986 §5.2.4) from a path that begins with a slash."""
-    if not path.startswith("/"):
-        return path
-    segments = path.split("/")[1:]
-    kept: list[str] = []
-    for segment in segments:
-        if segment == "..":
-            del kept[-1:]
-        elif segment != ".":
-            kept.append(segment)
-    return "/" + "/".join(kept) + ("/" if kept and segments[-1] in (".", "..") else "")
+def _octet(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16))

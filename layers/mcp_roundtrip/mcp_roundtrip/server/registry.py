@@ -246,7 +246,8 @@ class Registry:
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.protocol.uri_template import UriTemplate, spelling_key
+            from mcp_roundtrip.protocol.uri import spelling_key
+            from mcp_roundtrip.protocol.uri_template import UriTemplate
             from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
 
             resource = Resource(
