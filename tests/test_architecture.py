@@ -213,6 +213,8 @@ NEVER_LOADED = {
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",
     "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
+    "mcp_roundtrip.question_page": "for browsers",
+    "mcp_roundtrip.server.question_page": "for browsers",
     "mcp_roundtrip.state.codec": "for the first round trip",
     "mcp_roundtrip.engine.url_polling": "for async tools",
     "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",

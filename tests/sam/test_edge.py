@@ -165,6 +165,8 @@ TO_THE_FRONT_DOOR = {
         **request("tools/call", None),
         "headers": {HEADER_METHOD: {"value": "tools/call"}, HEADER_NAME: TWICE},
     },
+    "the question page": request(None, None, uri="/mcp/questions", verb="GET"),
+    "a form of the question page": request("tools/call", "summarize", uri="/mcp/questions"),
     "a preflight request": request("tools/call", "summarize", verb="OPTIONS"),
 }
 

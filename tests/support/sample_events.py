@@ -57,6 +57,7 @@ STABLE: Mapping[str, Outcome] = {
     "front_door/list.json": Outcome(200, DONE),
     "front_door/notification.json": Outcome(202, None),
     "front_door/prompts.json": Outcome(200, DONE),
+    "front_door/question_page.json": Outcome(404, None),
     "front_door/resources.json": Outcome(200, DONE),
     "front_door/task_without_extension.json": Outcome(400, -32021),
     "front_door/templates.json": Outcome(200, DONE),

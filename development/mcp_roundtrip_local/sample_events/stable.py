@@ -97,6 +97,9 @@ def _front_door() -> dict[str, Event]:
         "front_door/list.json": post(MCP, message(TOOLS_LIST)),
         "front_door/notification.json": post(MCP, notification("notifications/cancelled", requestId=1)),
         "front_door/get.json": event("GET", MCP, {}),
+        "front_door/question_page.json": event(
+            "GET", f"{MCP}/questions?token=unknown", {"accept": "text/html"}, route=f"{MCP}/questions"
+        ),
         "front_door/initialize.json": event(
             "POST", MCP, {"content-type": "application/json"}, _initialize("2025-11-25")
         ),
