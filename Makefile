@@ -27,6 +27,8 @@ INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                   @ai-sdk/mcp@2.0.99
+# AI applications for `make hosts`: 1.2 GB.
+HOSTS_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
 BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
 APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
@@ -107,6 +109,10 @@ e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambd
 .PHONY: conformance
 conformance: $(VENV)/.dev  ## run the official MCP conformance suite
 	$(VENV)/bin/python tests/conformance/run.py
+
+.PHONY: hosts
+hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Gemini CLI and opencode, with a scripted model
+	$(VENV)/bin/python tests/hosts/run.py
 
 .PHONY: bench
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
@@ -192,6 +198,7 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
 .cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
+.cache/hosts/package-lock.json: NPM = $(HOSTS_NPM)
 .cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
 .cache/apps/package-lock.json: NPM = $(APPS_NPM)
 .cache/%/package-lock.json: Makefile

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
+from support.served_application import SIGNED_IN, signed_in
 
 ENDPOINT = "/mcp"
 
@@ -35,24 +37,29 @@ class Exchange:
 
 @dataclass
 class Recorded:
-    """The URL of an endpoint, and the requests that it answered."""
+    """The URL of an endpoint, the requests that it answered, and what was logged."""
 
     url: str
     exchanges: list[Exchange] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    def calls(self) -> list[Exchange]:
+        """The requests that call tools."""
+        return [exchange for exchange in self.exchanges if exchange.method == TOOLS_CALL]
 
     def methods(self) -> list[str]:
         return [exchange.method for exchange in self.exchanges]
 
 
 @contextmanager
-def recorded(template: Path, **parameters: str) -> Iterator[Recorded]:
-    """Serve a template for anonymous callers until the block ends."""
-    lines: list[str] = []
+def recorded(template: Path, *, user: bool = False, **parameters: str) -> Iterator[Recorded]:
+    """Serve a template until the block ends, to anonymous callers or to Alice."""
+    traffic = Recorded("")
+    log = traffic.lines.append
     with (
-        serve(template, parameters=parameters, log=lines.append) as app,
-        closing(Gateway(app.routes, app.run, lines.append)) as gateway,
+        serve(template, parameters={**parameters, **(SIGNED_IN if user else {})}, log=log) as app,
+        closing(Gateway(app.routes, signed_in(app) if user else app.run, log)) as gateway,
     ):
-        traffic = Recorded("")
 
         def respond(request: Request) -> Response:
             response = gateway.respond(request)

@@ -20,6 +20,8 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
 
 ISSUER = "https://id.example"
+SIGNED_IN = {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
+"""Parameters of a deployment whose authorizer `signed_in` replaces."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ def serve_for_alice(
 ) -> Iterator[Served]:
     """Serve the application as behind a JWT authorizer that identifies all callers as Alice."""
     lines: list[str] = []
-    parameters |= {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
+    parameters |= SIGNED_IN
     with (
         closing(HttpServer(mailbox, max_body=MAX_BODY).start()) as ses,
         serve(
@@ -58,13 +60,13 @@ def serve_for_alice(
             log=lines.append,
             variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS},
         ) as app,
-        closing(Gateway(app.routes, _signed_in(app), lines.append)) as gateway,
+        closing(Gateway(app.routes, signed_in(app), lines.append)) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,
     ):
         yield Served(server.url + FRONT_DOOR, lines)
 
 
-def _signed_in(app: LocalApp) -> Callable[[str, bytes], InvocationResult]:
+def signed_in(app: LocalApp) -> Callable[[str, bytes], InvocationResult]:
     """Return an invoker that adds the claims of Alice to events, as API Gateway does."""
 
     def invoke(function: str, payload: bytes) -> InvocationResult:

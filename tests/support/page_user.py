@@ -1,0 +1,78 @@
+"""A user with a browser who opens the link of a question page and answers there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from support.html_form import BrowserForm, Element
+
+LINK: Final = re.compile(r"https?://[^\s\"'<>\\)\]]+/questions\?token=[\w-]+")
+
+HEADERS: Final = {
+    "content-type": "application/x-www-form-urlencoded",
+    "origin": "null",
+    "sec-fetch-site": "same-origin",
+}
+"""What browsers send with a form of a page that has `no-referrer`."""
+
+
+def link_in(text: str) -> str:
+    """Return the link of the question page that a tool's result names."""
+    links = set(LINK.findall(text))
+    assert len(links) == 1, f"{len(links)} links in {text!r}"
+    return str(links.pop())
+
+
+def answer_page(link: str, *answers: str) -> None:
+    """Fill in the fields in their order with what a user reads or types, and send the form."""
+    form = _open(link)
+    for name, answer in zip(_visible_names(form), answers, strict=True):
+        _fill(form, name, answer)
+    _post(link, form.body())
+
+
+def decline_page(link: str) -> None:
+    """Click on the button that declines."""
+    _post(link, _open(link).body("decline"))
+
+
+def _open(link: str) -> BrowserForm:
+    with urlopen(link) as response:
+        return BrowserForm(response.read().decode())
+
+
+def _post(link: str, body: str) -> None:
+    request = Request(link.partition("?")[0], body.encode(), HEADERS)
+    try:
+        with urlopen(request) as response:
+            assert response.status == 200
+    except HTTPError as error:
+        raise AssertionError(f"{error.code}: {error.read().decode()}") from None
+
+
+def _visible_names(form: BrowserForm) -> list[str]:
+    shown = (each for each in form.controls if each.attributes.get("type") != "hidden")
+    return list(dict.fromkeys(each.attributes["name"] or "" for each in shown))
+
+
+def _fill(form: BrowserForm, name: str, answer: str) -> None:
+    controls = form.named(name)
+    options = {text: value for control in controls for text, value in _options(form, control)}
+    if options:
+        form.choose(name, [options[answer]])
+    else:
+        form.enter(name, answer)
+
+
+def _options(form: BrowserForm, control: Element) -> Iterator[tuple[str, str]]:
+    """The texts and values of what can be chosen."""
+    if control.tag == "select":
+        for option in control.find("option"):
+            yield option.text.strip(), option.attributes["value"] or ""
+    elif control.attributes.get("type") in ("radio", "checkbox"):
+        [label] = form.document.find("label", **{"for": control.attributes["id"] or ""})
+        yield label.text.strip(), control.attributes["value"] or ""
