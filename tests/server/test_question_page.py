@@ -18,6 +18,7 @@ from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.question_page.style import STYLE_SOURCE
+from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_local.api_gateway.payload import to_event
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.sample_events.sources import FORMATS
@@ -46,7 +47,7 @@ class Page:
     source: str = "http_api"
     auth: Any = None
     calls: WaitingCalls = field(default_factory=WaitingCalls)
-    observer: RecordingObserver = field(default_factory=RecordingObserver)
+    observer: Any = field(default_factory=RecordingObserver)
 
     def __post_init__(self) -> None:
         ports = make_ports(
@@ -348,6 +349,22 @@ def test_a_table_that_cannot_be_written_gives_the_form_back(page: Page) -> None:
     assert page.calls.responses(task) == ACCEPTED
 
 
+def test_a_fault_is_logged_and_its_page_tells_nothing(page: Page) -> None:
+    token, _ = page.ask_size()
+    body = page.answered(token)
+
+    class Faulty:
+        def get(self, pk: str, sk: str) -> Any:
+            raise RuntimeError("secret detail")
+
+    page.calls.table.store = Faulty()  # type: ignore[assignment]  # a defect
+    for method, query in (("GET", f"token={token}"), ("POST", "")):
+        status, text, _ = Page(calls=page.calls, observer=page.observer).request(method, query, body, BROWSER)
+        assert (status, title(text)) == (500, "Something went wrong")
+        assert "secret" not in text
+    assert [name for name, _ in page.observer.events].count("internal_error") == 2
+
+
 # Headers and logs
 
 
@@ -391,6 +408,29 @@ def test_no_token_and_no_answer_is_logged(page: Page) -> None:
         "question_page_answered",
         "question_page_late",
     ]
+
+
+def test_an_answer_is_redacted_in_the_traceback_of_a_fault(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token, _ = page.calls.ask({"text": form({"type": "object", "properties": {"text": {"type": "string"}}})})
+    filled = page.form(token)
+    filled.enter("0.0", "hunter2-hunter2")
+    store = page.calls.table.store
+
+    class Faulty:
+        get, query = store.get, store.query
+
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(f"{filled.values} {token}")
+
+    page.calls.table.store = Faulty()  # type: ignore[assignment]  # a defect that quotes the answer
+    assert Page(calls=page.calls, observer=LogObserver()).post(filled.body())[0] == 500
+    logged = capsys.readouterr().out
+    assert "internal_error" in logged
+    assert "[redacted]" in logged
+    assert "hunter2-hunter2" not in logged
+    assert token not in logged
 
 
 # Deployments

@@ -72,6 +72,11 @@ NOTICES: Final[Mapping[str, Notice]] = {
         "Question too large",
         "This question is too large for a page. Return to the conversation, and tell the assistant.",
     ),
+    "failed": Notice(
+        500,
+        "Something went wrong",
+        "The server has logged the reason. Return to the conversation, and tell the assistant.",
+    ),
     "unavailable": Notice(
         503,
         "Temporarily unavailable",

@@ -107,7 +107,11 @@ class Endpoint:
 
         if not question_page.is_question_page(request, ports.config.audience()):
             return None
-        return question_page.respond(request, ports, self.name or "")
+        try:
+            return question_page.respond(request, ports, self.name or "")
+        except Exception as error:  # its visitor is a person, not an MCP client
+            log_fault(ports.observer, error)
+            return question_page.failure_response(request, ports)
 
     # -- authorization ------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def is_question_page(request: HttpRequest, audience: str) -> bool:
 
 
 def respond(request: HttpRequest, ports: Ports, server: str) -> HttpResponse:
-    """Respond to a request for the page, and log it. `server` is the name that the page shows."""
+    """Respond to a request for the page, and log its end. `server` is the name that the page shows."""
     try:
         outcome = _respond(request, ports, server)
     except MalformedForm:
@@ -81,6 +81,15 @@ def respond(request: HttpRequest, ports: Ports, server: str) -> HttpResponse:
     except StoreError as error:
         ports.observer.record_failure("task_table_unavailable", error)
         outcome = _Outcome("unavailable")
+    return _log_and_format(outcome, request, ports)
+
+
+def failure_response(request: HttpRequest, ports: Ports) -> HttpResponse:
+    """Respond to a request that raised, and log its end."""
+    return _log_and_format(_Outcome("failed"), request, ports)
+
+
+def _log_and_format(outcome: _Outcome, request: HttpRequest, ports: Ports) -> HttpResponse:
     body, status = _body(outcome)
     if payload_size(body) > request.max_response_bytes:
         outcome = _Outcome("unshowable")
