@@ -27,8 +27,8 @@ INVALID_STATE: Final = "Invalid or expired requestState"
 
 def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     """Run one round. Raises ProtocolError for a request that is refused before the function runs."""
-    require_feature_capabilities(call)
     channels = usable_channels(call)
+    require_feature_capabilities(call, channels)
     try:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:

@@ -67,7 +67,7 @@ def run_legacy_call(call: FeatureCall) -> Reply:
         run = _start_run(call, channels, visits)
         this_round = LegacyRound(call, run, visits=visits)
         try:
-            require_feature_capabilities(call)
+            require_feature_capabilities(call, channels)
         except MissingClientCapability as error:
             return this_round.unaskable_reply(error)
         outcome = run_pass(call, run)
