@@ -11,6 +11,7 @@ from mcp_roundtrip.protocol.constants import (
     INITIALIZE,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
     TASKS_EXTENSION,
     TASKS_GET,
     TASKS_UPDATE,
@@ -19,6 +20,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
+from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Recorded, recorded
@@ -36,6 +38,13 @@ def select(condition: Callable[[RealClient], Any]) -> pytest.MarkDecorator:
 
 can_be_asked = select(lambda client: client.asks)
 cannot_be_asked = select(lambda client: not client.asks)
+
+
+def with_profiles() -> pytest.MarkDecorator:
+    """Run a test with each client that has a profile, and the option that the profile is about."""
+    rows = [(client, *item) for client in real_clients() for item in client.profiles.items()]
+    ids = [profile for _, _, profile in rows]
+    return pytest.mark.parametrize(("client", "option", "profile"), rows, indirect=["client"], ids=ids)
 
 
 def accept(**content: Any) -> dict[str, Any]:
@@ -82,6 +91,26 @@ def test_it_opens_as_the_matrix_says(client: RealClient, process: ClientProcess,
     assert info["name"] == client.sends_name
     assert (TASKS_EXTENSION in capabilities.get("extensions", {})) == client.tasks
     assert {exchange.status for exchange in examples.exchanges if exchange.body} <= {200, 202}
+
+
+@with_profiles()
+def test_its_profile_is_what_it_sends(
+    client: RealClient, process: ClientProcess, examples: Recorded, option: str, profile: str
+) -> None:
+    with process.connected(examples.url, **{option: True}):
+        process.tools()
+    opening = examples.exchanges[0]
+    expected = ClientProfile.load(profile)
+    params = opening.body["params"]
+    meta = {} if expected.is_legacy else params["_meta"]
+    assert (expected.package, expected.version) == (client.package, client.version)
+    assert opening.method == expected.opens_with
+    assert expected.protocol_version == meta.get(META_PROTOCOL_VERSION, params.get("protocolVersion"))
+    assert expected.client_info == meta.get(META_CLIENT_INFO, params.get("clientInfo"))
+    assert expected.capabilities == meta.get(META_CLIENT_CAPABILITIES, params.get("capabilities"))
+    if not expected.is_legacy:
+        assert expected.follows_state_only_rounds == client.state_only_rounds
+        assert (expected.max_rounds or 0) == client.max_rounds
 
 
 def test_it_lists_every_tool(client: RealClient, process: ClientProcess, examples: Recorded) -> None:

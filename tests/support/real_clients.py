@@ -47,6 +47,7 @@ class RealClient:
     max_rounds: int | None = None
     stack: Sequence[str] = ()
     initialize: bool = False
+    profiles: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 
     @property

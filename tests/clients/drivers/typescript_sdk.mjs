@@ -9,7 +9,7 @@ await run({
   async connect(options) {
     const capabilities = options.asks ? { elicitation: { form: {}, url: {} } } : {};
     client = new Client(
-      { name: "typescript-driver", version: "1.0.0" },
+      { name: "typescript-client", version: "1.0.0" },
       options.initialize ? { capabilities } : { capabilities, versionNegotiation: { mode: "auto" } },
     );
     if (options.asks) client.setRequestHandler("elicitation/create", ({ params }) => ask(params));
