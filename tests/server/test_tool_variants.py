@@ -61,14 +61,24 @@ def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
     ("capabilities", "signed_in", "expected"),
     [
         (EVERYTHING, True, {"plain", "asks", "asks_model", "strict"}),
-        (FORMS, True, {"plain", "asks", "asks_model", "strict"}),
+        (FORMS, True, {"plain", "asks_model", "strict"}),
+        (FORMS, False, {"plain", "asks", "asks_model", "strict"}),
         ({}, True, {"plain", "strict"}),
         ({}, False, {"plain", "asks", "strict"}),
         (UI, False, {"plain", "strict"}),
         ({**FORMS, **UI}, False, {"plain", "asks_model", "strict"}),
         ({**EVERYTHING, **UI}, True, {"plain", "asks", "asks_model", "strict"}),
     ],
-    ids=["everything", "forms", "page", "nothing", "app", "URLs in an app", "everything and apps"],
+    ids=[
+        "everything",
+        "URLs on a page",
+        "forms",
+        "page",
+        "nothing",
+        "app",
+        "URLs in an app",
+        "everything and apps",
+    ],
 )
 def test_a_tool_that_may_ask_through_a_fallback_has_no_output_schema(
     capabilities: Mapping[str, Any], signed_in: bool, expected: set[str]

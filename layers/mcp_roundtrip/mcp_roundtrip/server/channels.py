@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_roundtrip.engine.channels import Channels, Fallback
-from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, declares, shows_apps
+from mcp_roundtrip.protocol.capabilities import (
+    ELICITATION_FORM,
+    ELICITATION_URL,
+    declares,
+    missing_capabilities,
+    shows_apps,
+)
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_CALL
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.tools import Tool
@@ -70,13 +76,14 @@ _INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
 def may_park(call: FeatureCall) -> bool:
     """Return whether the call can wait in the task table, and continue when it is made again.
 
-    A client that can be asked by the protocol continues its calls with `requestState` instead.
+    A client that shows all questions itself continues its calls with `requestState` instead. The condition
+    costs a read of the table in the first request of a call, so it leaves out such clients.
     """
     context = call.context
     return (
         "page" in SERVED
         and context.request.method == TOOLS_CALL
         and call.feature.parameters.context_parameter is not None
-        and not declares(context.request.meta.capabilities, ELICITATION_FORM)
+        and missing_capabilities(context.request.meta.capabilities, (ELICITATION_FORM, ELICITATION_URL)) != {}
         and context.can_store_calls
     )

@@ -68,7 +68,7 @@ class ClientKind:
             return frozenset()
         usable: dict[Fallback, bool] = {
             "app": self.apps and tool.task != "required",
-            "page": self.pages and not self.forms,
+            "page": self.pages,
             "model": not self.forms,
         }
         return frozenset(each for each in tool.channels if usable.get(each))

@@ -1,0 +1,189 @@
+"""How the questions of a call reach somebody, through a whole server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip_testing import EVERYTHING, Player
+from support.legacy_client import LegacyClient, text
+from support.passes import accept
+
+FORMS: Mapping[str, Any] = {"elicitation": {}}
+
+
+def server(**options: Any) -> Server:
+    made = Server("shop", **options)
+
+    @made.tool
+    def order(ctx: Context, item: str) -> dict[str, Any]:
+        amount = ctx.elicit("amount", f"How many {item}?", int)
+        paid = ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
+        return {"amount": amount, "paid": paid}
+
+    @made.tool
+    async def order_later(ctx: AsyncContext, item: str) -> dict[str, Any]:
+        amount = await ctx.elicit("amount", f"How many {item}?", int)
+        paid = await ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
+        return {"amount": amount, "paid": paid}
+
+    return made
+
+
+TOOLS = pytest.mark.parametrize("tool", ["order", "order_later"])
+
+
+@TOOLS
+def test_a_client_without_forms_is_asked_through_the_model_in_2026_too(tool: str) -> None:
+    player = Player(server(channels=("model", "default")), {})
+    asked = player.call(tool, {"item": "apples"})
+    assert not asked.failed
+    assert "How many apples?" in asked.text
+    assert "input_responses" in asked.text
+    answered = player.call(tool, {"item": "apples", "input_responses": {"amount": 3}})
+    assert answered.structured == {"amount": 3, "paid": False}, "the confirmation takes its default"
+
+
+@TOOLS
+@pytest.mark.parametrize("answers", [{"amount": 3, "sure": True}, {"amount": 3, "sure": {"value": True}}])
+def test_a_model_cannot_confirm_for_the_user(tool: str, answers: dict[str, Any]) -> None:
+    player = Player(server(channels=("model",)), {})
+    refused = player.call(tool, {"item": "apples", "input_responses": answers})
+    assert refused.error["code"] == -32021
+    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    client = LegacyClient(server(channels=("model",)))
+    assert "Only the user may answer it" in client.error_text(tool, item="apples", input_responses=answers)
+
+
+@TOOLS
+def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_model(tool: str) -> None:
+    player = Player(server(channels=("model", "default")), FORMS)
+    asked = player.call(tool, {"item": "apples"})
+    assert asked.asked.keys() == {"amount"}
+    assert asked.answer(amount=3).answer(sure=True).structured == {"amount": 3, "paid": True}
+    smuggled = player.call(tool, {"item": "apples", "input_responses": {"amount": 3}})
+    assert smuggled.failed
+    assert "input_responses" in smuggled.text
+
+
+def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions() -> None:
+    made = Server("shop", channels=("model",))
+
+    @made.tool
+    def summarize(ctx: Context) -> str:
+        summary = ctx.sample("summary", "Summarize.", max_tokens=10).text
+        return summary + ctx.elicit("title", "Which title?", str)
+
+    player = Player(made, {"sampling": {}})
+    made_up = {"summary": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}}
+    asked = player.call("summarize", {"input_responses": {**made_up, "title": "!"}})
+    assert asked.asked.keys() == {"summary"}
+    sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
+    assert asked.respond({"summary": sampled}).text == "short!"
+
+
+def test_a_question_after_a_step_is_not_asked_through_the_model() -> None:
+    made = Server("shop", channels=("model",))
+
+    @made.tool
+    def late(ctx: Context) -> str:
+        ctx.step("begin", lambda: None)
+        return ctx.elicit("name", "Who?", str)
+
+    player = Player(made, {})
+    assert "has started its work" in player.call("late").text
+    assert any(event == "asked_after_steps" for event, _ in player.observer.events)
+
+
+@pytest.mark.parametrize("answers", [None, [], "x", 7])
+def test_answers_that_are_no_object_are_a_tool_error_in_2026_too(answers: Any) -> None:
+    player = Player(server(channels=("model",)), {})
+    refused = player.call("order", {"item": "apples", "input_responses": answers})
+    assert refused.failed
+    assert "input_responses" in refused.text
+
+
+def test_a_state_is_bound_to_the_arguments_without_the_models_answers() -> None:
+    made = Server("shop", channels=("model",))
+
+    @made.tool
+    def summarize(ctx: Context, word: str) -> str:
+        ctx.sample("summary", "Summarize.", max_tokens=10)
+        return word + ctx.elicit("title", "Which title?", str)
+
+    player = Player(made, {"sampling": {}})
+    state = player.call("summarize", {"word": "a"}).state
+    sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
+    answered = {"word": "a", "input_responses": {"title": "!"}}
+    assert player.send("summarize", answered, {"summary": sampled}, state).text == "a!"
+    moved = {"word": "b", "input_responses": {"title": "!"}}
+    assert player.send("summarize", moved, {"summary": sampled}, state).error["code"] == -32602
+
+
+# -- capabilities that a tool requires ------------------------------------------------------------------
+
+
+def requiring(capability: str, **options: Any) -> Server:
+    made = Server("strict", **options)
+
+    @made.tool(requires=[capability])
+    def ask(ctx: Context) -> str:
+        return ctx.elicit("name", "Who?", str)
+
+    @made.tool(requires=[capability])
+    def never_asks() -> str:
+        return "done"
+
+    return made
+
+
+def test_a_required_form_may_go_through_a_channel() -> None:
+    player = Player(requiring("elicitation.form", channels=("model",)), {})
+    assert "Who?" in player.call("ask").text
+    assert player.call("never_asks").error["code"] == -32021, "it has no context, so it has no channels"
+    for channels in ((), ("default",)):
+        player = Player(requiring("elicitation.form", channels=channels), {})
+        assert player.call("ask").error["code"] == -32021
+    player = Player(requiring("sampling", channels=("model",)), {})
+    assert player.call("ask").error["code"] == -32021
+
+
+# -- laws -----------------------------------------------------------------------------------------------
+
+ELICITATION = st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}])
+LADDERS = st.sampled_from([(), ("default",), ("model",), ("model", "default"), ("default", "model")])
+ANSWERS = st.dictionaries(
+    st.sampled_from(["amount", "sure", "other"]),
+    st.sampled_from([3, True, {"value": 3}, {"value": True}, accept(True)]),
+)
+
+
+@given(ELICITATION, LADDERS, ANSWERS, st.sampled_from(["order", "order_later"]))
+def test_nothing_is_paid_unless_a_user_was_shown_the_question(
+    elicitation: Any, ladder: Any, answers: Any, tool: str
+) -> None:
+    capabilities = {} if elicitation is None else {"elicitation": elicitation}
+    made = server(channels=ladder)
+    player = Player(made, capabilities)
+    for responses in (None, {key: accept(value=answer) for key, answer in answers.items()}):
+        for passed_on in ({}, {"input_responses": answers}):
+            played = player.send(tool, {"item": "apples", **passed_on}, responses, None)
+            if "error" not in played.message and not played.asked and not played.failed:
+                assert '"paid":true' not in played.text.replace(" ", "")
+    legacy = LegacyClient(made)
+    for passed_on in ({}, {"input_responses": answers}):
+        result = legacy.call(tool, item="apples", **passed_on)
+        assert '"paid":true' not in text(result).replace(" ", "")
+
+
+def test_the_protocols_own_questions_come_before_every_channel() -> None:
+    for channels in ((), ("default",), ("model", "default"), ("app", "page", "model", "default")):
+        player = Player(server(channels=channels), EVERYTHING)
+        asked = player.call("order", {"item": "apples"})
+        assert asked.asked.keys() == {"amount"}
+        assert asked.answer(amount=1).asked.keys() == {"sure"}
