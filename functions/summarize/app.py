@@ -1,18 +1,21 @@
 """Summarize a document with the client's model, and name the client's root that contains the document.
 
-Both requests go out in one round. A client without sampling gets an extractive summary, and a client without
-roots gets no project. Clients from before 2026-07-28 get both defaults.
+An RFC is fetched in a step, so that later rounds need no second request. Both requests to the client go out
+in one round. A client without sampling gets an extractive summary, and a client without roots gets no
+project. Clients from before 2026-07-28 get both defaults.
 """
 
 from pydantic import BaseModel, Field
 
+import rfc_editor
 from extract import sumbasic
-from mcp_roundtrip import Context, ListRoots, Root, Sample, Sampled, Server, ToolError
+from mcp_roundtrip import Context, ListRoots, Retry, Root, Sample, Sampled, Server, ToolError
 
 server = Server("summarize")
 
 MAX_TOKENS = 300
 SENTENCES = 3
+RETRY = Retry(attempts=3, delay_ms=300, on=(rfc_editor.Unavailable,))
 
 
 class Summary(BaseModel):
@@ -22,13 +25,16 @@ class Summary(BaseModel):
 
 
 @server.tool(annotations={"readOnlyHint": True})
-def summarize(ctx: Context, text: str, uri: str = "") -> Summary:
+def summarize(ctx: Context, text: str = "", uri: str = "") -> Summary:
     """Summarize a document in a few sentences.
 
     Args:
-        text: The document's text.
-        uri: Where the document lies, such as file:///home/ada/engine/notes.md.
+        text: The document's text. Leave it out for an RFC.
+        uri: Where the document lies, such as file:///home/ada/engine/notes.md or
+            https://www.rfc-editor.org/rfc/rfc9110.txt.
     """
+    if uri and not text:
+        text = ctx.step("fetch", rfc_editor.fetch, uri, retry=RETRY)
     if not text.strip():
         raise ToolError("The text is empty: there is nothing to summarize.")
     extract = Sampled("assistant", {"type": "text", "text": sumbasic(text, SENTENCES)}, "sumbasic")

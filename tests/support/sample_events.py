@@ -78,6 +78,7 @@ STABLE: Mapping[str, Outcome] = {
     "rest_api/weather/call.json": Outcome(200, ASKS),
     "summarize/call.json": Outcome(200, ASKS),
     "summarize/direct_call.json": Outcome(None, ASKS),
+    "summarize/rfc.json": Outcome(200, ASKS),
     "summarize/without_capabilities.json": Outcome(200, DONE),
     "weather/bad_arguments.json": Outcome(200, TOOL_ERROR),
     "weather/call.json": Outcome(200, ASKS),

@@ -45,6 +45,8 @@ HYDERABAD = {"location": "Hyderabad"}
 TOKYO = {"location": "Tokyo"}
 TWO_CITIES = {"locations": ["Tokyo", "Hyderabad"]}
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+RFC = "https://www.rfc-editor.org/rfc/rfc9110.txt"
+
 DOCUMENT = {
     "text": (
         "Each request may land on a different execution environment. The server keeps nothing between "
@@ -165,6 +167,7 @@ def _summarize() -> dict[str, Event]:
     return {
         "summarize/call.json": post(SUMMARIZE, call("summarize", DOCUMENT)),
         "summarize/without_capabilities.json": post(SUMMARIZE, call("summarize", DOCUMENT, capabilities={})),
+        "summarize/rfc.json": post(SUMMARIZE, call("summarize", {"uri": RFC})),
         "summarize/direct_call.json": call("summarize", DOCUMENT),
     }
 
