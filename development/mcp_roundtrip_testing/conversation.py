@@ -60,8 +60,12 @@ class ClientPlayer(Protocol):
 class Conversation:
     """Carries out calls of one tool with the same arguments until the call ends or an answer is missing.
 
-    `answers`: the answers that the user has not given yet, by key. `channels`: the channel of each round of
-    questions that was answered. `open_questions`: the questions that have no answer, by wire key.
+    `answers`: the answers that the user has not given yet, by key.
+    `channels`: the channel of each round of questions that was answered.
+    `open_questions`: the questions that have no answer, by wire key.
+    `relayed`: the answers that the model passes on in each call.
+    `unchanged`: how often the model has called again without a change.
+    `latest`: the last response to a call of the tool or of its view.
     """
 
     player: ClientPlayer
@@ -73,6 +77,9 @@ class Conversation:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     relayed: dict[str, Any] = field(default_factory=dict)
     unchanged: int = 0
+    view_state: str = ""
+    reads_result: bool = False
+    latest: Round = field(init=False)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Round:
         """Carry out the call. Raises CallFailed if a call without an error has not asked for all answers."""
@@ -91,18 +98,18 @@ class Conversation:
         return self._carry_on(played)
 
     def _carry_on(self, played: Round) -> Round:
-        self.open_questions = {}
+        self.open_questions, self.latest = {}, played
         for _ in range(MAX_CALLS):
-            played = self._follow_rounds(played)
-            next_step = self._react(played)
+            self.latest = self._follow_rounds(self.latest)
+            next_step = self._react(self.latest)
             if next_step is None:
                 break
-            played = next_step()
+            self.latest = next_step()
         return replace(
-            played,
+            self.latest,
             channels=tuple(self.channels),
             shown=self.open_questions,
-            continue_call=lambda played, answers: self.answer(played, answers),
+            continue_call=self.answer,
         )
 
     def _call(self) -> Round:
@@ -160,7 +167,7 @@ class Conversation:
                 return None
         questions = played.result.get("_meta", {}).get(META_QUESTIONS)
         if questions is not None and self.profile.shows_apps and self._mounts_view():
-            return self._use_view(played, questions)
+            return self._use_view(questions)
         if link := PAGE_LINK.search(_text(played)):
             return self._call if self._use_page(link[0]) else None
         if played.outcome == "asked_through_model":
@@ -237,10 +244,11 @@ class Conversation:
                 return tools
             cursor = {"cursor": page["nextCursor"]}
 
-    def _use_view(self, played: Round, questions: Mapping[str, Any]) -> Callable[[], Round] | None:
-        """Answer in the view until it has the result; with an instruction, the model then reads it."""
-        has_instruction, state = "instruction" in questions, ""
+    def _use_view(self, questions: Mapping[str, Any]) -> Callable[[], Round] | None:
+        """Answer in the view until it has the result, which the model reads if the view instructs it to."""
         while (status := questions["status"]) in ("asking", "working"):
+            self.reads_result |= "instruction" in questions
+            self.view_state = questions.get("state", self.view_state)
             responses: Mapping[str, Any] | None = {}
             if status == "asking":
                 responses = self._take_answers(questions["requests"], "app")
@@ -248,15 +256,13 @@ class Conversation:
                     return None
             else:
                 self.player.clock.advance(questions["retryAfterMs"] / 1000)
-            state = questions.get("state", state)
-            given = {"tool": self.tool, "arguments": self.arguments, "state": state, "answers": responses}
-            params = {"name": ANSWER_TOOL, "arguments": given}
-            played = self.player.send_round(TOOLS_CALL, params, None, None)
-            if "error" in played.message:
-                break
-            questions = played.result["_meta"][META_QUESTIONS]
-        final = played
-        return self._call if has_instruction and questions["status"] == "complete" else lambda: final
+            call = {"tool": self.tool, "arguments": self.arguments, "state": self.view_state}
+            params = {"name": ANSWER_TOOL, "arguments": {**call, "answers": responses}}
+            self.latest = self.player.send_round(TOOLS_CALL, params, None, None)
+            if "error" in self.latest.message:
+                return None
+            questions = self.latest.result["_meta"][META_QUESTIONS]
+        return self._call if self.reads_result and status == "complete" else None
 
 
 def _respond(request: Mapping[str, Any], given: Any) -> Any:
