@@ -1,7 +1,8 @@
 """Have an expense approved by somebody else, on a web page that this function serves.
 
-The approver gets the link to the page by e-mail; the caller's link only shows the status of the request. No
-client can make or change the decision, whatever it declares or answers.
+The approver gets the link to the page by e-mail; the caller's link only shows the status of the request. A
+client with the experimental extension `com.example/approval` shows the status in a view of its own. No client
+can make or change the decision, whatever it declares or answers.
 """
 
 from typing import Annotated, Any
@@ -13,7 +14,9 @@ import page
 from approvals import Expense
 from mcp_roundtrip import Context, Server, ToolError
 
-server = Server("approval")
+server = Server("approval", namespaced_requests=True)
+
+VIEW = "com.example/approval"
 
 Purpose = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -42,7 +45,11 @@ def request_approval(ctx: Context, purpose: Purpose, amount_eur: Amount) -> Deci
         raise ToolError("There is no approver for you: the operator of this server has to set Approvers.")
     message = f"{expense.summary} is waiting for approval. The page shows its status."
     url = approvals.page_url(reference)
-    ctx.elicit_url("page", message, url, done=lambda: approvals.is_decided(reference, call))
+    if ctx.supports(f"extensions.{VIEW}"):
+        # The client answers when it sees the decision. The answer itself is ignored: `use` reads the table.
+        ctx.request("view", VIEW, {"reference": reference, "message": message, "url": url})
+    else:
+        ctx.elicit_url("page", message, url, done=lambda: approvals.is_decided(reference, call))
     return Decision(approved=ctx.step("decision", approvals.use, reference, call), reference=reference)
 
 

@@ -22,6 +22,8 @@ TTL_S = 86_400
 
 USED = "Another call has used this decision. Call the tool again to request a new one."
 
+UNDECIDED = "There is no decision yet. Call the tool again with the same arguments later."
+
 UNSENT, PENDING, APPROVED, REJECTED = "unsent", "pending", "approved", "rejected"
 
 
@@ -94,10 +96,12 @@ def is_decided(reference: str, call: str) -> bool:
 
 
 def use(reference: str, call: str) -> bool:
-    """Reserve the decision for this call and return it. Idempotent. Raises ToolError if it is used."""
+    """Reserve the decision for this call and return it. Idempotent. Raises ToolError if there is none."""
     request = find(reference)
     if request is None or not request.is_open_to(call):
         raise ToolError(USED)
+    if request.status == PENDING:
+        raise ToolError(UNDECIDED)
     condition = {"used_by": request.used_by, "token_digest": request.token_digest}
     if not update(reference, {"used_by": call}, only_if=condition):
         raise ToolError(USED)

@@ -80,7 +80,7 @@ def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alic
 
 
 @pytest.mark.parametrize(
-    "capabilities", [{}, {"extensions": {"com.example/approval": {}}}, {"elicitation": {"form": {}}}], ids=str
+    "capabilities", [{}, {"extensions": {"com.example/other": {}}}, {"elicitation": {"form": {}}}], ids=str
 )
 def test_no_client_decides_by_what_it_declares_or_answers(
     approval: Approval, alice: Player, capabilities: Any
@@ -96,6 +96,37 @@ def test_no_client_decides_by_what_it_declares_or_answers(
     assert refused.error["code"] == -32021
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
     assert len(approval.mailbox.emails) == 1, "a call that is refused sends no e-mail"
+
+
+@pytest.fixture
+def with_view(alice: Player) -> Player:
+    return replace(
+        alice, capabilities={"elicitation": {"url": {}}, "extensions": {"com.example/approval": {}}}
+    )
+
+
+def test_a_client_with_the_extension_shows_the_request_in_its_own_view(
+    approval: Approval, alice: Player, with_view: Player
+) -> None:
+    asked = with_view.call("request_approval", EXPENSE)
+    view = asked.asked["view"]
+    assert asked.asked.keys() == {"view"}
+    assert view["method"] == "com.example/approval"
+    assert view["params"]["url"] == page(alice.call("request_approval", EXPENSE))
+    approval.decide(approval.mailbox.link())
+    assert asked.answer(view={}).structured["approved"]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_the_answer_of_a_clients_own_view_decides_nothing(
+    approval: Approval, with_view: Player, decision: str
+) -> None:
+    undecided = with_view.call("request_approval", EXPENSE).answer(view={"approved": True})
+    assert undecided.failed
+    assert "no decision yet" in undecided.text
+    approval.decide(approval.mailbox.link(), decision)
+    decided = with_view.call("request_approval", EXPENSE).answer(view={"approved": decision != "approve"})
+    assert decided.structured["approved"] is (decision == "approve")
 
 
 def test_an_anonymous_caller_can_ask(approval: Approval, alice: Player) -> None:
