@@ -30,7 +30,7 @@ TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-t
 # AI applications for `make hosts`: 1.2 GB.
 HOSTS_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
-BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1
+BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
 APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 
 # A pyenv shim exists even when its version is not selected, so each candidate is run.

@@ -234,6 +234,37 @@ def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
     assert page.calls.responses(task) == {}
 
 
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_axe_finds_no_violation_of_accessibility(
+    page: ServedPage, run_in_browser: RunProgram, color_scheme: str
+) -> None:
+    more = {
+        "type": "object",
+        "properties": {
+            "when": {"type": "string", "format": "date-time", "title": "When"},
+            "city": {"type": "string", "enum": [f"City {number}" for number in range(20)], "title": "City"},
+            "tags": {"type": "array", "items": {"type": "string", "enum": [f"T{n}" for n in range(40)]}},
+            "note": {"type": "string"},
+        },
+        "required": ["when", "city"],
+    }
+    requests = {"size": form(SIZE, MESSAGE), "more": form(more), "login": url("https://id.example/")}
+    token, _ = page.calls.ask(requests)
+    sent = (
+        ("goto", page.link(token)),
+        "audit",
+        ("click", "Send"),
+        ("count", ".error"),
+        "audit",
+        ("click", "Cancel"),
+    )
+    result = steps(run_in_browser, *sent, "audit", bypassCSP=True, colorScheme=color_scheme)
+    _, (open_form, passed), _, errors, (form_with_errors, _), _, (notice, _) = result["seen"]
+    assert (open_form, form_with_errors, notice) == ([], [], [])
+    assert passed > 20
+    assert errors > 3
+
+
 LARGE: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -11,6 +11,7 @@ STYLE: Final = """
   --accent: #0b57d0; --on-accent: #fff }
 @media (prefers-color-scheme: dark) { :root { --line: #8b929b; --soft: #26292e; --muted: #b0b7c0;
   --bad: #ffb4ab; --accent: #a8c7fa; --on-accent: #062e6f } }
+html { background: Canvas; color: CanvasText }
 * { box-sizing: border-box }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 38rem; margin: 0 auto; padding: 1.5rem 1rem 4rem }
 h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere }
