@@ -58,10 +58,13 @@ async def test_a_question_goes_through_its_model(app: LocalApp, path: str) -> No
     assert answered.content[-1].text.count("Hyderabad, Sindh, Pakistan")
 
 
-async def test_a_question_without_an_answer_is_an_error_that_its_model_can_read(app: LocalApp) -> None:
+async def test_a_question_that_it_cannot_show_is_on_a_page(app: LocalApp) -> None:
     async with Client(app.url("/mcp"), mode="legacy") as client:
         result = await client.call_tool("provision_database", {"name": "orders"})
-    assert result.is_error
+    assert not result.is_error
+    [block] = result.content
+    assert isinstance(block, types.TextContent)
+    assert app.url("/mcp/questions?token=") in block.text
 
 
 async def test_what_has_a_default_is_not_asked(app: LocalApp) -> None:

@@ -196,7 +196,7 @@ def test_the_log_names_the_lost_steps_of_all_branches() -> None:
 def test_the_log_names_the_lost_steps_of_a_task() -> None:
     server = Server("asks")
 
-    @server.tool(task="required")
+    @server.tool(task="required", channels=())
     def order(ctx: Context) -> None:
         ctx.run_as_task()
         ctx.step("reserve", int)

@@ -70,7 +70,7 @@ class ConcurrentClients:
         self.tasks.update(None, task.task_id, {"go": ANSWER, "unknown": ANSWER})
 
     def deliver(self, task):
-        self.deliveries.append(self.worker.work(task.pk, LEASE_MS))
+        self.deliveries.append(self.worker.work(task.pk, LEASE_MS) is not None)
 
     def cancel(self, task):
         if self.polls_before_cancel is None:

@@ -55,8 +55,10 @@ class TaskOptions:
 
     `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
     and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
+    `is_parked`: the recorder stores a parked call, whose passes are rounds and may become a task.
     """
 
     recorder: Recorder | None = None
     may_start: bool = False
     is_offered: bool = False
+    is_parked: bool = False

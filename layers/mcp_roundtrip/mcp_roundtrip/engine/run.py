@@ -94,7 +94,7 @@ class Run:
     @property
     def is_task(self) -> bool:
         """Whether the pass is a task worker's."""
-        return self.tasks.recorder is not None
+        return self.tasks.recorder is not None and not self.tasks.is_parked
 
     def redactable_values(self) -> list[Any]:
         """Return all responses and journaled values, as JSON data: no log may quote them."""
@@ -171,7 +171,7 @@ class Run:
 
     def lost_effects(self) -> list[str]:
         """Return the keys of the effects that are lost if the call ends here with an error."""
-        return self.history.effect_keys(only_new=not self.is_task)
+        return self.history.effect_keys(only_new=self.tasks.recorder is None)
 
     # -- the end of the pass ------------------------------------------------------------------------
 

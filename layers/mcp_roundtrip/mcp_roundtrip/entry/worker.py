@@ -66,8 +66,8 @@ class WorkerInvocation:
             lambda event, error: ports.observer.record_failure(event, error, task=task_id),
             lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
         )
-        is_claimed = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
-        ports.observer.record("worker_finished" if is_claimed else "task_not_claimed", task=task_id)
+        task = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
+        ports.observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id)
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message; return False if the message has to be delivered again."""

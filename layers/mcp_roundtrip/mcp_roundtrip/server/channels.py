@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_CALL
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.tools import Tool
 
-SERVED: Final[frozenset[Fallback]] = frozenset({"model", "default"})
+SERVED: Final[frozenset[Fallback]] = frozenset({"page", "model", "default"})
 """The fallbacks that this version of the package has."""
 
 
@@ -34,7 +34,7 @@ def task_channels(call: FeatureCall) -> Channels:
     """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
     feature, context = call.feature, call.context
     assert isinstance(feature, Tool)
-    has_page = "page" in SERVED and context.can_store_calls
+    has_page = "page" in SERVED and context.serves_pages
     usable = {"default", "page"} if has_page else {"default"}
     return Channels(
         context.request.meta.capabilities, tuple(each for each in feature.channels if each in usable)

@@ -46,13 +46,14 @@ class RequestContext:
 
     @property
     def can_store_calls(self) -> bool:
-        """Whether the deployment has a task table, links to it work, and the caller can be told apart."""
+        """Whether a call of this caller can wait for answers on the question page."""
+        return self.serves_pages and self.is_identified
+
+    @property
+    def serves_pages(self) -> bool:
+        """Whether the deployment has a task table, and links to its question page work."""
         config = self.ports.config
-        return (
-            config.has_task_table
-            and self.is_identified
-            and config.audience().startswith(("https://", "http://"))
-        )
+        return config.has_task_table and config.audience().startswith(("https://", "http://"))
 
     @property
     def params(self) -> Mapping[str, Any]:

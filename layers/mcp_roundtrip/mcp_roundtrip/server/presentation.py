@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
+from mcp_roundtrip.server.channels import may_park
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.unaskable import lost_effects
 
 
 def present(this_round: Round, outcome: NeedsInput | Checkpointed) -> Reply:
@@ -14,6 +20,10 @@ def present(this_round: Round, outcome: NeedsInput | Checkpointed) -> Reply:
         return _continue(this_round, outcome.journal)
     requests, journal = outcome.requests, outcome.journal
     match outcome.channel:
+        case "page":
+            return _park(this_round, requests, journal, "page")
+        case "model" if lost_effects(journal) and may_park(this_round.call):
+            return _park(this_round, requests, journal, "model")
         case "model":
             from mcp_roundtrip.server import model_questions  # few tools choose it
 
@@ -32,6 +42,20 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
             from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
 
             return this_round.start_task(journal, TASK_TTL_MS)
+        case "parked":
+            return _park(this_round, {}, journal)
     from mcp_roundtrip.server.unaskable import out_of_time_error  # most calls can continue
 
     return this_round.error_reply(out_of_time_error(this_round.call), "out_of_time")
+
+
+def _park(
+    this_round: Round,
+    requests: Mapping[str, Mapping[str, Any]],
+    journal: Journal,
+    channel: Channel | None = None,
+) -> Reply:
+    """Store the call, and build the reply that asks its questions, or that says how it continues."""
+    from mcp_roundtrip.server.parked_calls import park  # few calls are parked
+
+    return park(this_round, requests, journal, channel)

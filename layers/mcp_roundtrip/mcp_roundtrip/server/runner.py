@@ -13,7 +13,7 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
 from mcp_roundtrip.server.admission import require_feature_capabilities
-from mcp_roundtrip.server.channels import usable_channels
+from mcp_roundtrip.server.channels import may_park, usable_channels
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round, max_rounds
@@ -33,6 +33,8 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
         return make_round(call, _start_run(call, None, channels)).reply_for(Failed(error))
+    if (reply := resume_parked(call, channels, make_round)) is not None:
+        return reply
     opened = _open_state(call)
     run = _start_run(call, opened, channels)
     return reply_to_pass(make_round(call, run, opened), run_pass(call, run))
@@ -45,6 +47,18 @@ def take_model_responses(call: FeatureCall, channels: Channels) -> FeatureCall:
     from mcp_roundtrip.server.model_questions import take_responses  # few tools choose it
 
     return replace(call, params=take_responses(call.params))
+
+
+def resume_parked(call: FeatureCall, channels: Channels, make_round: type[Round]) -> Reply | None:
+    """Continue the parked call that this one repeats; None if there is none.
+
+    Only calls that may be parked read the table. Raises ProtocolError if it is not available.
+    """
+    if call.params.is_retry or not may_park(call):
+        return None
+    from mcp_roundtrip.server.parked_calls import resume  # most calls cannot be parked
+
+    return resume(call, channels, make_round)
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:

@@ -82,21 +82,33 @@ def _iso_timestamp(epoch_ms: int) -> str:
 # -- from a call to a task ----------------------------------------------------------------------------------
 
 
-def create_task(call: FeatureCall, journal: Journal, ttl_ms: int) -> dict[str, Any] | ClientError:
-    """Store a task that continues the call, and return the members of its Task object."""
-    observer = call.context.ports.observer
+def create_task(
+    call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None = None
+) -> dict[str, Any] | ClientError:
+    """Store a task that continues the call, and return the members of its Task object.
+
+    A task that has the id `task_id` already is returned instead.
+    """
     try:
-        return task_members(_store_task(call, journal, ttl_ms))
-    except ItemTooLarge as error:
+        return task_members(_store_task(call, journal, ttl_ms, task_id))
+    except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+        return creation_error(call, error, journal)
+
+
+def creation_error(
+    call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError, journal: Journal
+) -> ClientError:
+    """Return the error of a call that could not be stored, and log it."""
+    observer = call.context.ports.observer
+    if isinstance(error, ItemTooLarge):
         observer.record_failure("task_too_large", error, tool=call.feature.name)
         if len(compact_json(call.params.arguments)) < error.size // 2:
             return ClientError(call.context.internal_error)
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return ClientError(ToolError(text), "arguments_too_large")
-    except TooManyOpenTasks as error:
+    if isinstance(error, TooManyOpenTasks):
         return ClientError(_too_many_open_tasks(call, error, journal))
-    except StoreError as error:
-        return ClientError(task_table_unavailable(error, call.context))
+    return ClientError(task_table_unavailable(error, call.context))
 
 
 def check_task_limit(call: FeatureCall) -> None:
@@ -128,25 +140,30 @@ def _too_many_open_tasks(
     )
 
 
-def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int) -> Task:
-    context, port = call.context, call.context.ports.tasks()
-    meta, principal = context.request.meta, context.principal
-    task_call = TaskCall(
-        context.request.method,
+def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None) -> Task:
+    port = call.context.ports.tasks()
+    return port.tasks.create(
+        task_call_of(call),
+        caller_binding(call.context.principal),
+        journal,
+        worker=port.worker(),
+        capabilities=call.context.request.meta.capabilities,
+        ttl_ms=ttl_ms,
+        task_id=task_id,
+    )
+
+
+def task_call_of(call: FeatureCall) -> TaskCall:
+    """Return the part of a call that its task stores."""
+    meta, principal = call.context.request.meta, call.context.principal
+    return TaskCall(
+        call.context.request.method,
         call.feature.name,
         call.params.arguments,
         None if principal is None else astuple(principal),
         meta.info,
         call.server_info,
         meta.trace,
-    )
-    return port.tasks.create(
-        task_call,
-        caller_binding(principal),
-        journal,
-        worker=port.worker(),
-        capabilities=meta.capabilities,
-        ttl_ms=ttl_ms,
     )
 
 

@@ -24,7 +24,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server.channels import task_channels
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
@@ -35,7 +35,6 @@ from mcp_roundtrip.tasks.worker import (
     PassResult,
     TaskError,
     TaskRecorder,
-    too_large_error,
 )
 
 RESPONSE_OVERHEAD: Final = 16_384
@@ -89,8 +88,9 @@ class TaskRunner:
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):
             raise run.fault
-        conclusion = conclude(call, run, outcome) if isinstance(outcome, Done | Failed) else None
-        return PassResult(run, outcome, conclusion)
+        if not isinstance(outcome, Done | Failed):
+            return PassResult(run, outcome)
+        return PassResult(run, outcome, conclusion_of(final_reply(Round(call, run), outcome)))
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         """Restore the call that became the task."""
@@ -106,20 +106,27 @@ class TaskRunner:
         return FeatureCall(tool, tool.name, params, context, options)
 
 
-def conclude(call: FeatureCall, run: Run, outcome: Done | Failed) -> Completed | TaskError:
-    """Return the result of the task, or the JSON-RPC error in which it ends."""
+def final_reply(this_round: Round, outcome: Done | Failed) -> Reply:
+    """Return the reply of a pass that ended its task, with a result that the table can hold."""
+    call = this_round.call
     observer = call.context.ports.observer
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
         observer.record_failure("task_too_large", outcome.error, tool=call.feature.name)
-        return too_large_error(outcome.error)
-    body = Round(call, run).reply_for(outcome).body
+        return this_round.reply(ProtocolError(INTERNAL_ERROR, str(outcome.error)), None)
+    reply = this_round.reply_for(outcome)
+    if isinstance(reply.body, ProtocolError):
+        return reply
+    if payload_size(compact_json(reply.body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
+        return reply
+    error = ResultTooLarge(MAX_RESPONSE_BYTES)
+    observer.record_failure("result_too_large", error, tool=call.feature.name)
+    return this_round.error_reply(ToolError(str(error)), "result_too_large")
+
+
+def conclusion_of(reply: Reply) -> Completed | TaskError:
+    """Return the result of the task, or the JSON-RPC error in which it ends."""
+    body = reply.body
     if not isinstance(body, ProtocolError):
-        if payload_size(compact_json(body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
-            return Completed(body)
-        error = ResultTooLarge(MAX_RESPONSE_BYTES)
-        observer.record_failure("result_too_large", error, tool=call.feature.name)
-        body = call.feature.error_body(call.server_info, ToolError(str(error)))
-        if not isinstance(body, ProtocolError):
-            return Completed(body)
-    broken = {"code": body.code, "message": body.message}
-    return TaskError(broken if body.data is None else {**broken, "data": dict(body.data)})
+        return Completed(body)
+    error = {"code": body.code, "message": body.message}
+    return TaskError(error if body.data is None else {**error, "data": dict(body.data)})

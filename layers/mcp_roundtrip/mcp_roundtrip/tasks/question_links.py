@@ -33,7 +33,10 @@ LINK: Final = "K"
 """The sort key of the item."""
 
 PAGE: Final = "page"
-"""The channel of the requests that a page asks."""
+"""The channel of the requests that only a page asks."""
+
+LINKED: Final = frozenset({PAGE, "app"})
+"""The channels whose requests have a link. The user of an app whose host does not show it needs one."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -108,7 +111,7 @@ class QuestionLinks:
             return "incomplete"
         answered = {key: responses[key] for key in found.requests}
         try:
-            is_stored = self.tasks.store_responses(str(link["call"]), answered, channels=(PAGE,))
+            is_stored = self.tasks.store_responses(str(link["call"]), answered, channels=LINKED)
         except UnknownTask:
             return "ended"
         return "stored" if is_stored else "answered"

@@ -100,30 +100,38 @@ class Tasks:
         worker: str,
         capabilities: Mapping[str, Any],
         ttl_ms: int,
+        task_id: str | None = None,
     ) -> Task:
-        """Write a task and dispatch its worker.
+        """Write a task and dispatch its worker; return an existing task if it has the id `task_id`.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
         task = replace(
-            self._new(principal, ttl_ms, worker, journal.flow_id),
+            self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id),
             capabilities=capabilities,
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
         )
+        present = None if task_id is None else self.store.get(task.pk, TASK)
+        if present is not None:
+            return Task.from_item(present)
+        self.put_history(task, call, journal)
+        self.limit.create(principal, task)
+        self._dispatch(task)
+        return task
+
+    def put_history(self, task: Task, call: TaskCall, journal: Journal) -> None:
+        """Write the call and the journal of a task that does not exist yet. Raises as `create`."""
         for order, entry in enumerate(journal.entries):
             self.store.put_new(entry_to_item(task, entry, order))
         for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
             asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
             self.store.put_new(response_to_item(task, key, asked, raw))
         self.store.put_new(call.to_item(task))
-        self.limit.create(principal, task)
-        self._dispatch(task)
-        return task
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that is already completed. Raises StoreError."""
-        task = replace(self._new(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
+        task = replace(self.new_task(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
         attributes, chunks = split_result(task, "", result)
         for chunk in chunks:
             self.store.put_new(chunk)
@@ -135,7 +143,7 @@ class Tasks:
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire_if_overdue(self.store, task, now_ms) or self._with_result(
+            return expire_if_overdue(self.store, task, now_ms) or self.with_result(
                 self._find(principal, task_id)
             )
         ended = abandon_if_exhausted(self.store, task, now_ms)
@@ -143,7 +151,7 @@ class Tasks:
             self.on_abandoned(task.task_id)
             task = ended
         self._redispatch_if_stale(task, now_ms)
-        return self._with_result(task)
+        return self.with_result(task)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; see `store_responses`."""
@@ -184,8 +192,16 @@ class Tasks:
         item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
         return None if item is None else Task.from_item(item)
 
-    def _new(self, principal: str | None, ttl_ms: int, worker: str = "", flow_id: str = "") -> Task:
-        task_id = urlsafe_b64encode(self.random_bytes(24)).decode()
+    def new_task(
+        self,
+        principal: str | None,
+        ttl_ms: int,
+        worker: str = "",
+        flow_id: str = "",
+        task_id: str | None = None,
+    ) -> Task:
+        """Return a task, with a random id by default, which is not stored yet."""
+        task_id = task_id or urlsafe_b64encode(self.random_bytes(24)).decode()
         pk, now_ms = task_partition_key(self.dialect, principal, task_id), self.clock_ms()
         assert pk is not None
         return Task(
@@ -239,7 +255,8 @@ class Tasks:
         except StoreError as error:
             self.on_dispatch_failed(task.task_id, error)  # the next poll dispatches again
 
-    def _with_result(self, task: Task) -> Task:
+    def with_result(self, task: Task) -> Task:
+        """Return the task with a result that is stored in chunks. Raises StoreError."""
         if not task.result_chunks:
             return task
         keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))

@@ -96,6 +96,7 @@ def park(
         version,
         accepted_keys,
         now_ms,
+        ("lnk",) if link is None else (),
         st=Status.INPUT_REQUIRED.value,
         rn=WorkState.PARKED.value,
         req=requests_to_text(requests),
@@ -207,14 +208,20 @@ def _wake_up_attributes(wake_at_ms: int) -> dict[str, str | int]:
 
 
 def _wait(
-    owner: str, version: int, accepted_keys: Collection[str], now_ms: int, **attributes: str | int
+    owner: str,
+    version: int,
+    accepted_keys: Collection[str],
+    now_ms: int,
+    removed: tuple[str, ...] = (),
+    /,
+    **attributes: str | int,
 ) -> Change:
     """Release the lease until a response or the wake-up time."""
     return Change(
         all_of(held_by(owner), Equals("ver", version)),
         set={"acc": _keys_to_text(accepted_keys), "att": 0, "uAt": now_ms, **attributes},
         add={"ver": 1},
-        remove=LEASE_ATTRIBUTES,
+        remove=(*LEASE_ATTRIBUTES, *removed),
     )
 
 

@@ -7,19 +7,22 @@ entry, and only one of them ends the task.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, split_result
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
+from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
 from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, Dispatcher, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -116,7 +119,7 @@ class Worker:
 
     `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for
     each lease. `on_error` is called with a log event and an error that does not end the worker,
-    `on_abandoned` with the id of an abandoned task.
+    `on_abandoned` with the id of an abandoned task. `new_token` returns the token of a new link.
     """
 
     store: TaskStore
@@ -126,9 +129,10 @@ class Worker:
     new_owner: Callable[[], str]
     on_error: Callable[[str, Exception], None] = lambda event, error: None
     on_abandoned: Callable[[str], None] = lambda task_id: None
+    new_token: Callable[[], str] = lambda: new_token(secrets.token_bytes)
 
-    def work(self, pk: str, lease_ms: int) -> bool:
-        """Run a task within a lease; return False if the task could not be claimed.
+    def work(self, pk: str, lease_ms: int) -> Task | None:
+        """Run a task within a lease and return it as the pass left it; None if it could not be claimed.
 
         Raises StoreError. After any exception the lease is released if possible, so that a retry of the
         dispatch can claim the task.
@@ -140,15 +144,14 @@ class Worker:
         item = self.store.update(pk, TASK, claim)
         if item is None:
             self._on_unclaimable(pk)
-            return False
+            return None
         try:
-            self._run(Task.from_item(item), owner)
+            return self._run(Task.from_item(item), owner)
         except Exception:
             self._release(pk, owner)
             raise
-        return True
 
-    def _run(self, task: Task, owner: str) -> None:
+    def _run(self, task: Task, owner: str) -> Task:
         try:
             history = TaskHistory.from_items(task, self.store.query(task.pk))
             if task.attempts > 1 and history.next_order > task.seen_entries:
@@ -157,13 +160,14 @@ class Worker:
             recorder = TaskRecorder(self.store, task, owner, history.next_order, self.clock_ms, self.on_error)
             result = self.run_pass(task, history, recorder)
             recorder.flush_status()
-            is_stored = self._store_outcome(task, history, recorder, result)
+            item = self._store_outcome(task, history, recorder, result)
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
             change = _fail_change(owner, self.clock_ms(), too_large_error(error))
-            is_stored = self.store.update(task.pk, TASK, change) is not None
-        if not is_stored:
-            self.store.update(task.pk, TASK, transitions.stop(owner=owner))
+            item = self.store.update(task.pk, TASK, change)
+        if item is None:
+            item = self.store.update(task.pk, TASK, transitions.stop(owner=owner))
+        return task if item is None else Task.from_item(item)
 
     def _on_unclaimable(self, pk: str) -> None:
         """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended."""
@@ -180,18 +184,17 @@ class Worker:
 
     def _store_outcome(
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
-    ) -> bool:
-        """Write the outcome, which releases the lease; return False if the lease was lost."""
+    ) -> Item | None:
+        """Write the outcome, which releases the lease; return None if the lease was lost."""
         owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
         if result.conclusion is not None:
-            change = self._end_change(task, owner, result.conclusion)
-            return self.store.update(task.pk, TASK, change) is not None
+            return self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
         item = None
         match result.outcome:
             case OwnershipLost():
-                return False
+                return None
             case NeedsInput() if run is not None:
-                item = self.store.update(task.pk, TASK, _park_change(task, history, recorder, run, now_ms))
+                item = self._park(task, history, recorder, run)
             case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
@@ -206,7 +209,34 @@ class Worker:
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._dispatch_next(Task.from_item(item))
-        return item is not None
+        return item
+
+    def _park(self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run) -> Item | None:
+        issued_counts, requests = _issue_requests(task, recorder, run)
+        change = transitions.park(
+            owner=recorder.owner,
+            version=task.version,
+            requests=requests,
+            issued_counts=issued_counts,
+            accepted_keys=_accepted_keys(task, history, run),
+            now_ms=self.clock_ms(),
+            wake_at_ms=run.suspension.wake_at_ms,
+            link=self._link_to(task, history.call.name, requests),
+        )
+        return self.store.update(task.pk, TASK, change)
+
+    def _link_to(self, task: Task, tool: str, requests: Mapping[str, OutstandingRequest]) -> str | None:
+        """Return the token of a link to the requests, if the user can answer them on a page.
+
+        The link stays the same while its requests do: a branch of the tool may only have slept.
+        """
+        if LINKED.isdisjoint(asked.channel for asked in requests.values()):
+            return None
+        if task.link is not None and requests.keys() == task.requests.keys():
+            return task.link
+        token = self.new_token()
+        self.store.put_new(link_to_item(token, task, tool, requests))
+        return token
 
     def _dispatch_next(self, task: Task) -> None:
         """Dispatch the next worker for the time when it can claim the task.
@@ -250,27 +280,28 @@ def _fail_change(owner: str, now_ms: int, error: TaskError) -> Change:
     return transitions.fail(owner=owner, now_ms=now_ms, error=error.error, message=message)
 
 
-def _park_change(task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run, now_ms: int) -> Change:
-    issued, requests = dict(task.issued_counts), {}
+def _issue_requests(
+    task: Task, recorder: TaskRecorder, run: Run
+) -> tuple[dict[str, int], dict[str, OutstandingRequest]]:
+    """Return the wire keys issued for each key, and the outstanding requests of a pass by wire key."""
+    issued, requests = dict(task.issued_counts), dict[str, OutstandingRequest]()
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, request) in enumerate(run.requests.items(), recorder.next_order):
         present = outstanding.get(key)
-        if present is not None and task.requests[present].fingerprint == request.fingerprint:
+        if present is not None and _is_unchanged(task.requests[present], request):
             requests[present] = task.requests[present]
             continue
         issued[key] = issued.get(key, 0) + 1
         # A wire key is used for one request in the task's lifetime. Keys of authors do not contain "~".
         wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
-        requests[wire_key] = OutstandingRequest(key, request.fingerprint, request.to_wire(), order)
-    return transitions.park(
-        owner=recorder.owner,
-        version=task.version,
-        requests=requests,
-        issued_counts=issued,
-        accepted_keys=_accepted_keys(task, history, run),
-        now_ms=now_ms,
-        wake_at_ms=run.suspension.wake_at_ms,
-    )
+        requests[wire_key] = OutstandingRequest(
+            key, request.fingerprint, request.to_wire(), order, request.channel
+        )
+    return issued, requests
+
+
+def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
+    return (asked.fingerprint, asked.channel) == (request.fingerprint, request.channel)
 
 
 def _accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:

@@ -33,7 +33,7 @@ from mcp_roundtrip.server.errors import client_error
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.runner import reply_to_pass, run_round, take_model_responses
+from mcp_roundtrip.server.runner import reply_to_pass, resume_parked, run_round, take_model_responses
 from mcp_roundtrip.server.unaskable import cannot_ask_error, lost_effects, too_late_error, unaskable_error
 
 URL_ELICITATION_REQUIRED: Final = -32042
@@ -63,6 +63,8 @@ def run_legacy_call(call: FeatureCall) -> Reply:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
         return LegacyRound(call, _start_run(call, channels, visits)).reply_for(Failed(error))
+    if (reply := resume_parked(call, channels, LegacyRound)) is not None:
+        return reply
     while True:
         run = _start_run(call, channels, visits)
         this_round = LegacyRound(call, run, visits=visits)

@@ -1,0 +1,231 @@
+"""Park a call in the task table, and continue it when it is made again (see `tasks.parked`).
+
+A call is parked when it asks the user in a way that outlasts the request, or when it is out of time and its
+client cannot continue it. The client, or its model, calls the same tool with the same arguments again. That
+request waits for the answers for as long as it can, runs the next pass itself, and returns the result or the
+next question. No worker is dispatched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import canonical_json
+from mcp_roundtrip.deadline import lambda_remaining_ms
+from mcp_roundtrip.engine.channels import Channel, Channels
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.internal_errors import (
+    ItemTooLarge,
+    KeyServiceError,
+    SettingsError,
+    StoreError,
+)
+from mcp_roundtrip.principal import caller_binding
+from mcp_roundtrip.server import parked_replies
+from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.task_methods import creation_error, task_call_of, task_table_unavailable
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.service import UnknownTask
+from mcp_roundtrip.tasks.worker import Worker
+
+FIRST_PAUSE_MS: Final = 250
+MAX_PAUSE_MS: Final = 2_000
+"""The pause between two reads of a call that waits. It doubles from the first up to the second value."""
+
+PASS_RESERVE_MS: Final = 10_000
+"""The time that a pass needs: a request with less time left begins none, and does not wait any longer. A
+request that has less than twice this time reserves half of its time."""
+
+LEASE_MARGIN_MS: Final = 5_000
+"""How much longer the lease lasts than the invocation: clocks differ."""
+
+
+def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Round) -> Reply | None:
+    """Continue the parked call with this caller, tool and arguments; return None if there is none.
+
+    Raises ProtocolError if the table is not available.
+    """
+    resumption = _Resumption(call, channels, make_round)
+    try:
+        task = resumption.calls.find(resumption.caller)
+        if task is None:
+            return None
+        if call.params.model_responses:
+            resumption.store(task, call.params.model_responses, "model")
+        return resumption.reply_to(task)
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
+    except (KeyServiceError, SettingsError) as error:
+        return resumption.idle_round().reply_for_exception(error)
+
+
+def park(
+    this_round: Round,
+    requests: Mapping[str, Mapping[str, Any]],
+    journal: Journal,
+    channel: Channel | None = None,
+) -> Reply:
+    """Park a call, and ask its questions; without `requests`, the call was out of time.
+
+    `requests` are the InputRequest objects by key that the user is asked through `channel`.
+    """
+    call, observer = this_round.call, this_round.call.context.ports.observer
+    resumption = _Resumption(call, this_round.run.inputs.channels, type(this_round))
+    try:
+        task = resumption.calls.create(
+            resumption.caller, task_call_of(call), journal, requests, channel or "client"
+        )
+        if task.flow_id != journal.flow_id:  # a concurrent call was parked first
+            return resumption.reply_to(task) or parked_replies.ended(this_round)
+    except TooManyOpenTasks as error:
+        observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+        return parked_replies.too_many(this_round, error.limit)
+    except (ItemTooLarge, StoreError) as error:
+        failure = creation_error(call, error, journal)
+        return this_round.error_reply(failure.error, failure.outcome)
+    observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
+    return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
+
+
+def answer(
+    call: FeatureCall,
+    task_id: str,
+    answers: Mapping[str, Any],
+    channels: Channels,
+    make_round: type[Round] = Round,
+) -> Reply:
+    """Store the user's answers (ElicitResult objects by wire key) to a parked call, and continue it.
+
+    Without answers, the reply says where the call stands. Raises ProtocolError if the table is not available.
+    """
+    resumption = _Resumption(call, channels, make_round)
+    pk = task_partition_key(DIALECT, resumption.caller.binding, task_id)
+    try:
+        task = None if pk is None else resumption.calls.load(pk)
+        if task is not None:
+            resumption.store(task, answers, "app")
+            task = resumption.calls.load(task.pk)
+        reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
+        return reply or parked_replies.ended(resumption.idle_round())
+    except ItemTooLarge as error:
+        return parked_replies.too_large(resumption.idle_round(), error.limit)
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
+    except (KeyServiceError, SettingsError) as error:
+        return resumption.idle_round().reply_for_exception(error)
+
+
+def _caller(call: FeatureCall) -> ParkedCaller:
+    """Return the caller of a call. Anonymous callers are told apart by their sessions."""
+    principal = caller_binding(call.context.principal)
+    binding = principal or canonical_json(["session", call.context.session_nonce]).decode()
+    identity = replace(call.binding, principal=binding).identity()
+    assert identity is not None
+    return ParkedCaller(binding, principal, identity)
+
+
+@dataclass
+class _Resumption:
+    """A request that continues a parked call."""
+
+    call: FeatureCall
+    channels: Channels
+    make_round: type[Round]
+
+    def __post_init__(self) -> None:
+        context = self.call.context
+        self.calls = ParkedCalls.of(context.ports.tasks().tasks)
+        self.caller = _caller(self.call)
+        remaining_ms = context.invocation.deadline_ms - context.ports.clock_ms()
+        self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
+
+    def store(self, task: Task, responses: Mapping[str, Any], channel: Channel) -> None:
+        """Store the responses to open questions that this channel asked. Raises ItemTooLarge, StoreError."""
+        try:
+            self.calls.tasks.store_responses(task.pk, responses, channels=(channel,))
+        except UnknownTask:
+            return  # it expired meanwhile
+
+    def reply_to(self, task: Task, *, waits_for_answers: bool = True) -> Reply | None:
+        """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
+
+        `waits_for_answers`: whether to wait for the answers to open questions.
+        """
+        current: Task | None = task
+        pause_ms = FIRST_PAUSE_MS
+        while current is not None:
+            if current.is_terminal:
+                return parked_replies.result(self.idle_round(current), self.calls.tasks.with_result(current))
+            is_ready, has_time = self._is_ready(current), self._left_ms() > 0
+            if is_ready and has_time and (reply := self._run_pass(current)) is not None:
+                return reply
+            asks = bool(current.requests) and not is_ready
+            if (asks and not waits_for_answers) or self._left_ms() < pause_ms:
+                return self._where_it_stands(current, asks)
+            self.call.context.ports.pause_ms(pause_ms)
+            pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
+            current = self.calls.load(current.pk)
+        return None
+
+    def idle_round(self, task: Task | None = None) -> Round:
+        """Return the round of a request that runs no pass."""
+        flow_id = "" if task is None else task.flow_id
+        if flow_id:
+            self.call.context.ports.observer.tag(flow=flow_id)
+        return self.make_round(self.call, new_run(self.call, self.channels, Journal(flow_id or "none")))
+
+    def _where_it_stands(self, task: Task, asks: bool) -> Reply:
+        this_round = self.idle_round(task)
+        return (
+            parked_replies.ask(this_round, task, is_repeated=True)
+            if asks
+            else parked_replies.wait(this_round, task)
+        )
+
+    def _run_pass(self, task: Task) -> Reply | None:
+        """Run one pass; return None if another request runs one, or if an answer came during the pass."""
+        context, port = self.call.context, self.call.context.ports.tasks()
+        observer, this_pass = context.ports.observer, ParkedPass(self.call, self.channels, self.make_round)
+        worker = Worker(
+            port.store,
+            _NoWorkers(),
+            this_pass,
+            self.calls.tasks.clock_ms,
+            lambda: context.ports.random_bytes(12).hex(),
+            lambda event, error: observer.record_failure(event, error, task=task.task_id),
+            lambda abandoned: observer.record("task_abandoned", task=abandoned),
+        )
+        lease_ms = lambda_remaining_ms(context.invocation.lambda_context) + LEASE_MARGIN_MS
+        left = worker.work(task.pk, int(lease_ms))
+        if left is None or this_pass.round is None:
+            return None
+        if left.is_terminal:
+            return this_pass.reply or parked_replies.result(this_pass.round, left)
+        if left.requests and left.work_state is WorkState.PARKED:
+            return parked_replies.ask(this_pass.round, left)
+        if this_pass.waits_for_url or self._left_ms() <= 0:
+            return parked_replies.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+        return None
+
+    def _is_ready(self, task: Task) -> bool:
+        """Return whether a pass can claim the call."""
+        if task.work_state is WorkState.LEASED:
+            return (task.lease_until_ms or 0) < self.calls.tasks.clock_ms()
+        return task.work_state is WorkState.READY
+
+    def _left_ms(self) -> float:
+        """Return the time until which this request may begin a pass."""
+        return self.pass_begins_until_ms - self.call.context.ports.clock_ms()
+
+
+class _NoWorkers:
+    """The dispatcher of parked calls: their callers' requests run them."""
+
+    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        """Do nothing."""

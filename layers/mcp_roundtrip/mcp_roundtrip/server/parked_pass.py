@@ -1,0 +1,84 @@
+"""One pass over the tool of a parked call, in the request that continues it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.channels import Channels
+from mcp_roundtrip.engine.host import TaskOptions
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.server.execution import host_services, run_pass
+from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.task_methods import create_task
+from mcp_roundtrip.server.task_runner import conclusion_of, final_reply
+from mcp_roundtrip.tasks.items import TaskHistory
+from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult, TaskRecorder
+
+
+@dataclass(slots=True)
+class ParkedPass:
+    """Runs a pass for a `tasks.worker.Worker`, and keeps the reply of a pass that ended the call.
+
+    `waits_for_url`: the pass waits for what the user does at a URL that they agreed to open.
+    """
+
+    call: FeatureCall
+    channels: Channels
+    make_round: type[Round]
+    reply: Reply | None = None
+    round: Round | None = None
+    waits_for_url: bool = False
+
+    def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
+        """Run the pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
+        call = self.call
+        options = TaskOptions(
+            recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
+        )
+        run = new_run(call, self.channels, history.journal, history.responses, options)
+        self.round = self.make_round(call, run)
+        outcome = run_pass(call, run)
+        if isinstance(run.fault, RETRYABLE):
+            raise run.fault
+        match outcome:
+            case Done() | Failed():
+                self.reply = final_reply(self.round, outcome)
+            case TaskRequested(journal, ttl_ms):
+                self.reply = self._start_task(self.round, task, journal, ttl_ms)
+            case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:
+                # The user is not asked again: the next pass finds out whether they have finished.
+                self.waits_for_url = True
+                outcome = Checkpointed(journal)
+        return PassResult(run, outcome, None if self.reply is None else conclusion_of(self.reply))
+
+    def _start_task(self, this_round: Round, task: Task, journal: Journal, ttl_ms: int) -> Reply:
+        """Create the task that continues the call; a pass after a crash finds the same task."""
+        task_id = digest("mcp-rs/v1/task-of-parked-call", task.pk, size=24)
+        created = create_task(self.call, journal, ttl_ms, task_id)
+        if isinstance(created, dict):
+            body = results.task(self.call.server_info, created)
+            return this_round.reply(body, "task", task=task_id)
+        return this_round.error_reply(created.error, created.outcome)
+
+
+def new_run(
+    call: FeatureCall,
+    channels: Channels,
+    journal: Journal,
+    responses: Any = None,
+    options: TaskOptions | None = None,
+) -> Run:
+    """Create the run of a pass. The protocol's own input requests are not among its channels."""
+    meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
+    inputs = ClientInputs(responses or {}, is_resumed=True, channels=Channels({}, channels.fallbacks))
+    notifications = NotificationBuffer(meta.progress_token, meta.log_level, max_bytes)
+    return Run(journal, inputs, host_services(call), notifications, options)

@@ -1,0 +1,91 @@
+"""The replies of parked calls: the questions, where the call stands, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.internal_errors import CallAborted
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.question_links import question_page_url
+
+
+def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
+    """Build the reply with the open questions of a call. `is_repeated`: an earlier reply had them."""
+    call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
+    channel = next(asked.channel for asked in task.requests.values())
+    if channel == "model":
+        from mcp_roundtrip.server.model_questions import model_prompt  # few tools choose it
+
+        text = model_prompt(call.name, {key: request["params"] for key, request in requests.items()})
+        return _text_reply(this_round, text, "asked_through_model", asked=sorted(requests))
+    text = _page_text(call.name, requests, _url(call, task))
+    outcome = "waiting_for_answer" if is_repeated else "asked_on_page"
+    return _text_reply(this_round, text, outcome, asked=sorted(requests))
+
+
+def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
+    """Build the reply of a call that asks nothing now, and needs another call to continue."""
+    tool, is_leased = this_round.call.name, task.lease_owner is not None
+    again = f"Call {tool} again with the same arguments"
+    if waits_for_url:
+        text = f"{tool} waits for the user, who has not finished at the page. {again} when they have."
+        return _text_reply(this_round, text, "waiting_for_answer")
+    if is_leased:
+        text = f"{tool} is still running. {again} to get its result."
+        return _text_reply(this_round, text, "still_running")
+    text = f"This is not finished: {tool} needs more time. {again}: it continues where it stopped."
+    return _text_reply(this_round, text, "parked")
+
+
+def result(this_round: Round, task: Task) -> Reply:
+    """Build the reply with the stored result of a call that has ended. It has its large results, too."""
+    if task.error is not None:
+        error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
+        return this_round.reply(error, None)
+    return this_round.reply(task.result, "result_repeated")
+
+
+def ended(this_round: Round) -> Reply:
+    """Build the reply to an answer for a call that no longer exists."""
+    text = f"This call of {this_round.call.name} has ended or expired. A new call starts from the beginning."
+    return this_round.error_reply(CallAborted(text), "call_ended")
+
+
+def too_many(this_round: Round, limit: int) -> Reply:
+    """Build the reply to a call that cannot be parked because its caller has `limit` open tasks and calls."""
+    text = (
+        f"{this_round.call.name} cannot wait for an answer: {limit} other calls of this user wait for "
+        "answers or are still running, and the server allows no more. Finish one of them, and call again."
+    )
+    return this_round.error_reply(CallAborted(text), "too_many_open_tasks")
+
+
+def too_large(this_round: Round, limit: int) -> Reply:
+    """Build the reply to an answer that no item of the table can hold."""
+    text = f"The answer is too large: at most about {limit} bytes of JSON. Give a shorter one."
+    return this_round.error_reply(ToolError(text), "answers_too_large")
+
+
+def _url(call: FeatureCall, task: Task) -> str:
+    return question_page_url(call.context.ports.config.audience(), task.link or "")
+
+
+def _page_text(tool: str, requests: Mapping[str, Mapping[str, Any]], url: str) -> str:
+    messages = "".join(f"\n- {request['params']['message']}" for request in requests.values())
+    return (
+        f"This is not finished: {tool} asks the user, who answers on this page:\n{url}\n"
+        f"What it asks:{messages}\n"
+        "Show the link to the user. Do not open it yourself, and do not answer in place of the user. "
+        f"When the user says that they are done, call {tool} again with the same arguments: that call "
+        "continues, and returns the result."
+    )
+
+
+def _text_reply(this_round: Round, text: str, outcome: str, **fields: Any) -> Reply:
+    body = results.tool_result(this_round.call.server_info, [results.text_content(text)], {})
+    return this_round.reply(body, outcome, **fields)

@@ -1,0 +1,145 @@
+"""Parked calls: calls that wait in the task table for answers, without a worker.
+
+A parked call is a task of the dialect `parked`. Its client knows no task id: it calls the same tool with the
+same arguments again. So an item under the identity of the call, which is a digest of caller, tool and
+arguments, names the task:
+
+==========  ==============================================================================================
+attribute   holds
+==========  ==============================================================================================
+call        the partition key of the task
+exp         when DynamoDB may delete the item, in epoch seconds
+==========  ==============================================================================================
+
+Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
+Task and item are written in one transaction: of concurrent calls, one is parked, and the others find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp_roundtrip import canonical
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.changes import Absent, Change, Condition, Equals
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import Update
+
+DIALECT: Final = "parked"
+
+INDEX: Final = "C"
+"""The sort key of the item that names the task of a call."""
+
+TTL_MS: Final = 3_600_000
+"""The time for which a parked call waits."""
+
+RESULT_TTL_MS: Final = 60_000
+"""The time for which a result is returned again: its response may have been lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedCaller:
+    """A caller, and its call. All are texts that differ between callers.
+
+    `binding` owns the task: the caller's principal, or the session of an anonymous caller. `principal` is the
+    one whose open tasks are limited; all anonymous callers are None. `identity` is the digest of the call.
+    """
+
+    binding: str
+    principal: str | None
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedCalls:
+    """Finds and creates parked calls. `tasks` has their dialect."""
+
+    tasks: Tasks
+
+    @classmethod
+    def of(cls, tasks: Tasks) -> ParkedCalls:
+        """Return the parked calls in the table of other tasks."""
+        return cls(replace(tasks, dialect=DIALECT))
+
+    def find(self, caller: ParkedCaller) -> Task | None:
+        """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
+        index = self.tasks.store.get(_index_key(caller), INDEX)
+        return None if index is None else self.load(str(index["call"]))
+
+    def load(self, pk: str) -> Task | None:
+        """Return a task; None if it does not exist, or its call starts from the beginning by now."""
+        item = self.tasks.store.get(pk, TASK)
+        task = None if item is None else Task.from_item(item)
+        return task if task is not None and self._is_current(task) else None
+
+    def create(
+        self,
+        caller: ParkedCaller,
+        call: TaskCall,
+        journal: Journal,
+        requests: Mapping[str, Mapping[str, Any]],
+        channel: str,
+    ) -> Task:
+        """Park a call and return its task, or the task of a concurrent call that was parked first.
+
+        `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
+        the call was out of time, and its next call continues. Raises TooManyOpenTasks, StoreError, and
+        ItemTooLarge for the arguments or an entry.
+        """
+        task = self._new(caller, journal, requests, channel)
+        self.tasks.put_history(task, call, journal)
+        if task.link is not None:
+            self.tasks.store.put_new(link_to_item(task.link, task, call.name, task.requests))
+        is_unused: Condition = Absent("call")
+        for _ in range(WRITE_ATTEMPTS):
+            named = Change(is_unused, set={"call": task.pk, "exp": task.expires_s})
+            update = Update(_index_key(caller), INDEX, named)
+            if self.tasks.limit.create_with(caller.principal, task, update):
+                return task
+            index = self.tasks.store.get(_index_key(caller), INDEX)
+            earlier = None if index is None else self.load(str(index["call"]))
+            if earlier is not None:
+                return earlier
+            is_unused = Absent("call") if index is None else Equals("call", index["call"])
+        raise StoreError("too_many_concurrent_updates")
+
+    def _new(
+        self,
+        caller: ParkedCaller,
+        journal: Journal,
+        requests: Mapping[str, Mapping[str, Any]],
+        channel: str,
+    ) -> Task:
+        first_order = len(journal.entries) + len(journal.unused_responses)
+        outstanding = {
+            key: OutstandingRequest(key, journal.outstanding[key], request, order, channel)
+            for order, (key, request) in enumerate(requests.items(), first_order)
+        }
+        has_link = bool(requests) and channel in LINKED
+        return replace(
+            self.tasks.new_task(caller.binding, TTL_MS, flow_id=journal.flow_id),
+            status=Status.INPUT_REQUIRED if requests else Status.WORKING,
+            work_state=WorkState.PARKED if requests else WorkState.READY,
+            requests=outstanding,
+            issued_counts=dict.fromkeys([*journal.unused_responses, *requests], 1),
+            link=new_token(self.tasks.random_bytes) if has_link else None,
+        )
+
+    def _is_current(self, task: Task) -> bool:
+        now_ms = self.tasks.clock_ms()
+        if task.is_terminal:
+            return now_ms < task.updated_at_ms + RESULT_TTL_MS
+        # A request that began in time may still run the call.
+        is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
+        return now_ms < task.deadline_ms or is_leased
+
+
+def _index_key(caller: ParkedCaller) -> str:
+    return canonical.digest("mcp-rs/v1/parked-call", [caller.binding, caller.identity], size=24)

@@ -1,0 +1,487 @@
+"""Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from threading import Barrier
+
+import pytest
+from pydantic import BaseModel
+
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from support.parked_deployment import ParkedDeployment
+
+server = Server("parked")
+effects: list[str] = []
+is_signed_in = False
+
+
+class Size(BaseModel):
+    vcpus: int
+
+
+def effect(name: str) -> str:
+    effects.append(name)
+    return f"{name} {len(effects)}"
+
+
+@server.tool
+def order(ctx: Context, item: str) -> list[str]:
+    """Reserve, ask, charge, ask again, and send."""
+    reserved = ctx.step("reserve", effect, "reserved")
+    size = ctx.elicit("size", f"How many {item}, at {reserved}?", Size)
+    charged = ctx.step("charge", effect, f"charged {size.vcpus}")
+    ctx.elicit("send", f"Send it, {charged}?", bool)
+    return [reserved, charged, ctx.step("dispatch", effect, "sent")]
+
+
+@server.tool
+def confirm(ctx: Context, item: str = "tea") -> str:
+    """One question, then an effect."""
+    answer = ctx.elicit("sure", f"Order {item}?", bool)
+    return ctx.step("order", effect, f"{item} {answer}")
+
+
+@server.tool
+async def confirm_all(ctx: AsyncContext) -> list[bool]:
+    """Two questions at once."""
+    return list(await ctx.ask(Elicit("first", "First?", bool), Elicit("second", "Second?", bool)))
+
+
+@server.tool
+def sign_in(ctx: Context) -> str:
+    """A URL question with a check."""
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return effect("signed in")
+
+
+@server.tool
+def refuse(ctx: Context) -> str:
+    """Fail after a question."""
+    ctx.elicit("sure", "Really?", bool)
+    effect("refused")
+    raise ToolError("It is sold out.")
+
+
+@server.tool(task="optional")
+def provision(ctx: Context) -> str:
+    """A question, then a task."""
+    ctx.elicit("size", "How large?", int)
+    ctx.run_as_task()
+    return ctx.step("create", effect, "created")
+
+
+@server.tool(channels=("model",))
+def relayed(ctx: Context) -> str:
+    """A step, and a question that a model passes on."""
+    ctx.step("prepare", effect, "prepared")
+    return "x" * ctx.elicit("number", "How many?", int)
+
+
+@server.tool
+def plain(item: str) -> str:
+    """Nothing to ask."""
+    return item
+
+
+@pytest.fixture(autouse=True)
+def reset():
+    global is_signed_in
+    effects.clear()
+    is_signed_in = False
+
+
+@pytest.fixture(params=[False, True], ids=["2026-07-28", "2025-11-25"])
+def deployment(request):
+    return ParkedDeployment(server, is_legacy=request.param)
+
+
+modern = pytest.mark.parametrize("deployment", [False], indirect=True)
+
+
+# -- questions and results ----------------------------------------------------------------------------------
+
+
+def test_a_call_asks_by_a_link_and_returns_its_result_when_it_is_made_again(deployment):
+    asked = deployment.call("confirm")
+    assert "confirm asks the user" in asked
+    assert "Order tea?" in asked
+    assert "call confirm again with the same arguments" in asked
+    assert deployment.outcome == "asked_on_page"
+    assert effects == []
+    assert deployment.answer(asked, sure=True) == "stored"
+    assert deployment.call("confirm") == "tea True 1"
+    assert deployment.outcome == "complete"
+
+
+def test_steps_before_a_question_are_remembered_and_nothing_runs_twice(deployment):
+    first = deployment.call("order", item="tea")
+    assert "How many tea, at reserved 1?" in first
+    deployment.answer(first, size={"vcpus": 3})
+    second = deployment.call("order", item="tea")
+    assert "Send it, charged 3 2?" in second
+    assert deployment.token(second) != deployment.token(first)
+    assert deployment.links.find(deployment.token(first)).state == "answered"
+    deployment.answer(second, send=True)
+    deployment.call("order", item="tea")
+    assert effects == ["reserved", "charged 3", "sent"]
+
+
+def test_questions_at_once_are_on_one_page(deployment):
+    asked = deployment.call("confirm_all")
+    assert list(deployment.links.find(deployment.token(asked)).requests) == ["first", "second"]
+    deployment.answer(asked, first=True, second=False)
+    assert deployment.call("confirm_all") == "[true,false]"
+
+
+def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_a_new_link(deployment):
+    asked = deployment.call("order", item="tea")
+    deployment.answer(asked, size={"vcpus": "many"})
+    again = deployment.call("order", item="tea")
+    assert "The previous answer was not accepted" in again
+    assert deployment.links.find(deployment.token(asked)).state == "answered"
+    deployment.answer(again, **{"size~2": {"vcpus": 2}})
+    assert "charged 2 2" in deployment.call("order", item="tea")
+    assert effects == ["reserved", "charged 2"]
+
+
+def test_a_declined_question_ends_the_call(deployment):
+    deployment.answer(deployment.call("confirm"), sure=None)
+    result = deployment.post("confirm")["result"]
+    assert result["isError"] is True
+    assert result["content"][0]["text"] == "The user declined to answer 'sure'."
+    assert [task.status for task in deployment.tasks()] == [Status.COMPLETED]
+    assert effects == []
+
+
+def test_a_tool_error_after_a_question_is_the_result(deployment):
+    deployment.answer(deployment.call("refuse"), sure=True)
+    for _ in range(2):
+        assert deployment.post("refuse")["result"]["content"][0]["text"] == "It is sold out."
+    assert effects == ["refused"]
+
+
+def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_made_again(deployment):
+    global is_signed_in
+    asked = deployment.call("sign_in")
+    [request] = deployment.links.find(deployment.token(asked)).requests.values()
+    assert request["params"]["url"] == "https://login.example/"
+    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    waiting = deployment.call("sign_in")
+    assert "has not finished" in waiting
+    assert deployment.outcome == "waiting_for_answer"
+    is_signed_in = True
+    assert deployment.call("sign_in") == "signed in 1"
+
+
+def test_a_question_through_the_model_after_a_step_continues(deployment):
+    asked = deployment.call("relayed")
+    assert "in the argument input_responses" in asked
+    assert deployment.outcome == "asked_through_model"
+    assert deployment.call("relayed", input_responses={"number": 3}) == "xxx"
+    assert effects == ["prepared"]
+
+
+# -- waiting ------------------------------------------------------------------------------------------------
+
+
+def test_a_repeated_call_waits_and_then_gives_the_same_link_again(deployment):
+    asked = deployment.call("confirm")
+    began = deployment.clock()
+    again = deployment.call("confirm")
+    waited_s = deployment.clock() - began
+    assert deployment.token(again) == deployment.token(asked)
+    assert deployment.outcome == "waiting_for_answer"
+    assert 10 < waited_s < 19, "the rest is for a pass"
+
+
+def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
+    asked = deployment.call("confirm")
+    pauses = count()
+    waiting = replace(
+        deployment, while_waiting=lambda: next(pauses) == 2 and deployment.answer(asked, sure=True)
+    )
+    waiting.table = deployment.table
+    assert waiting.call("confirm") == "tea True 1"
+
+
+def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(deployment):
+    deployment.answer(deployment.call("confirm"), sure=True)
+    during = []
+
+    @server.tool
+    def slow(ctx: Context) -> str:
+        ctx.elicit("sure", "Sure?", bool)
+        if not during:
+            during.append(deployment.call("slow"))
+            during.append(deployment.outcome)
+        return "done"
+
+    try:
+        deployment.answer(deployment.call("slow"), sure=True)
+        assert deployment.call("slow") == "done"
+        assert "still running" in during[0]
+        assert during[1] == "still_running"
+    finally:
+        del server.tools["slow"]
+
+
+# -- the life of a parked call ------------------------------------------------------------------------------
+
+
+def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
+    deployment.answer(deployment.call("confirm"), sure=True)
+    result = deployment.post("confirm")
+    deployment.clock.advance(RESULT_TTL_MS / 1000 - 1)
+    assert deployment.post("confirm")["result"] == result["result"]
+    assert deployment.outcome == "result_repeated"
+    assert effects == ["tea True"]
+    deployment.clock.advance(1)
+    asked = deployment.call("confirm")
+    assert deployment.outcome == "asked_on_page"
+    deployment.answer(asked, sure=False)
+    assert deployment.call("confirm") == "tea False 2"
+
+
+def test_a_call_that_nobody_answers_for_an_hour_starts_from_its_beginning(deployment):
+    asked = deployment.call("order", item="tea")
+    deployment.clock.advance(TTL_MS / 1000)
+    again = deployment.call("order", item="tea")
+    assert deployment.links.find(deployment.token(asked)).state == "expired"
+    assert deployment.token(again) != deployment.token(asked)
+    assert effects == ["reserved", "reserved"]
+
+
+def test_a_large_result_is_returned_and_repeated(deployment):
+    @server.tool
+    def large(ctx: Context) -> str:
+        ctx.elicit("sure", "Sure?", bool)
+        return "".join(f"{number:x}" for number in range(200_000))
+
+    try:
+        deployment.answer(deployment.call("large"), sure=True)
+        assert len(deployment.call("large")) > 800_000
+        assert deployment.call("large") == deployment.call("large")
+        assert deployment.outcome == "result_repeated"
+    finally:
+        del server.tools["large"]
+
+
+@modern
+def test_a_call_that_becomes_a_task_returns_the_same_task_again(deployment):
+    deployment.capabilities = {"extensions": {TASKS_EXTENSION: {}}}
+    deployment.answer(deployment.call("provision"), size=2)
+    created = deployment.post("provision")["result"]
+    assert created["resultType"] == "task"
+    assert deployment.post("provision")["result"]["taskId"] == created["taskId"]
+    assert deployment.table.dispatcher.count == 1
+    assert effects == []
+
+
+def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
+    deployment.answer(deployment.call("provision"), size=2)
+    assert deployment.call("provision") == "created 1"
+
+
+# -- whose call it is ---------------------------------------------------------------------------------------
+
+
+def test_two_users_with_the_same_tool_and_arguments_never_see_each_others_call(deployment):
+    bob = deployment.by("bob")
+    asked_alice, asked_bob = deployment.call("confirm"), bob.call("confirm")
+    assert deployment.token(asked_alice) != deployment.token(asked_bob)
+    deployment.answer(asked_alice, sure=True)
+    assert bob.token(bob.call("confirm")) == deployment.token(asked_bob)
+    assert deployment.call("confirm") == "tea True 1"
+    assert bob.token(bob.call("confirm")) == deployment.token(asked_bob)
+    bob.answer(asked_bob, sure=False)
+    assert bob.call("confirm") == "tea False 2"
+    assert deployment.call("confirm") == "tea True 1"
+
+
+def test_other_arguments_are_another_call(deployment):
+    tea, milk = deployment.call("confirm", item="tea"), deployment.call("confirm", item="milk")
+    deployment.answer(milk, sure=True)
+    assert deployment.call("confirm", item="milk") == "milk True 1"
+    assert deployment.token(deployment.call("confirm", item="tea")) == deployment.token(tea)
+
+
+def session(nonce: bytes) -> str:
+    return SessionId.create("2025-11-25", {"name": "x", "version": "1"}, {}, nonce * 16).encode()
+
+
+def test_anonymous_callers_are_told_apart_by_their_sessions():
+    first = ParkedDeployment(server, is_legacy=True, user=None, session_id=session(b"a"))
+    second = first.by(None, session(b"b"))
+    asked = first.call("confirm")
+    assert second.token(second.call("confirm")) != first.token(asked)
+    first.answer(asked, sure=True)
+    assert first.call("confirm") == "tea True 1"
+    assert second.outcome == "complete"
+    assert "asks the user" in second.call("confirm")
+
+
+@pytest.mark.parametrize("session_id", [None, "foreign"])
+def test_anonymous_callers_without_a_session_are_never_parked(session_id):
+    anonymous = ParkedDeployment(server, is_legacy=True, user=None, session_id=session_id)
+    response = anonymous.post("confirm")
+    assert response["result"]["isError"] is True
+    assert anonymous.tasks() == []
+    assert anonymous.count_calls("confirm") == 0
+
+
+@modern
+def test_anonymous_callers_of_2026_07_28_are_never_parked(deployment):
+    anonymous = deployment.by(None)
+    assert anonymous.post("confirm")["error"]["code"] == -32021
+    assert anonymous.tasks() == []
+
+
+def test_parked_calls_count_towards_the_limit_of_open_tasks(deployment):
+    deployment.table.max_open = 2
+    asked = [deployment.call("confirm", item=item) for item in ("tea", "milk")]
+    refused = deployment.post("confirm", item="bread")["result"]
+    assert refused["isError"] is True
+    assert "2 other calls of this user wait" in refused["content"][0]["text"]
+    assert ("task_limit_reached", {"tool": "confirm", "limit": 2}) in deployment.observer.events
+    assert "asks the user" in deployment.by("bob").call("confirm")
+    deployment.answer(asked[0], sure=True)
+    deployment.call("confirm", item="tea")
+    assert "asks the user" in deployment.call("confirm", item="bread")
+
+
+# -- crashes, threads, failures -----------------------------------------------------------------------------
+
+
+def play(deployment, crash_in=None, killed_call=0, is_done=False):
+    """Make the call until it ends; return the store that killed one request, which was then repeated."""
+    crashed = None
+    for number in range(3):
+        for attempt in count():
+            if (number, attempt) == (crash_in, 0):
+                crashed = CrashingStore(deployment.store, killed_call, is_done)
+                try:
+                    text = deployment.call("order", store=crashed, item="tea")
+                except WorkerKilled:
+                    deployment.clock.advance(40)  # its lease
+                    continue
+            else:
+                text = deployment.call("order", item="tea")
+            break
+        if number < 2:
+            answer = {"vcpus": 3} if number == 0 else True
+            deployment.answer(text, **{("size", "send")[number]: answer})
+    return crashed
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("crash_in", [0, 1, 2])
+def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is_done):
+    """A step that ran and was not recorded runs again; a first request is repeated from its beginning."""
+    kills = []
+    for killed_call in count():
+        effects.clear()
+        fresh = replace(deployment, store=MemoryStore())
+        crashed = play(fresh, crash_in, killed_call, is_done)
+        assert fresh.tasks()[-1].status is Status.COMPLETED
+        if not crashed.is_dead:
+            break
+        kills.append(crashed.killed_at)
+        expected = ["reserved", "charged 3", "sent"]
+        is_parked = is_done and crashed.killed_at.startswith("put_new_and_update")
+        if crash_in == 0 and crashed.killed_at != "get C" and not is_parked:
+            expected.insert(0, "reserved")
+        elif crash_in and crashed.killed_at.startswith("put_new J#") and not is_done:
+            expected.insert(crash_in, expected[crash_in])
+        assert effects == expected, crashed.killed_at
+    assert len(kills) == (5, 8, 7)[crash_in], kills
+
+
+def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
+    deployment.answer(deployment.call("confirm"), sure=True)
+    deployment.stands_still = True
+    barrier = Barrier(6)
+
+    def call(_):
+        barrier.wait()
+        return deployment.call("confirm")
+
+    with ThreadPoolExecutor(6) as threads:
+        assert set(threads.map(call, range(6))) == {"tea True 1"}
+    assert effects == ["tea True"]
+
+
+def test_of_many_first_calls_at_once_one_is_parked_and_all_get_its_link(deployment):
+    deployment.round_ms = 2_000
+    barrier = Barrier(6)
+
+    def call(_):
+        barrier.wait()
+        return deployment.token(deployment.call("confirm"))
+
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(call, range(6)))) == 1
+    assert len(deployment.tasks()) == 1
+
+
+class Unavailable(MemoryStore):
+    """A table that answers nothing."""
+
+    def get(self, pk, sk):
+        raise StoreError("ThrottlingException")
+
+
+def test_a_table_that_is_not_available_is_an_internal_error(deployment):
+    broken = replace(deployment, store=Unavailable())
+    error = broken.post("confirm")["error"]
+    assert error["code"] == -32603
+    assert [event for event, _ in broken.observer.failures] == ["task_table_unavailable"]
+
+
+def test_arguments_that_no_item_can_hold_are_an_error(deployment):
+    result = deployment.post("confirm", item="x" * 500_000)["result"]
+    assert result["isError"] is True
+    assert "too large" in result["content"][0]["text"]
+    assert deployment.tasks() == []
+
+
+# -- what it costs ------------------------------------------------------------------------------------------
+
+
+def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
+    assert deployment.count_calls("confirm") == 4, "index; arguments, link, and one transaction"
+    deployment.answer(deployment.call("confirm"), sure=True)
+    assert deployment.count_calls("confirm") == 7, "index, task; claim, journal; check, step; result"
+    assert deployment.count_calls("confirm") == 2, "index and task: the result again"
+
+
+def test_a_call_that_waits_reads_the_task_every_two_seconds(deployment):
+    deployment.call("confirm")
+    assert deployment.count_calls("confirm") == 2 + 11
+
+
+@pytest.mark.parametrize(
+    ("tool", "capabilities"),
+    [("plain", {}), ("confirm", {"elicitation": {}}), ("plain", {"elicitation": {}})],
+)
+@modern
+def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(deployment, tool, capabilities):
+    deployment.capabilities = capabilities
+    counting = CrashingStore(deployment.store, 10**9, is_done=False)
+    deployment.post(tool, store=counting, item="tea")
+    assert counting.calls == 0
+
+
+def test_the_log_names_what_was_parked(deployment):
+    deployment.call("confirm")
+    assert (
+        "call_parked",
+        {"tool": "confirm", "asked": ["sure"], "channel": "page"},
+    ) in deployment.observer.events

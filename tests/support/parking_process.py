@@ -1,0 +1,39 @@
+"""Processes that park the same call at once.
+
+`parking_process.py <endpoint> <table> <processes>`: each process parks the call and prints the id of the task
+that it got: `parked <task id>`.
+"""
+
+import os
+import sys
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
+from support.dynamodb_clients import client
+
+
+def park(endpoint: str, table: str, number: int) -> None:
+    store = DynamoStore(client(endpoint), table)
+    calls = ParkedCalls.of(Tasks(store, RecordingDispatcher(), lambda: 1_795_000_000_000, max_open=3))
+    call = TaskCall("tools/call", "x", {}, None, None)
+    task = calls.create(ParkedCaller("alice", "alice", "call"), call, Journal(f"flow-{number}"), {}, "client")
+    os.write(1, f"parked {task.task_id}\n".encode())  # one write for each line: processes do not mix
+
+
+def main(endpoint: str, table: str, processes: str) -> None:
+    for number in range(int(processes)):
+        if os.fork() == 0:
+            park(endpoint, table, number)
+            os._exit(0)
+    for _ in range(int(processes)):
+        _, status = os.wait()
+        if status:
+            sys.exit("a process failed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

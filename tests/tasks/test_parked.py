@@ -1,0 +1,244 @@
+"""Parked calls in the table: found by caller, tool and arguments, and written once."""
+
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from moto import mock_aws
+
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.internal_errors import ItemTooLarge
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.model import TASK, Status, WorkState
+from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.question_links import QuestionLinks
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from support.dynamodb_clients import client, new_table
+
+pytest_plugins = ["support.ministack"]
+
+PROCESS = Path(__file__).parents[1] / "support/parking_process.py"
+LIMIT = 3
+CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
+STEP = Entry("step", Kind.STEP, {"price": 3})
+FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
+JOURNAL = Journal("flow", (STEP,), {"size": Fingerprint("m", "f")})
+ALICE, BOB = ParkedCaller("alice", "alice", "call"), ParkedCaller("bob", "bob", "call")
+YES = {"action": "accept", "content": {"value": True}}
+
+
+@pytest.fixture(params=["memory", "moto", "ministack"])
+def store(request):
+    if request.param == "memory":
+        yield MemoryStore()
+    elif request.param == "moto":
+        with mock_aws():
+            connected = client()
+            yield DynamoStore(connected, new_table(connected))
+            connected.close()
+    else:
+        dynamodb = request.getfixturevalue("ministack_dynamodb")
+        yield DynamoStore(dynamodb, new_table(dynamodb))
+
+
+@dataclass
+class Table:
+    store: object
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self):
+        tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms, max_open=LIMIT)
+        self.calls, self.links = ParkedCalls.of(tasks), QuestionLinks(tasks)
+
+    def now_ms(self):
+        return int(self.clock() * 1000)
+
+    def park(self, caller=ALICE, journal=JOURNAL, channel="page"):
+        return self.calls.create(caller, CALL, journal, {"size": FORM}, channel)
+
+    def claim(self, task, lease_ms=60_000):
+        now_ms = self.now_ms()
+        claim = transitions.claim(owner="w", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9)
+        return self.store.update(task.pk, TASK, claim)
+
+    def complete(self, task):
+        self.links.answer(task.link, {"size": YES})
+        assert self.claim(task) is not None
+        end = transitions.complete(owner="w", now_ms=self.now_ms(), attributes={"res": '{"ok":1}'})
+        assert self.store.update(task.pk, TASK, end) is not None
+
+
+@pytest.fixture
+def table(store):
+    return Table(store)
+
+
+def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
+    parked = table.park()
+    found = table.calls.find(ALICE)
+    assert found == parked
+    assert (found.status, found.work_state, found.dialect) == (
+        Status.INPUT_REQUIRED,
+        WorkState.PARKED,
+        "parked",
+    )
+    assert found.requests["size"].request == FORM
+    history = TaskHistory.from_items(found, table.store.query(found.pk))
+    assert history.journal.entries == (STEP,)
+    assert (history.call, history.next_order) == (CALL, 1)
+
+
+def test_its_link_leads_to_its_questions_and_an_answer_makes_it_ready_without_a_worker(table):
+    parked = table.park()
+    assert list(table.links.find(parked.link).requests) == ["size"]
+    assert table.links.answer(parked.link, {"size": YES}) == "stored"
+    ready = table.calls.find(ALICE)
+    assert (ready.status, ready.work_state) == (Status.WORKING, WorkState.READY)
+    history = TaskHistory.from_items(ready, table.store.query(ready.pk))
+    assert history.responses == {"size": YES}
+    assert history.journal.outstanding == {"size": Fingerprint("m", "f")}
+    assert table.calls.tasks.dispatcher.count == 0
+
+
+def test_a_call_without_questions_can_continue_at_once(table):
+    parked = table.calls.create(ALICE, CALL, Journal("flow", (STEP,)), {}, "client")
+    assert (parked.work_state, parked.link) == (WorkState.READY, None)
+    assert table.calls.find(ALICE) == parked
+
+
+@pytest.mark.parametrize(("channel", "has_link"), [("page", True), ("app", True), ("model", False)])
+def test_questions_that_a_page_can_show_have_a_link(table, channel, has_link):
+    assert (table.park(channel=channel).link is not None) is has_link
+
+
+@pytest.mark.parametrize("other", [BOB, replace(ALICE, identity="other"), replace(ALICE, binding="session")])
+def test_other_callers_and_other_calls_do_not_find_it(table, other):
+    parked = table.park()
+    assert table.calls.find(other) is None
+    assert table.park(other).pk != parked.pk
+
+
+def test_a_call_that_is_parked_already_is_not_parked_again(table):
+    first = table.park()
+    second = table.park(journal=replace(JOURNAL, flow_id="other"))
+    assert second == first
+    assert second.flow_id == "flow"
+
+
+def test_it_waits_for_its_time_to_live_and_then_the_call_starts_from_its_beginning(table):
+    first = table.park()
+    table.clock.advance(TTL_MS / 1000 - 1)
+    assert table.calls.find(ALICE) == first
+    table.clock.advance(1)
+    assert table.calls.find(ALICE) is None
+    second = table.park(journal=Journal("new", (), JOURNAL.outstanding))
+    assert second.pk != first.pk
+    assert table.calls.find(ALICE) == second
+    assert TaskHistory.from_items(second, table.store.query(second.pk)).journal.entries == ()
+
+
+def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
+    parked = table.park()
+    table.links.answer(parked.link, {"size": YES})
+    table.clock.advance(TTL_MS / 1000 - 1)
+    assert table.claim(parked, lease_ms=30_000) is not None
+    table.clock.advance(2)
+    assert table.calls.find(ALICE).pk == parked.pk
+    table.clock.advance(30)
+    assert table.calls.find(ALICE) is None
+
+
+def test_a_result_is_found_for_a_minute_and_then_the_call_starts_from_its_beginning(table):
+    parked = table.park()
+    table.complete(parked)
+    table.clock.advance(RESULT_TTL_MS / 1000 - 1)
+    assert table.calls.find(ALICE).result == {"ok": 1}
+    assert table.park().pk == parked.pk
+    table.clock.advance(1)
+    assert table.calls.find(ALICE) is None
+    assert table.park().pk != parked.pk
+
+
+def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table):
+    parked = [table.park(replace(ALICE, identity=str(number))) for number in range(LIMIT)]
+    extension = replace(table.calls.tasks, dialect="extension")
+    with pytest.raises(TooManyOpenTasks):
+        table.park(replace(ALICE, identity="more"))
+    with pytest.raises(TooManyOpenTasks):
+        extension.limit.check("alice")
+    assert table.calls.find(replace(ALICE, identity="more")) is None
+    table.park(BOB)
+    table.complete(parked[0])
+    assert table.park(replace(ALICE, identity="more")).pk not in {each.pk for each in parked}
+
+
+def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
+    call = replace(CALL, arguments={"text": "x" * 500_000})
+    with pytest.raises(ItemTooLarge):
+        table.calls.create(ALICE, call, JOURNAL, {"size": FORM}, "page")
+    assert table.calls.find(ALICE) is None
+
+
+@pytest.mark.parametrize("store", ["memory", "ministack"], indirect=True)  # moto loses updates among threads
+@pytest.mark.parametrize("earlier", [False, True])
+def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier):
+    if earlier:
+        table.complete(table.park())
+        table.clock.advance(RESULT_TTL_MS / 1000)
+
+    def park(number):
+        return table.park(journal=replace(JOURNAL, flow_id=f"flow-{number}")).pk
+
+    with ThreadPoolExecutor(6) as threads:
+        pks = set(threads.map(park, range(6)))
+    assert pks == {table.calls.find(ALICE).pk}
+    for number in range(LIMIT - 1):
+        table.park(replace(ALICE, identity=str(number)))
+    with pytest.raises(TooManyOpenTasks):
+        table.park(replace(ALICE, identity="more"))
+
+
+def test_of_many_processes_one_parks_the_call_and_the_others_get_it(ministack, ministack_dynamodb):
+    table, processes = new_table(ministack_dynamodb), 4
+    ran = subprocess.run(
+        [sys.executable, PROCESS, ministack, table, str(processes)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(PROCESS.parents[1])},
+    )
+    outcomes = Counter(ran.stdout.splitlines())
+    assert len(outcomes) == 1
+    assert outcomes.total() == processes
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
+    for killed_call in range(99):
+        store = MemoryStore()
+        dying = Table(CrashingStore(store, killed_call, is_done))
+        table = Table(store, dying.clock)
+        try:
+            dying.park()
+        except WorkerKilled:
+            found = table.calls.find(ALICE)
+            parked = table.park(journal=replace(JOURNAL, flow_id="again"))
+            assert found is None or parked == found
+            assert table.calls.find(ALICE) == parked
+            open_tasks = [pk for pk, sk in store._items if sk == TASK]
+            assert open_tasks == [parked.pk], "no task is left that no call finds"
+            assert table.links.answer(parked.link, {"size": YES}) == "stored"
+        else:
+            break
+    assert killed_call == 4, "step, arguments, link, and one transaction"
