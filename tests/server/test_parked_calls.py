@@ -468,15 +468,32 @@ def test_a_call_that_waits_reads_the_task_every_two_seconds(deployment):
 
 
 @pytest.mark.parametrize(
-    ("tool", "capabilities"),
-    [("plain", {}), ("confirm", {"elicitation": {}}), ("plain", {"elicitation": {}})],
+    ("tool", "capabilities"), [("plain", {}), ("confirm", {"form": {}, "url": {}}), ("plain", {"form": {}})]
 )
 @modern
 def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(deployment, tool, capabilities):
-    deployment.capabilities = capabilities
+    deployment.capabilities = {"elicitation": capabilities} if capabilities else {}
     counting = CrashingStore(deployment.store, 10**9, is_done=False)
     deployment.post(tool, store=counting, item="tea")
     assert counting.calls == 0
+
+
+@modern
+def test_a_client_with_forms_and_without_urls_costs_one_read(deployment):
+    deployment.capabilities = {"elicitation": {"form": {}}}
+    counting = CrashingStore(deployment.store, 10**9, is_done=False)
+    assert deployment.post("confirm", store=counting)["result"]["resultType"] == "input_required"
+    assert counting.calls == 1
+
+
+@modern
+def test_a_client_with_forms_and_without_urls_is_sent_to_a_page_for_a_url(deployment):
+    global is_signed_in
+    deployment.capabilities = {"elicitation": {"form": {}}}
+    asked = deployment.call("sign_in")
+    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    is_signed_in = True
+    assert deployment.call("sign_in") == "signed in 1"
 
 
 def test_the_log_names_what_was_parked(deployment):
