@@ -18,7 +18,7 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _all_it_takes_is_here() -> None:
+def required_tools() -> None:
     if sys.platform != "linux":
         skips.skip(skips.LINUX, "the built layer and AWS's emulator")
     for tool in (SAM, ministack.PYTHON):
@@ -27,12 +27,12 @@ def _all_it_takes_is_here() -> None:
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """An empty AWS account."""
+    """Yield an empty AWS account."""
     with aws_account.running(tmp_path_factory.mktemp("account")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def built() -> Built:
-    """This application, built for the interpreter and the architecture at hand."""
+    """Return the build of this application for this interpreter and architecture."""
     return sam_build()

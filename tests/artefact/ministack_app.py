@@ -1,10 +1,10 @@
-"""ministack, taught what template.yaml needs of AWS and ministack 1.5.33 lacks. For its own interpreter.
+"""ministack 1.5.33, extended by what template.yaml needs. It runs in ministack's own interpreter.
 
-- `AWS::IAM::RolePolicy` is to it no type of resource; it does the same for `AWS::IAM::Policy`.
-- In Conditions it leaves `Fn::Join` as it is, which then equals nothing.
-- It refuses alarms on metric math. Here they are created, on nothing, and never fire.
-- Its policies know no condition keys of KMS, so that what is allowed on a condition is never allowed.
-- It leaves the MaximumConcurrency of an event source mapping as text where that is a parameter's value, and
+- ministack does not know `AWS::IAM::RolePolicy`. It is handled like `AWS::IAM::Policy`.
+- ministack does not evaluate `Fn::Join` in Conditions.
+- ministack refuses alarms on metric math. They are created without a metric and never fire.
+- ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
+- ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
   then polls no queue.
 """
 
@@ -30,16 +30,16 @@ _request_tag_context = iam_actions.request_tag_context
 
 
 def of_one_role(properties: Properties) -> Properties:
-    """The properties of an AWS::IAM::Policy that come to the same as these of an AWS::IAM::RolePolicy."""
+    """Return properties of an AWS::IAM::Policy equivalent to those of an AWS::IAM::RolePolicy."""
     return {**properties, "Roles": [properties["RoleName"]]}
 
 
 def of_one_metric(properties: Properties) -> Properties:
-    """The properties of an alarm, with a metric that is never there in place of metric math."""
+    """Return the properties of an alarm with a missing metric in place of metric math."""
     if "Metrics" not in properties:
         return properties
-    kept = {name: value for name, value in properties.items() if name != "Metrics"}
-    return {"Namespace": "none", "MetricName": "none", "Statistic": "Sum", "Period": 60, **kept}
+    remaining = {name: value for name, value in properties.items() if name != "Metrics"}
+    return {"Namespace": "none", "MetricName": "none", "Statistic": "Sum", "Period": 60, **remaining}
 
 
 def evaluate_conditions(template: dict[str, Any], parameters: dict[str, Any]) -> dict[str, bool]:
@@ -48,7 +48,7 @@ def evaluate_conditions(template: dict[str, Any], parameters: dict[str, Any]) ->
 
 
 def joined(value: Any, parameters: dict[str, Any]) -> Any:
-    """The same with each Fn::Join of a list parameter replaced by what it comes to."""
+    """Return the condition with each Fn::Join of a list parameter replaced by its value."""
     match value:
         case {"Fn::Join": [delimiter, {"Ref": parameter}]}:
             return delimiter.join(item.strip() for item in parameters[parameter]["Value"].split(","))
@@ -60,14 +60,14 @@ def joined(value: Any, parameters: dict[str, Any]) -> Any:
 
 
 def condition_keys(service: str, action: str, body: bytes, parameters: Any) -> dict[str, Any]:
-    """What a request says about itself to the conditions of policies."""
+    """Return the condition keys of a request."""
     given = json.loads(body) if service == "kms" else {}
     of_kms = {f"kms:{name}": given[name] for name in KMS_CONDITION_KEYS if name in given}
     return {**_request_tag_context(service, action, body, parameters), **of_kms}
 
 
 def handler(of: dict[str, Any], translate: Callable[[Properties], Properties]) -> dict[str, Any]:
-    """Does with the translated properties what `of` does."""
+    """Return a handler that passes the translated properties to the one of `of`."""
     return {
         **of,
         "create": lambda name, new, stack: of["create"](name, translate(new), stack),
@@ -79,7 +79,7 @@ def handler(of: dict[str, Any], translate: Callable[[Properties], Properties]) -
 
 
 def of_numbers(properties: Properties) -> Properties:
-    """The properties of an event source mapping, with its scaling in numbers."""
+    """Return the properties of an event source mapping with numeric scaling."""
     scaling = properties.get("ScalingConfig")
     if scaling is None:
         return properties

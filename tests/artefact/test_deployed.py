@@ -1,7 +1,7 @@
-"""The unmodified template and what `sam build` made, deployed with `sam deploy` to an AWS that is not AWS.
+"""The unmodified template and the output of `sam build`, deployed with `sam deploy` to ministack.
 
-Clients that somebody else wrote drive the endpoint. Every function has what its role allows, and no more:
-support/aws_account.py says so, and what is otherwise than on AWS.
+Third-party clients drive the endpoint. Every function has exactly the permissions of its role.
+support/aws_account.py describes the account and its differences from AWS.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORKER_S = 60
 
 @dataclass(frozen=True)
 class Call:
-    """The tool's own route, its arguments, the answers to its questions, what the structured content has."""
+    """The route of a tool, its arguments, the answers to its questions, and members of its result."""
 
     route: str
     arguments: Mapping[str, Any]
@@ -92,7 +92,7 @@ def stack(account: Cloud, built: Built, services: Mapping[str, str]) -> Stack:
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[Mapping[str, str]]:
-    """The parameters that name the stand-ins of the services that the examples call."""
+    """Yield parameters with the stand-ins of the services that the examples call."""
     with serve_stand_ins(ROOT / "template.yaml") as variables:
         yield {
             "AzureDevOpsUrl": variables["AZURE_DEVOPS_URL"],
@@ -102,7 +102,7 @@ def services() -> Iterator[Mapping[str, str]]:
         }
 
 
-def test_the_template_as_it_is_becomes_a_stack(stack: Stack) -> None:
+def test_the_unmodified_template_is_deployed(stack: Stack) -> None:
     assert stack.description["StackStatus"] == "CREATE_COMPLETE"
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.description["Outputs"]}
     host = f"https://{stack.resources['Api']}.execute-api.us-east-1.amazonaws.com"
@@ -118,15 +118,15 @@ async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> 
 
 @pytest.mark.parametrize("tool", CALLS)
 async def test_a_tool_behind_the_front_door_completes(stack: Stack, tool: str) -> None:
-    await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), tool)
+    await assert_call_completes(stack.endpoint(FRONT_DOOR), tool)
 
 
 @pytest.mark.parametrize("tool", CALLS)
 async def test_a_tool_on_its_own_route_completes(stack: Stack, tool: str) -> None:
-    await assert_comes_to_its_end(stack.endpoint(CALLS[tool].route), tool)
+    await assert_call_completes(stack.endpoint(CALLS[tool].route), tool)
 
 
-async def assert_comes_to_its_end(url: str, tool: str, connect: Any = official) -> None:
+async def assert_call_completes(url: str, tool: str, connect: Any = official) -> None:
     call = CALLS[tool]
     person = Person(list(call.answers))
     async with connect(url, person) as client:
@@ -135,42 +135,42 @@ async def assert_comes_to_its_end(url: str, tool: str, connect: Any = official) 
     assert person.answers == []
 
 
-async def assert_workers_finish_the_task(stack: Stack) -> None:
+async def assert_workers_complete_the_task(stack: Stack) -> None:
     with anyio.fail_after(WORKER_S):
-        await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
+        await assert_call_completes(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
     items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["TaskTable"])["Items"]
     [task] = [item for item in items if item["sk"]["S"] == TASK]
     assert task["st"]["S"] == "completed"
     with anyio.fail_after(WORKER_S):
         while invocations(stack.logs()["ProvisionWorkerLogs"]) < WORKERS:
-            await anyio.sleep(0.1)  # they are logged at their end, a moment after the task's
+            await anyio.sleep(0.1)  # workers are logged at their end, after the end of the task
 
 
 def invocations(lines: list[str]) -> int:
     return sum(line.startswith("START ") for line in lines)
 
 
-async def test_a_client_that_follows_tasks_gets_its_database_from_a_worker(stack: Stack) -> None:
-    await assert_workers_finish_the_task(stack)
+async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack: Stack) -> None:
+    await assert_workers_complete_the_task(stack)
 
 
-async def test_a_worker_is_dispatched_through_a_queue_if_the_parameter_says_so(
+async def test_workers_are_dispatched_through_a_queue_if_configured(
     account: Cloud, built: Built, services: Mapping[str, str]
 ) -> None:
     stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue", **services)
-    await assert_workers_finish_the_task(stack)
+    await assert_workers_complete_the_task(stack)
     assert "ProvisionTasks" in stack.resources
 
 
 def messages_of(lines: list[str]) -> list[str]:
-    """The messages of the structured lines."""
+    """Return the messages of the structured log lines."""
     return [json.loads(line).get("message", "") for line in lines if line.startswith("{")]
 
 
-async def test_every_function_logs_where_the_template_says_and_no_answers_and_no_states(stack: Stack) -> None:
+async def test_every_function_logs_to_its_log_group_without_answers_and_states(stack: Stack) -> None:
     url = stack.endpoint(FRONT_DOOR)
     for tool in CALLS:
-        await assert_comes_to_its_end(url, tool)
+        await assert_call_completes(url, tool)
     logs = stack.logs()
     for name in ("FrontDoorLogs", "WeatherLogs", "WorkItemsLogs", "SummarizeLogs", "ProvisionLogs"):
         assert "request_completed" in messages_of(logs[name]), name
@@ -179,8 +179,8 @@ async def test_every_function_logs_where_the_template_says_and_no_answers_and_no
         assert secret not in everything
 
 
-async def test_a_function_whose_role_loses_its_policy_cannot_ask(stack: Stack) -> None:
-    """What is allowed above is allowed by the roles, and by nothing else."""
+async def test_a_function_without_the_policy_of_its_role_cannot_ask(stack: Stack) -> None:
+    """Roles are the only source of permissions in the tests above."""
     policy = {
         "RoleName": stack.resources["WeatherRole"],
         "PolicyArn": stack.resources[STATE_POLICY],
@@ -188,7 +188,7 @@ async def test_a_function_whose_role_loses_its_policy_cannot_ask(stack: Stack) -
     iam = stack.cloud.client("iam")
     iam.detach_role_policy(**policy)
     with pytest.raises(ExceptionGroup) as refused:
-        await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "get_weather")
+        await assert_call_completes(stack.endpoint(FRONT_DOOR), "get_weather")
     iam.attach_role_policy(**policy)
-    await assert_comes_to_its_end(stack.endpoint(FRONT_DOOR), "get_weather")
+    await assert_call_completes(stack.endpoint(FRONT_DOOR), "get_weather")
     assert refused.group_contains(MCPError)

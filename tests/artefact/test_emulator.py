@@ -1,7 +1,7 @@
-"""Every built function with its layer under AWS's own Runtime Interface Emulator and runtime client.
+"""Every built function with its layer in AWS's Runtime Interface Emulator with AWS's runtime client.
 
-KMS and DynamoDB are ministack's. support/lambda_emulator.py says how the emulator differs from Lambda, and
-how the code is kept read-only where the tests run. SnapStart and streamed responses are not emulated.
+ministack provides KMS and DynamoDB. support/lambda_emulator.py describes how the emulator differs from Lambda
+and how the code is made read-only. SnapStart and streamed responses are not emulated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def artefact(built: Built, function: str) -> Artefact:
 
 @pytest.fixture(scope="module")
 def variables(account: Cloud) -> Iterator[dict[str, str]]:
-    """A configuration with keys and a table of its own, stand-ins of services, and no function to invoke."""
+    """Yield a configuration with new keys and tables and stand-ins of services, without functions."""
     keys, tables = account.client("kms"), account.client("dynamodb")
     with serve_stand_ins(ROOT / "template.yaml") as services:
         yield {
@@ -76,7 +76,7 @@ def variables(account: Cloud) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def cold(built: Built, variables: Mapping[str, str]) -> Invoke:
-    """Invokes a function in an execution environment that is new, and used once."""
+    """Return a function that invokes a built function in a new execution environment."""
 
     def invoke(function: str, event: Any) -> Any:
         with started(artefact(built, function), variables) as environment:
@@ -87,7 +87,7 @@ def cold(built: Built, variables: Mapping[str, str]) -> Invoke:
 
 @contextmanager
 def warm_environments(built: Built, variables: Mapping[str, str]) -> Iterator[Invoke]:
-    """Invoke a function in the one execution environment it has, which its first event starts."""
+    """Yield a function that invokes a built function in its only execution environment."""
     with ExitStack() as stack:
 
         @cache
@@ -98,13 +98,13 @@ def warm_environments(built: Built, variables: Mapping[str, str]) -> Iterator[In
 
 
 def responses(invoke: Invoke, events: Mapping[str, Any]) -> dict[str, Any]:
-    """What the functions answer, by file; as many at a time as there are processors."""
+    """Return the responses of the functions by file, invoked concurrently on all processors."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         answers = pool.map(lambda item: invoke(function_of(item[0]), item[1]), events.items())
         return dict(zip(events, answers, strict=True))
 
 
-def assert_as_the_table_says(
+def assert_expected_outcomes(
     answers: Mapping[str, Any], events: Mapping[str, Any], table: Mapping[str, Outcome]
 ) -> None:
     assert {file: outcome(answer) for file, answer in answers.items()} == table
@@ -119,7 +119,7 @@ def body_of(event: Any) -> Any:
 
 
 def is_modern(event: Any) -> bool:
-    """Whether it is a request, or a notification, of the revision that the models are of."""
+    """Return whether a message is of the revision of the models."""
     try:
         return bool(body_of(event)["params"]["_meta"][META_PROTOCOL_VERSION] == PROTOCOL_VERSION)
     except (ValueError, LookupError):
@@ -135,33 +135,33 @@ def messages(answer: Any) -> list[Any]:
     return []
 
 
-def test_every_function_answers_its_first_event_at_a_cold_start(cold: Invoke) -> None:
+def test_every_function_responds_to_its_first_event_after_a_cold_start(cold: Invoke) -> None:
     first = {function_of(file): file for file in reversed(STABLE)}.values()
     events = {file: event for file, event in stable_events().items() if file in first}
     assert {function_of(file) for file in events} == LOGICAL_IDS.keys()
-    assert_as_the_table_says(responses(cold, events), events, {file: STABLE[file] for file in events})
+    assert_expected_outcomes(responses(cold, events), events, {file: STABLE[file] for file in events})
 
 
 def test_a_state_is_resumed_in_another_execution_environment(cold: Invoke) -> None:
     events = live_events(cold)
-    assert_as_the_table_says(responses(cold, events), events, LIVE)
+    assert_expected_outcomes(responses(cold, events), events, LIVE)
 
 
-def test_warm_functions_answer_all_events(built: Built, variables: Mapping[str, str]) -> None:
+def test_warm_functions_respond_to_all_events(built: Built, variables: Mapping[str, str]) -> None:
     with warm_environments(built, variables) as warm:
         events = {**stable_events(), **live_events(warm)}
         answers = {file: warm(function_of(file), event) for file, event in events.items()}
-    assert_as_the_table_says(answers, events, {**STABLE, **LIVE})
+    assert_expected_outcomes(answers, events, {**STABLE, **LIVE})
 
 
 @pytest.mark.parametrize("name", [name for name in RUNTIMES if name != NATIVE_RUNTIME])
-def test_other_runtimes_finish_what_they_began(name: str, variables: Mapping[str, str]) -> None:
+def test_other_runtimes_complete_their_own_calls(name: str, variables: Mapping[str, str]) -> None:
     if runtime(name) is None:
         skips.skip(skips.RUNTIME, name)
     with warm_environments(sam_build(name), variables) as warm:
         events = live_events(warm)
         answers = {file: warm(function_of(file), event) for file, event in events.items()}
-    assert_as_the_table_says(answers, events, LIVE)
+    assert_expected_outcomes(answers, events, LIVE)
 
 
 TRY_TO_WRITE = """
@@ -187,7 +187,7 @@ def test_a_function_cannot_write_to_its_code(built: Built) -> None:
     assert done.stdout.splitlines() == [refusal] * 3, done.stderr
 
 
-def test_nothing_of_the_layer_is_compiled_at_a_cold_start(built: Built) -> None:
+def test_a_cold_start_compiles_no_module_of_the_layer(built: Built) -> None:
     verbose = lambda_emulator.run_inside(artefact(built, "weather"), IMPORT, "-v")
     assert verbose.returncode == 0, verbose.stderr
     compiled = re.findall(r"# code object from '?([^'\n]+)", verbose.stderr)
@@ -196,8 +196,8 @@ def test_nothing_of_the_layer_is_compiled_at_a_cold_start(built: Built) -> None:
     assert [path for path in of_the_layer if not path.endswith(".pyc")] == []
 
 
-def test_the_limits_on_payloads_are_lambdas(tmp_path: Path, built: Built) -> None:
-    """The emulator has none: what these tests pass would pass on Lambda, too."""
+def test_payload_limits_equal_those_of_lambda(tmp_path: Path, built: Built) -> None:
+    """The emulator has no limits, so the tests enforce those of Lambda."""
     (tmp_path / "app.py").write_text("def handler(event, context): return 'x' * event")
     function = replace(artefact(built, "weather"), code=tmp_path)
     quotes = 2

@@ -94,7 +94,7 @@ VALUES = st.one_of(
     PIECES.map(string),
     st.builds(lambda piece: f'{{"a":{string(piece)}}}', PIECES),
 )
-BODIES_OF_A_KIND = st.builds(
+GENERATED_BODIES = st.builds(
     lambda name, value, levels, around: tool(name, ARGUMENTS[name], nested(value, levels, around)),
     st.sampled_from(sorted(ARGUMENTS)),
     VALUES,
@@ -109,8 +109,8 @@ BODIES_OF_A_KIND = st.builds(
     phases=[Phase.generate, Phase.target],
     suppress_health_check=list(HealthCheck),
 )
-@given(event=BODIES_OF_A_KIND)
-def test_a_search_finds_no_worse_body(measure: Measure, event: dict[str, Any]) -> None:
+@given(event=GENERATED_BODIES)
+def test_a_search_finds_no_body_over_the_bounds(measure: Measure, event: dict[str, Any]) -> None:
     if len(event["body"].encode("utf-8", "surrogatepass")) > ROOM + 4_096:
         return
     cost = measure(event)

@@ -1,4 +1,4 @@
-"""Every sample event, through the same handler that Lambda calls."""
+"""Every sample event with the handler that Lambda calls."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FUNCTIONS = ROOT / "functions"
 
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
-    """Calls `app.handler` as Lambda does: configured by its environment, with a KMS behind its endpoint."""
+    """Return a function that calls `app.handler` as Lambda does, with a stand-in for KMS."""
     wiring.ports.cache_clear()
     with environment() as variables:
         for name, value in variables.items():
@@ -45,7 +45,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
 
 
 def committed() -> dict[str, Any]:
-    """The examples' events by file. Those of a new tool are its own test's."""
+    """Return the events of the examples by file. A new tool has its own test."""
     examples = {function_of(file) for file in STABLE}
     files = [
         path
@@ -55,32 +55,32 @@ def committed() -> dict[str, Any]:
     return {path.relative_to(EVENTS).as_posix(): json.loads(path.read_text("utf-8")) for path in files}
 
 
-def test_the_committed_events_are_those_the_command_writes() -> None:
+def test_the_committed_events_are_up_to_date() -> None:
     assert committed() == stable_events()
 
 
-def test_every_event_is_in_the_table() -> None:
+def test_the_table_has_every_event() -> None:
     assert stable_events().keys() == STABLE.keys()
 
 
-def test_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
+def test_each_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
     assert unexpected_outcomes(invoke, stable_events(), STABLE) == {}
 
 
-def test_live_events_have_the_outcomes_in_the_table(invoke: Invoke) -> None:
+def test_each_live_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
     events = live_events(invoke)
     assert events.keys() == LIVE.keys()
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
-def test_events_made_with_the_development_key_are_good_wherever_that_key_is_configured(
+def test_events_with_the_development_key_are_valid_wherever_that_key_is_configured(
     invoke: Invoke,
 ) -> None:
     events = live_events(invoker(FUNCTIONS, development_ports()))
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
-def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
+def test_the_command_writes_all_events_and_the_settings_of_live_ones(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
@@ -94,7 +94,7 @@ def test_the_command_writes_all_events_and_the_settings_the_live_ones_need(
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
-def test_the_command_says_what_a_function_answered_instead_of_asking(
+def test_the_command_reports_an_unexpected_response(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "jwt")

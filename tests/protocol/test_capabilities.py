@@ -1,4 +1,4 @@
-"""What a client declared, and what of a need is missing."""
+"""Declared capabilities, and missing ones."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ from mcp_roundtrip.protocol.capabilities import capability_path, declares, missi
         ({"elicitation": {"form": False}}, "elicitation.form", False),
     ],
 )
-def test_declared(capabilities: dict[str, Any], name: str, declared: bool) -> None:
+def test_a_capability_counts_as_declared_as_in_the_table(
+    capabilities: dict[str, Any], name: str, declared: bool
+) -> None:
     assert declares(capabilities, capability_path(name)) is declared
 
 
-def test_exactly_what_is_missing_is_named() -> None:
+def test_exactly_the_missing_capabilities_are_named() -> None:
     wanted = [("elicitation", "form"), ("sampling", "tools"), ("sampling",), ("roots",)]
     assert missing_capabilities({"elicitation": {}, "sampling": {}}, wanted) == {
         "sampling": {"tools": {}},
@@ -42,5 +44,5 @@ def test_exactly_what_is_missing_is_named() -> None:
     }
 
 
-def test_nothing_missing_is_empty() -> None:
+def test_no_missing_capability_is_an_empty_object() -> None:
     assert missing_capabilities({"elicitation": {}}, [("elicitation", "form")]) == {}

@@ -38,7 +38,7 @@ def test_a_message_without_id_is_a_notification() -> None:
     "body",
     ["", "{", "NaN", '{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}', b"\xff\xfe", "[" * 500 + "]" * 500],
 )
-def test_what_is_not_json_is_a_parse_error_without_id(body: str | bytes) -> None:
+def test_invalid_json_is_a_parse_error_without_id(body: str | bytes) -> None:
     with pytest.raises(InvalidEnvelope) as refused:
         parse_message(body)
     assert (refused.value.code, refused.value.id) == (PARSE_ERROR, None)
@@ -68,7 +68,7 @@ def test_what_is_not_json_is_a_parse_error_without_id(body: str | bytes) -> None
         ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": None}, "x"),
     ],
 )
-def test_other_shapes_are_invalid_requests_that_echo_a_readable_id(message: Any, id_in_reply: Any) -> None:
+def test_other_json_is_an_invalid_request_that_echoes_a_readable_id(message: Any, id_in_reply: Any) -> None:
     with pytest.raises(InvalidEnvelope) as refused:
         parse_message(json.dumps(message))
     assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)
@@ -79,7 +79,7 @@ def test_an_error_without_a_readable_id_has_no_id_member() -> None:
     assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
 
 
-def test_data_is_present_only_where_there_is_some() -> None:
+def test_data_is_present_only_if_given() -> None:
     assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
     assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
 
@@ -97,5 +97,5 @@ def test_each_code_has_its_http_status(code: int, status: int) -> None:
     assert http_status(ProtocolError(code, "m")) == status
 
 
-def test_an_error_may_bring_a_status_of_its_own() -> None:
+def test_an_error_may_override_its_http_status() -> None:
     assert http_status(ProtocolError(-32600, "m", http_status=413)) == 413

@@ -1,4 +1,4 @@
-"""ParameterHeaders headers: their encoding, and their agreement with the body."""
+"""Mirrored headers: encoding, and agreement with the body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGREEING = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "m
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_what_is_encoded_decodes_to_itself_and_is_a_safe_header(value: str) -> None:
+def test_an_encoded_value_round_trips_and_is_a_valid_header(value: str) -> None:
     header = encode_header(value)
     assert decode_header(header) == value
     assert header.isascii()
@@ -34,28 +34,28 @@ def test_what_is_encoded_decodes_to_itself_and_is_a_safe_header(value: str) -> N
         ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
     ],
 )
-def test_the_specifications_encoding_examples(value: str, header: str) -> None:
+def test_the_encoding_examples_of_the_specification_are_decoded(value: str, header: str) -> None:
     assert encode_header(value) == header
     assert decode_header(header) == value
 
 
 @pytest.mark.parametrize("header", ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "=?base64?SGVsbG9=?=",
                                     "=?base64?/w==?=", "caf\xe9", "a\x00b", "a\x7fb", "世界"])  # fmt: skip
-def test_what_no_client_may_send_decodes_to_nothing(header: str) -> None:
+def test_an_invalid_encoding_is_decoded_to_none(header: str) -> None:
     assert decode_header(header) is None
 
 
 @pytest.mark.parametrize("header", ["SGVsbG8=", "=?base64?SGVsbG8=", "=?BASE64?SGVsbG8=?=", "a\tb"])
-def test_what_is_no_sentinel_is_literal(header: str) -> None:
+def test_a_value_without_the_sentinel_is_literal(header: str) -> None:
     assert decode_header(header) == header
 
 
-def test_white_space_around_a_value_is_not_part_of_it() -> None:
+def test_white_space_around_a_value_is_ignored() -> None:
     assert decode_header("  get_weather\t") == "get_weather"
     check_headers(CALL, {**AGREEING, "mcp-name": "  get_weather  ", "mcp-method": " tools/call "})
 
 
-def test_agreeing_headers_pass() -> None:
+def test_agreeing_headers_are_accepted() -> None:
     check_headers(CALL, AGREEING)
 
 
@@ -91,14 +91,14 @@ def test_methods_without_a_name_need_no_name_header() -> None:
           {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"})  # fmt: skip
 
 
-def test_a_body_without_a_version_is_no_header_mismatch() -> None:
+def test_a_body_without_a_version_is_not_a_header_mismatch() -> None:
     check_headers(
         JsonRpcRequest(1, "server/discover", {}),
         {"mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover"},
     )
 
 
-def test_the_name_of_a_task_request_may_be_absent_but_may_not_differ() -> None:
+def test_the_name_header_of_a_task_request_is_optional_but_must_agree() -> None:
     request = JsonRpcRequest(1, "tasks/get", {"taskId": "t", "_meta": {VERSION: "2026-07-28"}})
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get"}
     check_headers(request, headers)

@@ -1,4 +1,4 @@
-"""Headers that mirror arguments: they say what the body says, or the call is refused."""
+"""Headers that mirror arguments must agree with the body."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def accepts(value: Any, header: str | None) -> bool:
     return True
 
 
-# Laws
+# Properties
 
 
 @given(values)
-def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
+def test_the_header_of_a_client_for_a_value_is_accepted(value: Any) -> None:
     headers = build_parameter_headers(MIRRORED, {"a": value})
     assert headers.keys() == {HEADER}
     assert headers[HEADER].isascii()
@@ -58,7 +58,7 @@ def test_what_a_client_sends_for_a_value_passes(value: Any) -> None:
 @example(MAX_INTEGER, MAX_INTEGER - 1)
 @example("Value", "value")
 @example(" a", "a")
-def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) -> None:
+def test_the_header_of_a_client_for_another_value_is_refused(value: Any, other: Any) -> None:
     sent = build_parameter_headers(MIRRORED, {"a": other})
     same_text = (value if isinstance(value, str) else compact_json(value)) == (
         other if isinstance(other, str) else compact_json(other)
@@ -68,19 +68,19 @@ def test_what_a_client_sends_for_another_value_does_not(value: Any, other: Any) 
 
 
 @given(values)
-def test_the_official_clients_headers_pass(value: Any) -> None:
+def test_headers_of_the_official_client_are_accepted(value: Any) -> None:
     sent = mcp_param_headers(MIRRORED, {"a": value})
     check_parameter_headers(MIRRORED, {"a": value}, {name.lower(): header for name, header in sent.items()})
 
 
 @given(text)
-def test_a_value_may_always_come_as_base64(value: str) -> None:
+def test_a_value_may_always_be_base64_encoded(value: str) -> None:
     assert accepts(value, encode_header("\n" + value)) == (value == "\n" + value)
     assert accepts("\n" + value, encode_header("\n" + value))
 
 
 @given(st.recursive(values | st.none() | st.floats(), lambda inner: st.lists(inner)), st.text() | st.none())
-def test_any_header_is_accepted_or_a_mismatch(value: Any, header: str | None) -> None:
+def test_any_header_is_accepted_or_refused_as_mismatch(value: Any, header: str | None) -> None:
     accepts(value, header)
 
 
@@ -101,7 +101,7 @@ def test_any_header_is_accepted_or_a_mismatch(value: Any, header: str | None) ->
         (False, "false"),
     ],
 )
-def test_the_specifications_examples(value: Any, header: str) -> None:
+def test_the_examples_of_the_specification_have_the_stated_result(value: Any, header: str) -> None:
     assert build_parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
     assert accepts(value, header)
 
@@ -117,7 +117,9 @@ def test_the_specifications_examples(value: Any, header: str) -> None:
         ("test-value", None, False),
     ],
 )
-def test_the_official_suites_cases(value: str, header: str | None, accepted: bool) -> None:
+def test_the_cases_of_the_conformance_suite_have_the_stated_result(
+    value: str, header: str | None, accepted: bool
+) -> None:
     assert accepts(value, header) is accepted
 
 
@@ -139,7 +141,7 @@ def test_the_official_suites_cases(value: str, header: str | None, accepted: boo
         ("true", "True", False),
     ],
 )
-def test_strings_are_compared_as_they_are(value: str, header: str | None, accepted: bool) -> None:
+def test_strings_are_compared_exactly(value: str, header: str | None, accepted: bool) -> None:
     assert accepts(value, header) is accepted
 
 
@@ -181,7 +183,7 @@ def test_integers_are_compared_as_numbers_and_exactly(body: str, header: str | N
 
 
 @pytest.mark.parametrize("value", [2**53, -(2**53), 2**53 + 1, 10**4000, 1e16])
-def test_integers_that_intermediaries_would_misread_are_refused(value: float) -> None:
+def test_integers_outside_the_safe_range_are_refused(value: float) -> None:
     assert not accepts(value, "9007199254740992")
     assert not accepts(value, str(int(value)))
     assert not accepts(value, None)
@@ -197,7 +199,7 @@ def test_integers_that_intermediaries_would_misread_are_refused(value: float) ->
         (True, None, False),
     ],
 )
-def test_booleans_are_true_and_false(value: bool, header: str | None, accepted: bool) -> None:
+def test_booleans_are_written_as_true_and_false(value: bool, header: str | None, accepted: bool) -> None:
     assert accepts(value, header) is accepted
 
 
@@ -218,7 +220,7 @@ def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> Non
 
 
 @pytest.mark.parametrize("value", [[], ["us"], {}, {"us": 1}])
-def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value: Any) -> None:
+def test_an_argument_that_a_header_cannot_express_is_left_to_argument_validation(value: Any) -> None:
     check_parameter_headers(MIRRORED, {"a": value}, {})
     assert build_parameter_headers(MIRRORED, {"a": value}) == {}
     assert not accepts(value, "us")
@@ -228,9 +230,7 @@ def test_an_argument_without_a_form_for_headers_is_left_to_its_validation(value:
 @pytest.mark.parametrize(
     ("header", "accepted"), [(None, True), ("eu", True), ("us", False), ("=?base64??", False)]
 )
-def test_where_headers_are_not_required_those_that_came_must_still_agree(
-    header: str | None, accepted: bool
-) -> None:
+def test_optional_headers_must_agree_if_present(header: str | None, accepted: bool) -> None:
     given = {} if header is None else {"mcp-param-region": header}
     with nullcontext() if accepted else pytest.raises(ProtocolError):
         check_parameter_headers({("region",): "Region"}, {"region": "eu"}, given, required=False)
@@ -243,7 +243,7 @@ def test_headers_that_no_parameter_declares_are_ignored() -> None:
     check_parameter_headers({}, {"a": "us"}, {HEADER: "eu"})
 
 
-def test_a_value_is_found_where_its_property_is() -> None:
+def test_a_nested_value_is_found_by_its_path() -> None:
     mirrored = {("limits", "rows"): "Rows", ("a.b",): "Dotted"}
     arguments = {"limits": {"rows": 5}, "a.b": "x", "rows": 6, "a": {"b": "y"}}
     headers = {"mcp-param-rows": "5", "mcp-param-dotted": "x"}
@@ -254,7 +254,7 @@ def test_a_value_is_found_where_its_property_is() -> None:
 
 
 @pytest.mark.parametrize("limits", [None, "rows", 5, [5], [["rows", 5]]])
-def test_what_is_no_object_has_no_properties(limits: Any) -> None:
+def test_values_inside_a_non_object_are_absent(limits: Any) -> None:
     mirrored = {("limits", "rows"): "Rows"}
     check_parameter_headers(mirrored, {"limits": limits}, {})
     with pytest.raises(ProtocolError):
@@ -262,7 +262,7 @@ def test_what_is_no_object_has_no_properties(limits: Any) -> None:
 
 
 @pytest.mark.parametrize("header", [None, "other-secret", "=?base64?!?="])
-def test_a_refusal_names_the_header_as_declared_and_quotes_no_value(header: str | None) -> None:
+def test_a_refusal_names_the_declared_header_without_values(header: str | None) -> None:
     headers = {} if header is None else {HEADER: header}
     with pytest.raises(ProtocolError) as refused:
         check_parameter_headers(MIRRORED, {"a": "secret"}, headers)

@@ -36,7 +36,7 @@ def without(name: str) -> dict[str, Any]:
     return {member: value for member, value in META.items() if member != name}
 
 
-def test_a_valid_request_has_everything_that_the_client_declared() -> None:
+def test_a_valid_request_has_all_declared_members() -> None:
     route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
     assert isinstance(route, ValidRequest)
     assert (route.id, route.method) == ("x", "tools/list")
@@ -84,13 +84,13 @@ def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("token", ["x" * 1_024, 10**1_024 - 1, 1 - 10**1_023, "", 0])
-def test_what_a_client_wants_back_may_have_as_many_characters_as_an_id(token: str | int) -> None:
+def test_a_progress_token_may_be_as_long_as_an_id(token: str | int) -> None:
     route = run(message("tools/list", id=token, meta={**META, "progressToken": token}))
     assert isinstance(route, ValidRequest)
     assert (route.id, route.meta.progress_token) == (token, token)
 
 
-def test_headers_are_compared_before_the_version_is_judged() -> None:
+def test_headers_are_compared_before_the_version_is_checked() -> None:
     assert code(run(message("server/discover", meta={**META, VERSION: "v999.0.0"}))) == -32020
 
 
@@ -101,7 +101,7 @@ def test_an_unsupported_version_names_the_supported_ones() -> None:
     assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
-def test_a_legacy_initialize_learns_the_supported_versions() -> None:
+def test_a_legacy_initialize_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
     outcome = validate_request({}, json.dumps(body))
     assert code(outcome) == -32022
@@ -110,7 +110,7 @@ def test_a_legacy_initialize_learns_the_supported_versions() -> None:
     assert "2026-07-28" in outcome.failure.message
 
 
-def test_a_legacy_request_with_its_version_header_learns_them_too() -> None:
+def test_a_legacy_request_with_its_version_header_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     outcome = validate_request({"mcp-protocol-version": "2025-11-25"}, json.dumps(body))
     assert code(outcome) == -32022
@@ -128,7 +128,7 @@ def test_headers_are_checked_before_meta() -> None:
 
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
-def test_a_name_of_the_wrong_type_is_no_header_mismatch(name: Any) -> None:
+def test_a_name_of_the_wrong_type_is_not_a_header_mismatch(name: Any) -> None:
     assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), ValidRequest)
 
 
@@ -149,7 +149,7 @@ def legacy(
     ids=str,
 )
 @pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}], ids=str)
-def test_a_legacy_request_is_valid_where_legacy_clients_are_served(
+def test_a_legacy_request_is_valid_if_legacy_clients_are_served(
     headers: dict[str, str], version: str, meta: Any
 ) -> None:
     route = legacy(message("tools/list", meta=meta), headers)
@@ -178,7 +178,7 @@ def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
     ],
     ids=str,
 )
-def test_a_legacy_request_may_go_without_headers_but_those_it_has_must_agree(
+def test_headers_of_a_legacy_request_are_optional_but_must_agree(
     headers: dict[str, str], accepted: bool
 ) -> None:
     body = message("tools/call", meta=None)
@@ -205,7 +205,7 @@ def test_an_unknown_legacy_version_is_refused(version: str) -> None:
     assert not outcome.is_legacy
 
 
-def test_a_modern_request_is_checked_alike_where_legacy_ones_are_served() -> None:
+def test_modern_requests_are_checked_equally_if_legacy_clients_are_served() -> None:
     body = message("server/discover")
     good = validate_request(headers(body), json.dumps(body), serves_legacy=True)
     assert isinstance(good, ValidRequest)

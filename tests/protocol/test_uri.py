@@ -53,7 +53,7 @@ def test_equivalent_uris_have_one_normal_form(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_different_uris_have_different_ones(one: str, other: str) -> None:
+def test_different_uris_have_different_normal_forms(one: str, other: str) -> None:
     assert normalize_uri(one).key != normalize_uri(other).key
 
 
@@ -70,7 +70,7 @@ def test_a_uri_with_dot_segments_is_refused(uri: str) -> None:
 
 
 @given(st.text("aZ%4eE2F./:?#@é[]{ ", max_size=16).map("x:".__add__) | st.text(max_size=12))
-def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
+def test_normalizing_is_idempotent(text: str) -> None:
     try:
         normal = normalize_uri(text)
     except ValueError:
@@ -104,7 +104,7 @@ def test_every_spelling_has_the_normal_form_of_its_uri(uri: str, data: st.DataOb
         ("docs://h/é/{id}", "docs://h/%c3%A9/{id}"),
     ],
 )
-def test_templates_have_equivalent_spellings_too(one: str, other: str) -> None:
+def test_equivalent_spellings_of_templates_have_one_normal_form(one: str, other: str) -> None:
     assert spelling_key(one) == spelling_key(other)
     assert find_equivalent(other, ["docs://other", one]) == one
 
@@ -117,11 +117,11 @@ def test_templates_have_equivalent_spellings_too(one: str, other: str) -> None:
         ("docs://{+path}P", "docs://{+path}/P"),
     ],
 )
-def test_templates_of_other_variables_are_other_templates(one: str, other: str) -> None:
+def test_templates_with_other_variables_are_different(one: str, other: str) -> None:
     assert spelling_key(one) != spelling_key(other)
     assert find_equivalent(other, [one]) == other
 
 
 @given(st.text("aA%4{}:/?é\ud800", max_size=12))
-def test_any_text_is_a_reference_to_something_or_to_nothing(text: str) -> None:
+def test_resolving_any_text_raises_no_unexpected_error(text: str) -> None:
     assert find_equivalent(text, ["docs://plan"]) in (text, "docs://plan")

@@ -1,4 +1,4 @@
-"""URI templates: which URIs match, and with which values. `uritemplate` is the oracle."""
+"""URI templates: matching URIs and their values. `uritemplate` is the oracle."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ SECTION_3_2 = [
 
 
 def match(template: str, uri: str) -> dict[str, str] | None:
-    """The values of the one template, as a read finds them."""
+    """Return the values of a template for a URI, as in a read."""
     found = UriIndex([(UriTemplate.parse(template), "item")]).find(uri)
     return found[0][1] if found else None
 
 
 @pytest.mark.parametrize(("template", "uri"), SECTION_3_2)
-def test_the_rfcs_examples_match(template: str, uri: str) -> None:
+def test_the_examples_of_the_rfc_match(template: str, uri: str) -> None:
     names = UriTemplate.parse(template).variables
     assert match(template, uri) == {name: VALUES[name] for name in names if name in VALUES}
     assert uritemplate.expand(template, VALUES) == uri
@@ -77,11 +77,11 @@ REFUSED = {
     ],
     "remove '.' and '..' segments": ["x://h/../{a}", "x://h/./{a}", "x://h/{a}/.."],
 }
-"""Part of the message -> templates that are refused with it."""
+"""Part of the message -> templates refused with it."""
 
 
 @pytest.mark.parametrize("advice", REFUSED)
-def test_other_templates_are_refused_with_what_to_write(advice: str) -> None:
+def test_unsupported_templates_are_refused_with_the_remedy(advice: str) -> None:
     for template in REFUSED[advice]:
         with pytest.raises(DefinitionError, match=re.escape(advice)):
             UriTemplate.parse(template)
@@ -126,9 +126,7 @@ def test_other_templates_are_refused_with_what_to_write(advice: str) -> None:
         ("a{?q}", "a?%71=1", {"q": "1"}),
     ],
 )
-def test_a_uri_that_matches_has_its_decoded_values(
-    template: str, uri: str, values: dict[str, str] | None
-) -> None:
+def test_a_matching_uri_yields_decoded_values(template: str, uri: str, values: dict[str, str] | None) -> None:
     assert match(template, uri) == values
 
 
@@ -147,17 +145,17 @@ def test_a_uri_that_matches_has_its_decoded_values(
         ("a{?q}", "a?q=<x>"), ("a{?q}", "a?q=x y"), ("a{/x}{?q}", "a?x=1"),
     ],
 )  # fmt: skip
-def test_a_uri_that_does_not_match_whole_is_not_found(template: str, uri: str) -> None:
+def test_a_uri_that_matches_only_partially_is_not_found(template: str, uri: str) -> None:
     assert match(template, uri) is None
 
 
-def test_variables_are_named_in_order() -> None:
+def test_variables_are_listed_in_order() -> None:
     parsed = UriTemplate.parse("a://{b}/{+a}{?d,c}")
     assert parsed.variables == ("b", "a", "d", "c")
     assert not parsed.is_static
 
 
-def test_a_template_without_expressions_is_static_and_names_one_uri() -> None:
+def test_a_template_without_expressions_matches_one_uri() -> None:
     assert UriTemplate.parse("test://static-text").is_static
     assert match("test://static-text", "test://static-text") == {}
     assert match("test://static-text", "test://static-text/") is None
@@ -175,7 +173,7 @@ def has_dot_segment(uri: str) -> bool:
     return any(re.search(r"^[a-z]+:[^?#]*/\.\.?([/?#]|$)", each) for each in (uri, unquote(uri)))
 
 
-LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
+GENERATED: dict[str, dict[str, st.SearchStrategy[str]]] = {
     "a://{id}": {"id": SOME},
     "a://{x},{y}/{z}": {"x": SOME, "y": SOME, "z": SOME},
     "a:/{x}.txt/{y}.txt": {"x": SOME, "y": SOME},
@@ -187,10 +185,10 @@ LAWS: dict[str, dict[str, st.SearchStrategy[str]]] = {
 }
 
 
-@pytest.mark.parametrize("template", LAWS)
+@pytest.mark.parametrize("template", GENERATED)
 @given(data=st.data())
 def test_an_expanded_template_matches_with_its_values(template: str, data: st.DataObject) -> None:
-    values = data.draw(st.fixed_dictionaries(LAWS[template]))
+    values = data.draw(st.fixed_dictionaries(GENERATED[template]))
     uri = uritemplate.expand(template, values)
     assume(not has_dot_segment(uri))
     assert match(template, uri) == values
@@ -208,14 +206,14 @@ def test_undefined_variables_are_absent(values: dict[str, str], segments: list[s
 
 
 @given(st.permutations(["p=1", "q=2", "r=3"]), st.integers(0, 3))
-def test_parameters_come_in_any_order(parameters: list[str], count: int) -> None:
+def test_query_parameters_may_be_in_any_order(parameters: list[str], count: int) -> None:
     query = "&".join(parameters[:count])
     values = dict(parameter.split("=") for parameter in parameters[:count])
     assert match("a{?p,q,r}", f"a?{query}" if query else "a") == values
 
 
 @given(st.text("{}" + "+#./;?&,*:=%ab" + "é ", max_size=12), st.text(string.printable, max_size=20))
-def test_any_text_is_parsed_or_refused_and_any_uri_matches_or_not(template: str, uri: str) -> None:
+def test_parsing_any_text_and_matching_any_uri_raises_no_unexpected_error(template: str, uri: str) -> None:
     try:
         parsed = UriTemplate.parse(template)
     except DefinitionError:
@@ -240,12 +238,12 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("template", "unit"), HOSTILE)
-def test_the_time_for_a_hostile_uri_is_proportional_to_its_length(template: str, unit: str) -> None:
+def test_matching_a_hostile_uri_takes_linear_time(template: str, unit: str) -> None:
     parsed = UriTemplate.parse(template)
 
     def seconds(length: int) -> float:
         uri = normalize_uri(unit * length)
-        begin = time.thread_time()  # not the time of other processes
+        begin = time.thread_time()  # without the time of other processes
         assert parsed.match(uri) is None
         return time.thread_time() - begin
 
@@ -272,6 +270,6 @@ def test_the_first_template_that_matches_is_found(index: int, query: str) -> Non
 @pytest.mark.parametrize(
     "uri", ["", "s", "s1:/", "t://a/end", "s1://%zz/end", "s1://a\ud800/end", "s100://a/end"]
 )
-def test_a_uri_of_no_template_is_found_with_none(uri: str) -> None:
+def test_a_uri_without_a_template_is_not_found(uri: str) -> None:
     assert first_match(MANY, uri) is None
     assert first_match([], uri) is None

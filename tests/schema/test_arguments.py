@@ -1,4 +1,4 @@
-"""Arguments: the schema that is offered, the values that come out, the words of a refusal."""
+"""Arguments: the advertised schema, the converted values, and the text of refusals."""
 
 import functools
 import timeit
@@ -92,7 +92,7 @@ def test_defaults_literals_optionals_and_constraints_are_in_the_schema():
     }
 
 
-def test_nested_types_are_defined_once_and_referred_to():
+def test_nested_types_are_defined_once_and_referenced():
     def tool(a: Size, b: Size, color: Color, point: Point, options: Options, when: date): ...
 
     found = schema(tool)
@@ -102,7 +102,7 @@ def test_nested_types_are_defined_once_and_referred_to():
     assert set(found["$defs"]) == {"Size", "Color", "Point", "Options"}
 
 
-def test_titles_are_kept_only_where_the_author_wrote_them():
+def test_only_titles_of_the_author_are_in_the_schema():
     def tool(size: Size, titled: Titled, own: Annotated[int, Field(title="Mine")], point: Point): ...
 
     found = schema(tool)
@@ -115,19 +115,19 @@ def test_titles_are_kept_only_where_the_author_wrote_them():
     assert found["$defs"]["Titled"]["title"] == "A titled model"
 
 
-def test_a_property_called_title_is_no_title():
+def test_a_property_named_title_is_in_the_schema():
     def tool(title: str): ...
 
     assert schema(tool)["properties"] == {"title": {"type": "string"}}
 
 
-def test_recursive_models_refer_to_themselves():
+def test_recursive_models_reference_themselves():
     def tool(node: Node): ...
 
     assert schema(tool)["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
 
 
-def test_a_function_without_arguments_takes_the_empty_object_only():
+def test_a_function_without_arguments_accepts_only_the_empty_object():
     def tool(ctx: Context): ...
 
     assert schema(tool) == {"type": "object", "additionalProperties": False}
@@ -135,7 +135,7 @@ def test_a_function_without_arguments_takes_the_empty_object_only():
     assert refusal(tool, {"x": 1}) == ["arguments.x: unknown argument"]
 
 
-def test_descriptions_come_from_the_docstring_unless_the_field_has_its_own():
+def test_descriptions_are_read_from_the_docstring_unless_the_field_has_one():
     def tool(name: str, size: Size, own: Annotated[int, Field(description="explicit")] = 1):
         """Do it.
 
@@ -152,7 +152,7 @@ def test_descriptions_come_from_the_docstring_unless_the_field_has_its_own():
     assert arguments(tool).description == "Do it."
 
 
-def test_a_default_json_cannot_hold_is_left_out_of_the_schema_but_still_applies():
+def test_a_default_without_json_form_applies_but_is_not_in_the_schema():
     marker = object()
 
     def tool(x: Any = marker): ...
@@ -161,7 +161,7 @@ def test_a_default_json_cannot_hold_is_left_out_of_the_schema_but_still_applies(
     assert arguments(tool).validate({}) == {"x": marker}
 
 
-def test_names_that_pydantic_models_reserve_are_ordinary_names():
+def test_names_reserved_by_pydantic_models_can_be_used():
     def tool(json: str, copy: int, model_config: str, _private: int, schema: str): ...
 
     raw = {"json": "a", "copy": 1, "model_config": "b", "_private": 2, "schema": "c"}
@@ -169,7 +169,7 @@ def test_names_that_pydantic_models_reserve_are_ordinary_names():
     assert arguments(tool).validate(raw) == raw
 
 
-def test_a_field_as_default_is_a_constraint_and_not_a_value():
+def test_a_field_as_default_is_a_constraint():
     at_least_1, two, empty = Field(ge=1), Field(2, description="B"), Field([])
 
     def tool(a: int = at_least_1, b: int = two, c: list[int] = empty): ...
@@ -200,7 +200,7 @@ def test_the_schema_is_built_once():
 # The function
 
 
-def test_the_context_is_found_by_annotation_and_is_no_argument():
+def test_the_context_is_found_by_its_annotation_and_is_not_an_argument():
     def tool(name: str, c: Context): ...
 
     assert arguments(tool).context_parameter == "c"
@@ -215,7 +215,7 @@ def test_a_subclass_of_a_context_type_is_a_context():
     assert arguments(tool).context_parameter == "c"
 
 
-def test_annotations_may_be_strings():
+def test_annotations_can_be_strings():
     def tool(ctx: "Context", size: "Size | None" = None): ...
 
     assert arguments(tool).context_parameter == "ctx"
@@ -228,7 +228,7 @@ def test_a_function_without_a_context_has_no_context_parameter():
     assert arguments(tool).context_parameter is None
 
 
-def test_async_functions_and_partials_of_them_are_async():
+def test_async_functions_and_their_partials_are_async():
     async def tool(name: str): ...
 
     class Tool:
@@ -247,7 +247,7 @@ def test_methods_and_partials_are_read_like_functions():
 
     assert arguments(Service().tool).description == "Do it."
     partial = functools.partial(Service().tool, count=3)
-    assert "count" not in schema(partial)["properties"], "the author has filled it"
+    assert "count" not in schema(partial)["properties"], "a bound value is no argument"
     assert arguments(partial).description == "Do it."
 
 
@@ -258,7 +258,7 @@ def unannotated(x): ...
 
 
 @pytest.mark.parametrize("function", [positional_only, star, double_star, unannotated])
-def test_a_parameter_a_client_cannot_fill_is_refused_by_name(function):
+def test_a_parameter_that_clients_cannot_set_is_refused_by_name(function):
     with pytest.raises(DefinitionError) as caught:
         arguments(function)
     assert function.__name__ in str(caught.value)
@@ -292,7 +292,7 @@ def test_a_type_without_json_form_is_refused_when_the_schema_is_needed():
 # The values
 
 
-def test_json_becomes_the_annotated_types():
+def test_json_is_converted_to_the_annotated_types():
     def tool(
         when: date,
         color: Color,
@@ -329,7 +329,7 @@ def test_json_becomes_the_annotated_types():
     ("annotation", "value"),
     [(int, True), (int, "3"), (float, "4_0"), (bool, "yes"), (bool, 1), (str, 1), (Literal[1, 2], True)],
 )
-def test_a_value_of_another_type_is_refused_and_not_converted(annotation, value):
+def test_a_value_of_another_type_is_refused(annotation, value):
     def tool(x: annotation): ...
 
     [line] = refusal(tool, {"x": value})
@@ -345,7 +345,7 @@ def test_an_integer_may_be_written_as_a_float():
     assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be a valid integer"]
 
 
-def test_every_problem_is_one_line_with_its_place():
+def test_every_error_is_one_line_with_its_place():
     def tool(size: Size, sizes: list[Size], name: str, when: date): ...
 
     raw = {"size": {"vcpus": 17}, "sizes": [{"vcpus": 1}, {"vcpus": "many"}], "when": "soon", "nmae": 1}
@@ -371,7 +371,7 @@ class Dog(BaseModel):
 SECRET = "hunter2-hunter2"
 
 
-def test_a_refusal_never_quotes_what_was_sent():
+def test_a_refusal_never_quotes_arguments():
     from ipaddress import IPv4Address, IPv6Network
     from uuid import UUID
     from zoneinfo import ZoneInfo
@@ -397,7 +397,7 @@ def test_a_refusal_never_quotes_what_was_sent():
     assert "hunter" not in "\n".join(lines)
 
 
-def test_a_refusal_carries_no_chained_error_that_would_quote_the_input():
+def test_a_refusal_has_no_chained_error():
     def tool(count: int): ...
 
     with pytest.raises(ArgumentsError) as caught:
@@ -405,13 +405,13 @@ def test_a_refusal_carries_no_chained_error_that_would_quote_the_input():
     assert caught.value.__suppress_context__
 
 
-def test_a_thousand_problems_do_not_become_a_thousand_lines():
+def test_the_number_of_reported_errors_is_bounded():
     def tool(numbers: list[int]): ...
 
     assert len(refusal(tool, {"numbers": ["x"] * 1000})) < 30
 
 
-def test_a_lone_surrogate_is_a_refusal_and_no_crash():
+def test_a_lone_surrogate_is_refused():
     def tool(name: str): ...
 
     for half in ("\ud800", "\udc00", "\ud83dx"):
@@ -419,7 +419,7 @@ def test_a_lone_surrogate_is_a_refusal_and_no_crash():
         assert refusal(tool, {half: "a"}) == ["arguments: a string holds half of a surrogate pair"]
 
 
-def test_arguments_nested_beyond_measure_are_not_taken_for_half_a_surrogate_pair():
+def test_deeply_nested_arguments_are_not_reported_as_a_lone_surrogate():
     def tool(x: Any): ...
 
     nested: list[Any] = []
@@ -436,7 +436,7 @@ def test_arguments_that_are_not_json_are_refused(value):
     assert refusal(tool, {"x": value})
 
 
-# The costs
+# Costs
 
 
 def test_registration_and_validation_are_cheap():

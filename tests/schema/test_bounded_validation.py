@@ -71,11 +71,11 @@ def errors(types: TypeAdapter[Any], text: str) -> list[Any]:
         (list[Tree], [{"a": 1, "left": {}}] * 2_000),
     ],
 )
-def test_a_long_input_has_only_the_errors_of_its_first_wrong_item(type_: Any, value: Any) -> None:
+def test_a_long_input_reports_only_the_errors_of_its_first_invalid_item(type_: Any, value: Any) -> None:
     assert len(errors(bound_validator(TypeAdapter(type_)), json.dumps(value))) <= 2
 
 
-def test_a_long_recursive_input_has_one_error() -> None:
+def test_a_long_recursive_input_reports_one_error() -> None:
     def tree(levels: int) -> Any:
         return {"left": tree(levels - 1), "right": tree(levels - 1)} if levels else {}
 
@@ -83,7 +83,7 @@ def test_a_long_recursive_input_has_one_error() -> None:
     assert "valid Tree" in found["msg"]
 
 
-def test_a_short_input_has_all_its_errors() -> None:
+def test_a_short_input_reports_all_errors() -> None:
     assert len(errors(bound_validator(TypeAdapter(list[Item])), "[{},{},{}]")) == 6
 
 
@@ -138,7 +138,7 @@ class Backtracking(BaseModel):
         (ImportString, "Literal"),
     ],
 )
-def test_a_type_that_takes_exponential_time_or_imports_is_refused_by_its_parameter(
+def test_a_type_that_validates_in_exponential_time_or_imports_is_refused_by_parameter(
     type_: Any, remedy: str
 ) -> None:
     def tool(value: Any) -> None: ...
@@ -154,14 +154,14 @@ def test_other_recursive_types_and_patterns_are_accepted(type_: Any) -> None:
     assert bound_validator(TypeAdapter(type_)).validator is not None
 
 
-def test_a_pattern_that_would_backtrack_elsewhere_takes_linear_time() -> None:
+def test_a_backtracking_pattern_takes_linear_time() -> None:
     def tool(value: Annotated[str, Field(pattern="^(a+)+$")]) -> None: ...
 
     with pytest.raises(ArgumentsError, match="pattern"):
         Arguments.from_function(tool, ()).validate({"value": "a" * 100_000 + "!"})
 
 
-def test_alternatives_within_alternatives_are_not_compared_exponentially_often() -> None:
+def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
     def tool(root: Folder) -> None: ...
 
     value: Any = ""
@@ -171,7 +171,7 @@ def test_alternatives_within_alternatives_are_not_compared_exponentially_often()
         Arguments.from_function(tool, ()).validate({"root": value})
 
 
-def test_members_that_are_missing_beside_a_long_text_are_listed() -> None:
+def test_missing_members_are_reported_beside_a_long_text() -> None:
     def tool(value: Wide) -> None: ...
 
     arguments = {"value": {"zzz": "a" * 500_000}}

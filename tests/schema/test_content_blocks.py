@@ -1,4 +1,4 @@
-"""Content blocks on the wire, read back by the official models."""
+"""Content blocks on the wire, validated with the official models."""
 
 import math
 from datetime import UTC, datetime
@@ -82,14 +82,14 @@ def test_a_block_has_the_wire_form_of_the_specification(block, wire):
 
 
 @pytest.mark.parametrize("block", [block for block, _ in BLOCKS])
-def test_the_official_models_read_every_block(block):
+def test_the_official_models_accept_every_block(block):
     wire = block.to_wire()
     read = TypeAdapter(ContentBlock).validate_python(wire)
     assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == wire
 
 
 @pytest.mark.parametrize("contents", [{}, {"text": "a", "blob": b"a"}])
-def test_an_embedded_resource_holds_either_text_or_bytes(contents):
+def test_an_embedded_resource_has_either_text_or_bytes(contents):
     with pytest.raises(UsageError):
         EmbeddedResource("file:///a", **contents)
 
@@ -151,7 +151,7 @@ def test_a_member_of_another_type_is_refused_by_name(make, member):
     ],
 )
 @pytest.mark.parametrize("half", ["\udc80", "a\ud83d"])
-def test_text_with_half_a_surrogate_pair_is_refused_by_name(make, member, half):
+def test_text_with_a_lone_surrogate_is_refused_by_name(make, member, half):
     with pytest.raises(UsageError) as caught:
         make(half)
     assert str(caught.value) == f"{member} must be text without half of a surrogate pair"
@@ -175,20 +175,20 @@ def test_annotations_are_written_as_json(annotated):
 
 @pytest.mark.parametrize("annotated", WITH_ANNOTATIONS)
 @pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff", "\udc80"])
-def test_annotations_that_are_no_json_are_refused_by_place(annotated, wrong):
+def test_annotations_without_json_form_are_refused_by_place(annotated, wrong):
     block = annotated({"a": [1, wrong]})
     with pytest.raises(UsageError, match=rf"{type(block).__name__}\.annotations\.a\[1\]"):
         block.to_wire()
 
 
-def test_meta_and_icons_that_are_no_json_are_refused_by_place():
+def test_meta_and_icons_without_json_form_are_refused_by_place():
     with pytest.raises(UsageError, match=r"Audio\.meta must be JSON, at Audio\.meta\.a: object"):
         Audio(b"", "audio/wav", meta={"a": object()}).to_wire()
     with pytest.raises(UsageError, match=r"ResourceLink\.icons must be JSON, at ResourceLink\.icons\[0\]\.b"):
         ResourceLink("a:b", "a", icons=[{"src": "a:b", "b": object()}]).to_wire()
 
 
-def test_blocks_are_values():
+def test_equal_blocks_compare_equal():
     assert Text("a") == Text("a")
     with pytest.raises(AttributeError):
         Text("a").text = "b"

@@ -49,7 +49,7 @@ REST = """Create a database.
 
 
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
-def test_every_style_gives_the_same_descriptions(text):
+def test_every_style_yields_the_same_descriptions(text):
     found = parse_docstring(text).parameters
     assert found["name"] == "What to call it, in lower case."
     assert found["size"] == "How large: vcpus"
@@ -57,7 +57,7 @@ def test_every_style_gives_the_same_descriptions(text):
 
 
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
-def test_the_prose_keeps_everything_but_the_parameters(text):
+def test_the_prose_contains_everything_but_the_parameters(text):
     prose = parse_docstring(text).prose
     assert prose.startswith("Create a database.\n\nIt takes a minute.\n\n")
     assert "The address." in prose
@@ -75,11 +75,11 @@ def test_numpy_parameters_may_be_the_last_section():
 
 
 def test_a_section_without_entries_stays_in_the_prose():
-    text = "Count.\n\nParameters:\n    none that matter to anybody\n"
+    text = "Count.\n\nParameters:\n    none of importance\n"
     assert parse_docstring(text).prose == text.strip()
 
 
 @pytest.mark.parametrize("text", [None, "", "   \n  "])
-def test_no_docstring_is_an_empty_one(text):
+def test_a_missing_docstring_is_read_as_empty(text):
     assert parse_docstring(text).prose == ""
     assert parse_docstring(text).parameters == {}

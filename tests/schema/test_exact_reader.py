@@ -1,4 +1,4 @@
-"""A value is accepted if, and only if, the advertised JSON Schema accepts it."""
+"""A value is accepted if and only if the advertised JSON Schema accepts it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -64,29 +64,29 @@ def is_accepted(read: Callable[[Any], Any], value: Any) -> bool:
 
 
 def check(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
-    """Generate values for `schema`, and compare what `read` says of them."""
+    """Generate values for `schema` and compare the verdicts of `read` and of the schema."""
     judge = verdicts(schema)
 
     @law
     @given(values(schema))
     def agree(value: Any) -> None:
-        if isinstance(value, dict):  # all else is refused before it is looked at
+        if isinstance(value, dict):  # other values are refused before
             assert is_accepted(read, value) in judge(value)
 
     agree()
 
 
-# The law
+# The rule
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_arguments_are_accepted_exactly_as_the_schema_says(name: str) -> None:
+def test_arguments_are_accepted_exactly_as_by_the_schema(name: str) -> None:
     found = arguments(ZOO[name])
     check(found.json_schema(), found.validate)
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_the_check_of_a_schema_says_what_jsonschema_says(name: str) -> None:
+def test_schema_validation_agrees_with_jsonschema(name: str) -> None:
     schema = arguments(ZOO[name]).json_schema()
 
     def read(value: Any) -> None:
@@ -97,7 +97,7 @@ def test_the_check_of_a_schema_says_what_jsonschema_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_answers_are_accepted_exactly_as_the_form_says(name: str) -> None:
+def test_answers_are_accepted_exactly_as_by_the_form(name: str) -> None:
     form = Form.from_model(FORMS[name])
     check(form.requested_schema, form.parse)
 
@@ -107,7 +107,7 @@ CHECKS_MORE = {"DuplicateOf"}
 
 
 def examples() -> Iterator[Any]:
-    """The tools of the examples and of the conformance server, and the types that their modules define."""
+    """Return the tools of the examples and of the conformance server, and the types of their modules."""
     for folder in ("functions", "tests"):
         for server in load_function_servers(ROOT / folder).values():
             for tool in server.tools.values():
@@ -153,7 +153,7 @@ def refuse(value: int) -> int:
 
 
 class Window(BaseModel):
-    """A form that knows more than it can say."""
+    """A form with a constraint that its schema cannot express."""
 
     code: str = Field("a", pattern="^a$")
     note: str | None = None
@@ -185,16 +185,16 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any, bool]]] = {
     "infinity": [(FiniteFloat, 10**400, True)],
     "depth": [(Any, "\ud800", True)],
 }
-"""Exception -> types, and a value of which the schema says the one thing and we the other."""
+"""Exception -> types, and a value on which schema and reader disagree."""
 
 OF_FORMS = {"forms": ({"code": "b"}, True), "null": ({"note": None}, False)}
 
 ELSEWHERE = {"headers"}
-"""Those of other modules: tests/protocol/test_parameter_headers.py."""
+"""Exceptions tested in other modules: tests/protocol/test_parameter_headers.py."""
 
 
 @pytest.mark.parametrize("name", EXCEPTIONS)
-def test_each_exception_is_one(name: str) -> None:
+def test_each_exception_is_a_disagreement_with_the_schema(name: str) -> None:
     for annotation, value, by_schema in EXCEPTIONS[name]:
         found = arguments(annotation)
         schema = jsonschema.Draft202012Validator(found.json_schema())
@@ -203,7 +203,7 @@ def test_each_exception_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_FORMS)
-def test_each_exception_of_forms_is_one(name: str) -> None:
+def test_each_exception_of_forms_is_a_disagreement_with_the_schema(name: str) -> None:
     content, by_schema = OF_FORMS[name]
     form = Form.from_model(Window)
     assert jsonschema.Draft202012Validator(form.requested_schema).is_valid(content) is by_schema
@@ -217,7 +217,7 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
     assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})
 
 
-def test_null_is_accepted_in_a_form_where_the_type_has_none_only() -> None:
+def test_a_form_accepts_null_only_if_the_type_includes_none() -> None:
     class Sure(BaseModel):
         sure: bool = True
         tags: set[Literal["a", "b"]] = set()
@@ -228,7 +228,7 @@ def test_null_is_accepted_in_a_form_where_the_type_has_none_only() -> None:
         assert not is_accepted(Form.from_model(Sure).parse, content)
 
 
-# What the values become
+# Converted values
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_null_is_accepted_in_a_form_where_the_type_has_none_only() -> None:
         (int, 1e22, "10000000000000000000000"),
     ],
 )
-def test_a_value_becomes_what_its_type_says(annotation: Any, value: Any, expected: str) -> None:
+def test_a_value_is_converted_to_its_type(annotation: Any, value: Any, expected: str) -> None:
     assert repr(arguments(annotation).validate({"x": value})["x"]) == expected
 
 
@@ -275,7 +275,7 @@ class Shelf(BaseModel):
     when: date
 
 
-def test_a_refusal_names_each_member_and_what_is_accepted() -> None:
+def test_a_refusal_names_each_member_and_the_accepted_values() -> None:
     value = {"tags": ["a", "a"], "level": True, "pair": [1], "when": "soon", "more": 1}
     with pytest.raises(ArgumentsError) as caught:
         arguments(Shelf | None).validate({"x": value, "y": 1})
@@ -288,7 +288,7 @@ def test_a_refusal_names_each_member_and_what_is_accepted() -> None:
     ]
 
 
-def test_validators_are_not_called_with_what_the_schema_refuses() -> None:
+def test_validators_are_not_called_with_values_that_the_schema_refuses() -> None:
     def strip(value: str) -> str:
         return value.strip()
 
@@ -306,7 +306,7 @@ def test_validators_are_not_called_with_what_the_schema_refuses() -> None:
         list[Literal[b"a"]],
     ],
 )
-def test_a_type_that_accepts_nothing_of_what_its_schema_says_is_refused_by_name(annotation: Any) -> None:
+def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
     class Model(BaseModel):
         inner: annotation
 
@@ -314,7 +314,7 @@ def test_a_type_that_accepts_nothing_of_what_its_schema_says_is_refused_by_name(
         arguments(Model).json_schema()
 
 
-def test_alternatives_within_alternatives_take_no_exponential_time() -> None:
+def test_nested_alternatives_do_not_take_exponential_time() -> None:
     value: Any = {"kind": "leaf", "value": True}
     for _ in range(18):
         value = (
@@ -326,7 +326,7 @@ def test_alternatives_within_alternatives_take_no_exponential_time() -> None:
         arguments(ZOO["discriminated tree"] | set[int]).validate({"x": value})
 
 
-def test_members_whose_names_begin_alike_are_each_named() -> None:
+def test_members_with_a_common_prefix_are_each_named() -> None:
     class Days(BaseModel):
         day: set[int]
         days: date
@@ -337,7 +337,7 @@ def test_members_whose_names_begin_alike_are_each_named() -> None:
     assert places == ["arguments.x.day", "arguments.x.days"]
 
 
-def test_a_type_that_is_made_by_a_call_is_read() -> None:
+def test_a_type_with_a_custom_core_schema_is_read() -> None:
     class Pair:
         def __init__(self, x: int) -> None:
             self.x = x

@@ -1,4 +1,4 @@
-"""Form elicitation: the restricted schema, and answers read back."""
+"""Form elicitation: the restricted schema, and reading answers."""
 
 import copy
 import json
@@ -45,8 +45,8 @@ class Level(Enum):
 Titled = Annotated[Literal["#f00"], Field(title="Red")] | Annotated[Literal["#00f"], Field(title="Blue")]
 
 
-class Everything(BaseModel):
-    """Every kind of field a form can show."""
+class AllFields(BaseModel):
+    """Every kind of field that a form supports."""
 
     name: str = Field(min_length=3, max_length=50, pattern="^[a-z]+$", title="Your name")
     email: Annotated[str, Field(json_schema_extra={"format": "email"})]
@@ -72,7 +72,7 @@ class Everything(BaseModel):
 
 
 def official():
-    """ElicitRequestFormParams of the official schema, every definition closed to members it lacks."""
+    """Return ElicitRequestFormParams of the official schema, without unknown members."""
     schema = json.loads((Path(__file__).parent / "elicit_request_form_params.json").read_text())
     for definition in schema["$defs"].values():
         if "properties" in definition and "requestedSchema" not in definition["properties"]:
@@ -105,7 +105,7 @@ def refused(model, content):
 
 
 def test_every_kind_of_field_has_its_restricted_form():
-    assert requested(Everything)["properties"] == {
+    assert requested(AllFields)["properties"] == {
         "name": {"type": "string", "title": "Your name", "minLength": 3, "maxLength": 50},
         "email": {"type": "string", "format": "email"},
         "site": {"type": "string", "format": "uri", "minLength": 1},
@@ -154,7 +154,7 @@ def test_every_kind_of_field_has_its_restricted_form():
 
 
 def test_fields_with_a_default_are_not_required():
-    assert requested(Everything)["required"] == [
+    assert requested(AllFields)["required"] == [
         "name",
         "email",
         "site",
@@ -168,7 +168,7 @@ def test_fields_with_a_default_are_not_required():
     ]
 
 
-def test_an_object_of_defaults_requires_nothing():
+def test_a_form_with_only_defaults_requires_no_field():
     class Defaults(BaseModel):
         a: int = 1
 
@@ -195,7 +195,7 @@ def test_dataclasses_and_typed_dicts_are_forms_too():
     assert Form.from_model(Row).parse({"name": "a"}) == {"name": "a"}
 
 
-def test_the_schema_is_the_same_in_every_process():
+def test_the_schema_is_equal_in_every_process():
     program = (
         "import json\n"
         "from typing import Literal\n"
@@ -219,7 +219,7 @@ def test_the_schema_is_the_same_in_every_process():
 
 
 def test_a_form_is_built_once_per_type():
-    assert Form.from_model(Everything) is Form.from_model(Everything)
+    assert Form.from_model(AllFields) is Form.from_model(AllFields)
     assert Form.from_model(bool) is Form.from_model(bool)
 
 
@@ -262,14 +262,14 @@ def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, val
     assert type(parsed) is type(value)
 
 
-def test_an_optional_single_field_may_be_left_out():
+def test_an_optional_single_field_may_be_omitted():
     assert "required" not in requested(str | None)
     assert Form.from_model(str | None).parse({}) is None
     assert Form.from_model(str | None).parse({"value": None}) is None
     assert Form.from_model(str | None).parse({"value": "a"}) == "a"
 
 
-# What a form cannot show
+# Unsupported fields
 
 
 def model(annotation):
@@ -295,19 +295,19 @@ def model(annotation):
         bytes | int,
     ],
 )
-def test_a_field_a_form_cannot_show_is_refused_by_name(annotation):
+def test_an_unsupported_field_is_refused_by_name(annotation):
     with pytest.raises(DefinitionError, match="'wrong'"):
         Form.from_model(model(annotation))
     with pytest.raises(DefinitionError, match="'value'"):
         Form.from_model(annotation if annotation is not Point else list[Point])
 
 
-def test_a_secret_is_refused_because_forms_must_not_ask_for_one():
+def test_a_secret_field_is_refused():
     with pytest.raises(DefinitionError, match=r"use ctx\.elicit_url"):
         Form.from_model(model(SecretStr))
 
 
-def test_a_type_pydantic_does_not_know_is_refused():
+def test_a_type_unknown_to_pydantic_is_refused():
     class Opaque: ...
 
     with pytest.raises(DefinitionError):
@@ -332,38 +332,38 @@ ANSWER = {
 
 
 def test_an_answer_becomes_the_model():
-    parsed = Form.from_model(Everything).parse(ANSWER)
-    assert isinstance(parsed, Everything)
+    parsed = Form.from_model(AllFields).parse(ANSWER)
+    assert isinstance(parsed, AllFields)
     assert parsed.day == date(2026, 7, 28)
     assert parsed.price == Decimal("1.25")
     assert parsed.colors == [Color.BLUE]
     assert parsed.wait == timedelta(minutes=5)
 
 
-def test_the_answer_is_left_as_it_was():
+def test_reading_does_not_mutate_the_answer():
     before = copy.deepcopy(ANSWER)
-    Form.from_model(Everything).parse(ANSWER)
+    Form.from_model(AllFields).parse(ANSWER)
     assert before == ANSWER
 
 
-def test_what_the_schema_cannot_say_is_still_enforced():
+def test_constraints_beyond_the_schema_are_enforced():
     wrong = {"name": "ABC", "above": 4, "share": 0, "price": 1234567, "identity": "x", "modes": ["d"]}
-    places = [line.partition(":")[0] for line in refused(Everything, ANSWER | wrong)]
+    places = [line.partition(":")[0] for line in refused(AllFields, ANSWER | wrong)]
     assert places == ["modes[0]", "name", "above", "share", "price", "identity"]
 
 
 def test_a_reason_never_quotes_the_answer():
-    lines = refused(Everything, dict.fromkeys(Everything.model_fields, SECRET))
+    lines = refused(AllFields, dict.fromkeys(AllFields.model_fields, SECRET))
     assert len(lines) > 10
     assert "hunter" not in "\n".join(lines)
 
 
 @pytest.mark.parametrize("content", [None, [], "a", 1, True])
-def test_content_that_is_no_object_is_refused(content):
+def test_content_that_is_not_an_object_is_refused(content):
     assert refused(bool, content)
 
 
-def test_a_lone_surrogate_is_an_invalid_answer_and_no_crash():
+def test_a_lone_surrogate_is_an_invalid_answer():
     assert refused(str, {"value": "\ud800"})
 
 
@@ -376,7 +376,7 @@ def test_unknown_members_are_ignored():
     assert Form.from_model(bool).parse({"value": True, "other": 1}) is True
 
 
-def test_the_authors_own_checks_speak_in_the_reason():
+def test_the_reason_has_the_messages_of_the_authors_validators():
     class Window(BaseModel):
         first: int
         last: int
@@ -401,7 +401,7 @@ def test_the_authors_own_checks_speak_in_the_reason():
 @law
 @given(
     st.dictionaries(
-        st.sampled_from([*Everything.model_fields, "other"]),
+        st.sampled_from([*AllFields.model_fields, "other"]),
         st.none()
         | st.booleans()
         | st.integers()
@@ -412,16 +412,16 @@ def test_the_authors_own_checks_speak_in_the_reason():
 )
 def test_any_content_is_a_value_or_an_invalid_answer(content):
     try:
-        parsed = Form.from_model(Everything).parse(content)
+        parsed = Form.from_model(AllFields).parse(content)
     except InvalidAnswer:
         return
-    assert isinstance(parsed, Everything)
+    assert isinstance(parsed, AllFields)
 
 
-# Choices that are known at run time
+# Choices known only at run time
 
 
-def test_the_options_are_offered_in_their_order_and_one_is_the_answer() -> None:
+def test_options_are_offered_in_order_and_one_of_them_is_the_answer() -> None:
     form = Form.from_model(one_of(["b", "a"], description="Which?"))
     assert form.requested_schema["properties"] == {
         "value": {"type": "string", "enum": ["b", "a"], "description": "Which?"}
@@ -429,12 +429,12 @@ def test_the_options_are_offered_in_their_order_and_one_is_the_answer() -> None:
     assert form.parse({"value": "a"}) == "a"
 
 
-def test_anything_else_is_no_answer() -> None:
+def test_an_answer_outside_the_options_is_invalid() -> None:
     with pytest.raises(InvalidAnswer):
         Form.from_model(one_of({"a": 1, "b": 2})).parse({"value": "c"})
 
 
 @pytest.mark.parametrize("options", [[], ["a", "a"]])
-def test_a_choice_that_is_none_is_refused(options: list[str]) -> None:
+def test_invalid_options_are_refused(options: list[str]) -> None:
     with pytest.raises(DefinitionError):
         one_of(options)

@@ -31,7 +31,7 @@ def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
     return x
 
 
-def test_context_arguments_and_result_are_found():
+def test_context_arguments_and_result_are_resolved():
     arguments = Arguments.from_function(tool, (Context,))
     assert arguments.context_parameter == "ctx"
     assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
@@ -41,12 +41,12 @@ def test_context_arguments_and_result_are_found():
     assert return_annotation(tool) is Size
 
 
-def test_a_name_imported_for_the_type_checker_only_is_refused_in_a_tool():
+def test_a_tool_with_a_name_imported_only_for_type_checking_is_refused():
     with pytest.raises(DefinitionError, match="OrderedDict"):
         Arguments.from_function(checked, (Context,))
     with pytest.raises(DefinitionError, match="OrderedDict"):
         Output.from_function(checked)
 
 
-def test_a_step_may_call_a_function_typed_for_the_checker_only():
+def test_a_step_may_call_a_function_with_such_a_name():
     assert return_annotation(checked) is NO_ANNOTATION

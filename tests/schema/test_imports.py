@@ -1,4 +1,4 @@
-"""Cold starts: what importing a part of `schema` may bring along."""
+"""Cold starts: the imports of each module of `schema`."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ HEAVY = [
     "ssl",
 ]
 
-# The package's own __init__ brings the engine and the server: a bare parent shows this part alone.
+# The package's __init__ imports engine and server. A bare parent package avoids that.
 PROGRAM = """
 import sys, types
 parent = types.ModuleType("mcp_roundtrip")
@@ -36,7 +36,7 @@ print([name for name in {heavy!r} if name in sys.modules])
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_pydantic_at_most_and_builds_nothing(module):
+def test_a_module_imports_at_most_pydantic_and_builds_no_validator(module):
     program = PROGRAM.format(package=str(PACKAGE), module=module, heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""What only long inputs can bring: numbers with equal hashes, and JSON within strings."""
+"""Long inputs: numbers with equal hashes, and JSON within strings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(annotation: Any, value: Any) -> Any:
         (Counter[int], {str(number): 1 for number in ALIKE}),
     ],
 )
-def test_values_that_were_chosen_for_one_hash_are_refused(type_: Any, value: Any) -> None:
+def test_many_values_with_equal_hashes_are_refused(type_: Any, value: Any) -> None:
     with pytest.raises(
         ArgumentsError, match=rf"{MAX_COLLISIONS} different values have the same hash; send fewer"
     ):
@@ -59,12 +59,12 @@ def test_values_that_were_chosen_for_one_hash_are_refused(type_: Any, value: Any
         (list[int], ALIKE),
     ],
 )
-def test_other_large_numbers_are_accepted_in_any_number(type_: Any, value: Any) -> None:
+def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
     assert len(read(type_, value)) == 1_500 - (value is ALIKE)
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_json_in_strings_has_as_many_values_as_a_body(count: int) -> None:
+def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
     most = [json.dumps(["[,"] * (MAX_NESTED_JSON_VALUES // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
     with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):

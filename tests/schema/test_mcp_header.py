@@ -1,4 +1,4 @@
-"""Parameters that headers mirror: what may be declared, and that the official client agrees."""
+"""Mirrored parameters: valid declarations, and agreement with the official client."""
 
 import subprocess
 import sys
@@ -59,10 +59,10 @@ def of_properties(properties: dict[str, Any], **beside: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **beside}
 
 
-# What may be declared
+# Valid declarations
 
 
-def test_an_annotated_parameter_says_its_header_in_the_schema() -> None:
+def test_an_annotated_parameter_has_its_header_in_the_schema() -> None:
     def execute_sql(ctx: Context, region: Annotated[str, McpHeader("Region")], query: str): ...
 
     found = arguments(execute_sql)
@@ -73,7 +73,7 @@ def test_an_annotated_parameter_says_its_header_in_the_schema() -> None:
     assert found.parameter_headers == {("region",): "Region"}
 
 
-def test_a_tool_without_such_parameters_mirrors_nothing() -> None:
+def test_a_tool_without_annotated_parameters_mirrors_nothing() -> None:
     def tool(a: str, b: list[int] | None = None): ...
 
     assert arguments(tool).parameter_headers == {}
@@ -103,7 +103,7 @@ def test_strings_integers_and_booleans_may_be_mirrored(annotation: Any, schema: 
     assert found.parameter_headers == {("a",): "H"}
 
 
-def test_a_default_is_no_obstacle_and_an_alias_is_the_arguments_name() -> None:
+def test_a_mirrored_parameter_may_have_a_default_and_an_alias() -> None:
     def tool(
         a: Annotated[str, McpHeader("A")] = "x",
         b: Annotated[int, Field(alias="Bee"), McpHeader("B")] = 1,
@@ -115,7 +115,7 @@ def test_a_default_is_no_obstacle_and_an_alias_is_the_arguments_name() -> None:
     assert set(found.json_schema()["properties"]) == {"a", "Bee", "Sea"}
 
 
-def test_an_author_with_a_schema_writes_the_keyword_and_may_nest_objects() -> None:
+def test_an_own_schema_uses_the_keyword_also_in_nested_objects() -> None:
     schema = of_properties(
         {
             "region": {"type": "string", "x-mcp-header": "Region"},
@@ -129,18 +129,18 @@ def test_an_author_with_a_schema_writes_the_keyword_and_may_nest_objects() -> No
 
 
 @pytest.mark.parametrize("name", ["Region", "a", "X-1", "!#$%&'*+-.^_`|~", "0"])
-def test_any_token_is_a_name(name: str) -> None:
+def test_any_token_is_a_valid_name(name: str) -> None:
     assert McpHeader(name).name == name
 
 
-# What may not
+# Invalid declarations
 
 
 NOT_TOKENS = ["", " ", "My Region", "Region:", "Größe", "a\r\nb", "a\n", "\x00", "(a)", "a/b", 'a"b', "a,b"]
 
 
 @pytest.mark.parametrize("name", [*NOT_TOKENS, 1, None, ["Region"]])
-def test_a_name_that_is_no_token_is_refused(name: Any) -> None:
+def test_a_name_that_is_not_a_token_is_refused(name: Any) -> None:
     with pytest.raises(DefinitionError):
         McpHeader(name)
     with pytest.raises(DefinitionError):
@@ -176,7 +176,7 @@ def test_a_parameter_of_another_type_is_refused_with_its_name(annotation: Any) -
         Annotated[str, McpHeader("H"), McpHeader("I")],
     ],
 )
-def test_a_header_that_is_not_the_parameters_own_is_refused(annotation: Any) -> None:
+def test_a_header_declared_inside_another_type_is_refused(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match="tool: "):
         one(annotation).check()
 
@@ -254,7 +254,7 @@ class Strange(BaseModel):
         Earlier,
     ],
 )
-def test_a_header_that_is_hidden_in_a_type_is_refused(annotation: Any) -> None:
+def test_a_header_declared_in_a_nested_type_is_refused(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match=r"tool: .*(McpHeader|x-mcp-header)"):
         one(annotation).check()
 
@@ -286,7 +286,7 @@ Lost = TypeAliasType("Lost", "Nobody")  # type: ignore[name-defined]  # noqa: F8
 @pytest.mark.parametrize(
     "annotation", [Unresolved, Endless, Lost, Tree, Literal["x-mcp-header"], Callable[[int], str], Unknown]
 )
-def test_types_that_declare_none_or_cannot_be_read_yet_are_no_obstacle(annotation: Any) -> None:
+def test_types_without_headers_or_not_yet_resolvable_are_accepted(annotation: Any) -> None:
     assert one(annotation).parameter_headers == {}
 
 
@@ -314,7 +314,7 @@ def test_two_parameters_of_one_header_are_refused_in_any_case() -> None:
         raw(of_properties({"a": region, "c": of_properties({"b": {**region, "x-mcp-header": "region"}})}))
 
 
-def test_an_argument_that_may_come_under_two_names_is_refused() -> None:
+def test_a_mirrored_argument_with_two_names_is_refused() -> None:
     def tool(a: Annotated[str, Field(validation_alias=AliasChoices("b", "c")), McpHeader("A")]): ...
 
     with pytest.raises(DefinitionError, match="'a'"):
@@ -329,7 +329,7 @@ def test_an_argument_that_may_come_under_two_names_is_refused() -> None:
         Annotated[str, WithJsonSchema({"type": "number"}), McpHeader("A")],
     ],
 )
-def test_no_declaration_is_listed_that_calls_are_not_checked_against(annotation: Any) -> None:
+def test_every_listed_header_is_checked_in_calls(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match="tool: "):
         one(annotation).json_schema()
 
@@ -364,26 +364,26 @@ MIRRORED = {"type": "string", "x-mcp-header": "A"}
         of_properties({"a": {"x-mcp-header": "A"}}),
     ],
 )
-def test_a_schema_that_clients_would_refuse_is_refused_when_it_is_registered(schema: dict[str, Any]) -> None:
+def test_a_schema_that_clients_refuse_is_refused_at_registration(schema: dict[str, Any]) -> None:
     assert find_invalid_x_mcp_header(schema) is not None
     with pytest.raises(DefinitionError):
         raw(schema)
 
 
 @pytest.mark.parametrize("values", ["const", "default"])
-def test_a_value_that_looks_like_a_declaration_is_none(values: str) -> None:
+def test_a_value_that_looks_like_a_declaration_is_ignored(values: str) -> None:
     schema = of_properties({"a": {"type": "object", values: {"x-mcp-header": "A"}}})
     assert raw(schema).parameter_headers == {}
 
 
-def test_properties_that_are_no_object_are_left_to_the_check_of_the_schema() -> None:
+def test_malformed_properties_are_left_to_schema_validation() -> None:
     assert raw({"type": "object", "properties": ["a"], "$defs": {"b": True}}).parameter_headers == {}
 
 
 # Elsewhere
 
 
-def test_the_official_client_keeps_every_tool_and_finds_the_same_headers() -> None:
+def test_the_official_client_accepts_every_tool_and_finds_the_same_headers() -> None:
     def tool(
         a: Annotated[str, McpHeader("Region")],
         b: Annotated[Color, McpHeader("Color")],

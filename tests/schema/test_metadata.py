@@ -1,4 +1,4 @@
-"""What authors declare beside a function: what lists can send, and nothing else."""
+"""Metadata that authors declare for a feature, and its form in lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_members_are_written_as_json(given: dict[str, Any], written: dict[str, A
     assert metadata_members("tool", "a", given) == written
 
 
-def test_what_an_author_changes_afterwards_is_not_listed() -> None:
+def test_later_mutations_of_metadata_are_not_listed() -> None:
     meta = {"a": [1]}
     written = metadata_members("tool", "a", {"_meta": meta})
     meta["a"].append(2)
@@ -61,7 +61,7 @@ def test_what_an_author_changes_afterwards_is_not_listed() -> None:
         ({"_meta": {"\udc80": 1}}, "meta must be JSON, at meta: half of a surrogate pair in a name"),
     ],
 )
-def test_what_cannot_be_listed_is_refused_by_name_and_place(given: dict[str, Any], problem: str) -> None:
+def test_invalid_metadata_is_refused_by_name_and_place(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         metadata_members("resource", "a://b", {"title": "A", **given})
     assert str(caught.value) == f"resource a://b: {problem}"
@@ -73,7 +73,7 @@ def test_a_feature_without_a_name_is_reported_by_its_kind() -> None:
 
 
 @pytest.mark.parametrize("member", [{"title": 1}, {"icons": [{"x": 1}]}, {"meta": {"x": object()}}])
-def test_every_feature_is_refused_when_it_is_declared(member: dict[str, Any]) -> None:
+def test_invalid_metadata_of_every_feature_is_refused_at_declaration(member: dict[str, Any]) -> None:
     server = Server("s")
     for declare in (server.tool, server.prompt, lambda **each: server.resource("a://b", **each)):
         with pytest.raises(DefinitionError):

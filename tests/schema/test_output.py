@@ -1,4 +1,4 @@
-"""What a tool returns: outputSchema, content and structuredContent."""
+"""Results of tools: outputSchema, content and structuredContent."""
 
 import json
 import math
@@ -78,7 +78,7 @@ UNSTRUCTURED = [
 
 
 @pytest.mark.parametrize("annotation", UNSTRUCTURED)
-def test_content_and_the_unknown_have_no_output_schema(annotation):
+def test_content_and_any_have_no_output_schema(annotation):
     assert returning(annotation).json_schema() is None
 
 
@@ -117,7 +117,7 @@ def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
     Tool(name="t", input_schema={"type": "object"}, output_schema=schema)
 
 
-def test_the_output_schema_describes_what_is_written():
+def test_the_output_schema_describes_the_serialized_form():
     schema = returning(Database).json_schema()
     assert next(iter(schema)) == "type"
     assert "title" not in schema
@@ -148,7 +148,7 @@ def test_a_return_type_without_json_form_is_refused_by_name():
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(str | None), returning(Any)])
-def test_text_is_one_block_and_nothing_is_none(output):
+def test_text_is_one_block_and_none_is_no_block(output):
     assert output.dump("hi") == ([{"type": "text", "text": "hi"}], NO_STRUCTURED_CONTENT)
     assert output.dump(None) == ([], NO_STRUCTURED_CONTENT)
 
@@ -161,7 +161,7 @@ def test_blocks_are_written_in_order(output):
     assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
 
 
-def test_a_list_declared_as_content_is_content_even_without_a_block():
+def test_an_empty_list_declared_as_content_is_content():
     output = returning(list[Text | str])
     assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
     assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
@@ -179,11 +179,11 @@ def test_untyped_models_and_dates_are_written_as_json():
     assert structured == {"when": "2026-07-28", "point": {"x": 1}}
 
 
-def test_none_is_a_structured_null_where_an_output_schema_demands_a_result():
+def test_none_is_a_structured_null_if_an_output_schema_requires_a_result():
     assert returning(Database | None).dump(None) == ([{"type": "text", "text": "null"}], None)
 
 
-def test_the_text_keeps_characters_the_model_can_read():
+def test_the_text_does_not_escape_non_ascii_characters():
     content, _ = returning(list[str]).dump(["Zürich"])
     assert content[0]["text"] == '["Zürich"]'
 
@@ -205,7 +205,7 @@ class Strict(BaseModel):
     numbers: list[int]
 
 
-def test_a_value_that_does_not_fit_is_refused_by_place_and_never_quoted():
+def test_an_invalid_value_is_refused_by_place_and_never_quoted():
     with pytest.raises(UsageError) as caught:
         returning(Strict).dump({"numbers": [1, SECRET], "other": SECRET})
     first, *places = str(caught.value).splitlines()
@@ -216,7 +216,7 @@ def test_a_value_that_does_not_fit_is_refused_by_place_and_never_quoted():
     assert caught.value.__suppress_context__
 
 
-def test_a_model_changed_into_something_invalid_is_refused_and_never_quoted():
+def test_a_model_mutated_into_an_invalid_one_is_refused_and_never_quoted():
     broken = Strict(numbers=[])
     broken.numbers = SECRET
     with pytest.raises(UsageError) as caught:
@@ -225,13 +225,13 @@ def test_a_model_changed_into_something_invalid_is_refused_and_never_quoted():
 
 
 @pytest.mark.parametrize("annotation", [str, Text, None, list[Image]])
-def test_a_value_that_is_no_content_is_refused_where_content_is_declared(annotation):
+def test_a_value_other_than_content_is_refused_if_content_is_declared(annotation):
     with pytest.raises(UsageError, match="tool"):
         returning(annotation).dump({"a": SECRET})
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(str)])
-def test_text_with_half_a_surrogate_pair_is_refused(output):
+def test_text_with_a_lone_surrogate_is_refused(output):
     with pytest.raises(UsageError, match=r"half of a surrogate pair"):
         output.dump("x\udc80y")
 
@@ -250,10 +250,10 @@ class Rows(BaseModel):
     note: str | None = None
 
 
-HOLDS_ITSELF: list[Any] = []
-HOLDS_ITSELF.append(HOLDS_ITSELF)
+CYCLIC: list[Any] = []
+CYCLIC.append(CYCLIC)
 
-UNWRITABLE = [
+UNSERIALIZABLE = [
     ({"a": {"b": Thing()}}, "result.a.b: Thing"),
     ({"ok": 1, "a": [0, (1, Thing())]}, "result.a[1][1]: Thing"),
     ({"a": Pair(1, Pair(Thing()))}, "result.a.right.left: Thing"),
@@ -270,17 +270,17 @@ UNWRITABLE = [
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(dict[Any, Any]), returning(dict)])
-@pytest.mark.parametrize(("value", "where"), UNWRITABLE)
-def test_what_json_cannot_hold_is_refused_by_its_place(output, value, where):
+@pytest.mark.parametrize(("value", "where"), UNSERIALIZABLE)
+def test_a_value_without_json_form_is_refused_by_place(output, value, where):
     with pytest.raises(UsageError) as caught:
         output.dump(value)
     assert f", at {where}; return " in str(caught.value)
     assert caught.value.__suppress_context__
 
 
-def test_what_holds_itself_is_refused():
+def test_a_cyclic_value_is_refused():
     with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
-        unannotated().dump({"a": HOLDS_ITSELF})
+        unannotated().dump({"a": CYCLIC})
 
 
 @pytest.mark.parametrize(
@@ -301,14 +301,14 @@ def test_what_holds_itself_is_refused():
         (Rows, Rows(rows=[{"\udc80": 1}]), "result.rows[0]: half of a surrogate pair in a name"),
     ],
 )
-def test_a_typed_result_says_where_json_cannot_hold_it(annotation, value, where):
+def test_the_error_of_a_typed_result_has_the_place_of_the_value_without_json_form(annotation, value, where):
     with pytest.raises(UsageError) as caught:
         returning(annotation).dump(value)
     assert f", at {where}; return " in str(caught.value)
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(list[dict])])
-def test_a_null_beside_anything_that_json_can_hold_is_a_null(output):
+def test_a_null_in_a_union_is_serialized_as_null(output):
     value = [{"a": None, "b": {1.5, 2.5}, "c": date(2026, 7, 28), 3: Decimal("NaN"), "d": "null"}]
     written = {"a": None, "c": "2026-07-28", "3": "NaN", "d": "null"}
     _, [structured] = output.dump(value)
@@ -317,7 +317,7 @@ def test_a_null_beside_anything_that_json_can_hold_is_a_null(output):
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(dict[str, str])])
-def test_whole_pairs_and_replacement_characters_are_text_as_any_other(output):
+def test_surrogate_pairs_and_replacement_characters_are_valid_text(output):
     value = {"\ufffd": "\ufffd", "\U0001f600": "\U0001f600"}
     [block], structured = output.dump(value)
     assert json.loads(block["text"]) == structured == value
@@ -325,7 +325,7 @@ def test_whole_pairs_and_replacement_characters_are_text_as_any_other(output):
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab"),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner)))  # fmt: skip
-def test_a_result_comes_back_from_its_text_or_has_a_number_that_json_lacks(value):
+def test_a_result_round_trips_through_its_text_unless_it_has_nan_or_infinity(value):
     text = json.dumps([value])
     if "NaN" in text or "Infinity" in text:
         with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
@@ -336,7 +336,7 @@ def test_a_result_comes_back_from_its_text_or_has_a_number_that_json_lacks(value
 
 
 @pytest.mark.parametrize("output", [unannotated(), returning(list[float]), returning(float)])
-def test_what_json_cannot_hold_is_refused(output):
+def test_a_value_without_json_form_is_refused(output):
     for value in ([math.nan], math.inf, [math.inf], [object()]):
         with pytest.raises(UsageError):
             output.dump(value)

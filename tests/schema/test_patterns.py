@@ -1,4 +1,4 @@
-"""What a pattern costs: never more CPU time than its size and the text's length allow."""
+"""The cost of patterns: CPU time is bounded by the size of the pattern and the length of the text."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ NESTED = "(a{1,300}){1,20}b"
         (r"[\w\-]{3}[\xe9]{3}[\x{e9}]{3}[a[^b]]{3}[[:^alpha:]]{3}[\u00e9]{3}", 6 * 3 * 3),
     ],
 )
-def test_the_size_of_a_pattern_counts_its_repetitions(pattern: str, size: int) -> None:
+def test_the_size_of_a_pattern_includes_its_repetitions(pattern: str, size: int) -> None:
     assert pattern_size(pattern) == size
 
 
-def test_comments_cannot_make_a_pattern_look_small() -> None:
+def test_comments_do_not_reduce_the_size_of_a_pattern() -> None:
     assert pattern_size("(?x)(a # ) \n b){300}") >= 300
 
 
@@ -83,7 +83,7 @@ def test_no_pattern_takes_longer_than_its_size_allows(pattern: str, unit: str) -
         engine = SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:
         return
-    share = 50  # of what one request may take
+    share = 50  # the limit of one request
     length = MAX_PATTERN_STEPS // share // pattern_size(pattern)
     text = (unit * length)[: length if unit.isascii() else length // 4]
     assert min(_cpu_time(engine, text) for _ in range(3)) * share <= 0.5  # s, for each of four passes
@@ -95,7 +95,7 @@ def _cpu_time(engine: SchemaValidator, text: str) -> float:
     return time.thread_time() - start
 
 
-def test_a_budget_ends_at_its_last_step() -> None:
+def test_a_budget_is_exhausted_after_its_last_step() -> None:
     budget, pattern = PatternBudget(), "[a-c]{100}"
     longest = MAX_PATTERN_STEPS // pattern_size(pattern)
     assert budget.matches(pattern, "a" * longest)
@@ -120,13 +120,13 @@ def arguments(annotation: Any) -> Arguments:
         list[Annotated[str, Field(pattern=r"^\w{1,500}$")] | None],
     ],
 )
-def test_a_pattern_that_is_too_large_for_its_texts_is_refused_with_what_to_write(annotation: Any) -> None:
+def test_a_pattern_too_large_for_its_texts_is_refused_with_the_remedy(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match=r"parameter 'value': the pattern .*write `\+` or `\*`"):
         arguments(annotation).validate({"value": ""})
 
 
 @pytest.mark.parametrize("pattern", [NESTED, "[a-z]{1,2000}x"])
-def test_the_limit_that_the_message_gives_is_accepted(pattern: str) -> None:
+def test_the_limit_in_the_message_is_accepted(pattern: str) -> None:
     problem = size_problem(pattern, None, "max_length=")
     assert problem is not None
     limit = int(problem.partition("max_length=")[2].split()[0])
@@ -164,12 +164,12 @@ TEXT_TOO_LONG = "Input is too long to be matched with its pattern; send a shorte
         (Searched | int, "é" * 17_000, "value"),
     ],
 )
-def test_a_text_that_is_too_long_for_its_pattern_is_refused(annotation: Any, value: Any, place: str) -> None:
+def test_a_text_too_long_for_its_pattern_is_refused(annotation: Any, value: Any, place: str) -> None:
     with pytest.raises(ArgumentsError, match=rf"arguments\.{place}.*: {TEXT_TOO_LONG}"):
         arguments(annotation).validate({"value": value})
 
 
-def test_a_text_within_the_budget_is_matched_to_its_end() -> None:
+def test_a_text_within_the_budget_is_matched_completely() -> None:
     text = "!" * 66_000 + "a-"
     assert arguments(Searched).validate({"value": text}) == {"value": text}
     assert arguments(Page).validate({"value": {"text": text, "number": 1.0}})["value"].number == 1
@@ -185,7 +185,7 @@ def raw(**member: Any) -> RawArguments:
     )
 
 
-def test_a_schema_of_the_authors_is_held_to_the_same() -> None:
+def test_patterns_in_an_own_schema_have_the_same_bounds() -> None:
     with pytest.raises(
         DefinitionError, match=r'input_schema\.properties\.value: .* with "maxLength": 833 or'
     ):

@@ -1,4 +1,4 @@
-"""Tools that bring their own JSON Schema."""
+"""Tools with their own JSON Schema."""
 
 import sys
 
@@ -48,13 +48,13 @@ def refusal(schema, arguments):
 # Registration
 
 
-def test_the_schema_is_returned_as_it_was_given():
+def test_the_schema_is_returned_unchanged():
     assert raw(SCHEMA).json_schema() == SCHEMA
     assert list(raw(SCHEMA).json_schema()) == list(SCHEMA)
     Tool(name="t", input_schema=raw(SCHEMA).json_schema())
 
 
-def test_the_function_is_described_as_with_a_typed_signature():
+def test_docstring_and_context_are_read_as_with_a_typed_signature():
     found = raw(SCHEMA)
     assert (found.context_parameter, found.is_async, found.description) == ("ctx", False, "Do it.")
 
@@ -70,13 +70,13 @@ def two(a, b): ...
 
 
 @pytest.mark.parametrize("function", [none, two])
-def test_a_function_takes_the_arguments_as_exactly_one_parameter(function):
+def test_a_function_has_exactly_one_parameter_for_the_arguments(function):
     with pytest.raises(DefinitionError, match=function.__name__):
         raw(SCHEMA, function)
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": ["object"]}, {"properties": {}}])
-def test_a_root_that_is_no_object_schema_is_refused(schema):
+def test_a_root_other_than_an_object_schema_is_refused(schema):
     with pytest.raises(DefinitionError):
         raw(schema)
 
@@ -104,12 +104,12 @@ def test_a_root_that_is_no_object_schema_is_refused(schema):
         lambda ref: ref,
     ],
 )
-def test_a_reference_that_leaves_the_document_is_refused_wherever_it_stands(reference, place):
+def test_a_remote_reference_is_refused_at_any_place(reference, place):
     with pytest.raises(DefinitionError, match=r"leaves the document"):
         raw({"type": "object", **place(reference)})
 
 
-def test_what_only_looks_like_a_reference_is_accepted():
+def test_a_value_that_only_looks_like_a_reference_is_accepted():
     schema = {
         "type": "object",
         "properties": {"$ref": {"type": "string"}, "b": {"const": {"$ref": "https://example.com"}}},
@@ -143,8 +143,8 @@ def test_an_unknown_dialect_is_refused(dialect):
         raw({"$schema": dialect, "type": "object"})
 
 
-def test_the_declared_dialect_is_honoured():
-    # Draft 7 ignores what stands beside $ref, 2020-12 does not.
+def test_the_declared_dialect_is_applied():
+    # Draft 7 ignores keywords beside $ref, 2020-12 does not.
     schema = {
         "type": "object",
         "properties": {"a": {"$ref": "#/definitions/a", "maximum": 1}},
@@ -154,7 +154,7 @@ def test_the_declared_dialect_is_honoured():
     assert refusal(schema, {"a": 5}) == ["arguments.a: Input does not satisfy maximum: 1"]
 
 
-def test_without_jsonschema_the_message_says_what_to_install(monkeypatch):
+def test_without_jsonschema_the_message_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(DefinitionError, match=r"pip install mcp-roundtrip\[schema\]"):
         raw(SCHEMA)
@@ -163,11 +163,11 @@ def test_without_jsonschema_the_message_says_what_to_install(monkeypatch):
 # Validation
 
 
-def test_the_arguments_reach_the_function_as_one_dict():
+def test_the_function_gets_the_arguments_as_one_dict():
     assert raw(SCHEMA).validate({"size": 3, "x-a": "b"}) == {"arguments": {"size": 3, "x-a": "b"}}
 
 
-def test_every_problem_is_one_line_with_its_place():
+def test_every_error_is_one_line_with_its_place():
     arguments = {"size": 17, "color": "green", "nested": {}, "never": 1, "x-a": 2, "y": 1, "z": 2}
     assert sorted(refusal(SCHEMA, arguments)) == [
         'arguments.color: Input does not satisfy enum: ["red", "blue"]',
@@ -177,11 +177,11 @@ def test_every_problem_is_one_line_with_its_place():
         "arguments.x-a: Input should be of type string",
         "arguments.y: unknown argument",
         "arguments.z: unknown argument",
-        "arguments: Input is not allowed",  # jsonschema does not say which member met `false`
+        "arguments: Input is not allowed",  # jsonschema does not name the member that met `false`
     ]
 
 
-def test_a_refusal_never_quotes_what_was_sent():
+def test_a_refusal_never_quotes_arguments():
     keywords = [
         {"type": "integer"},
         {"enum": ["a"]},
@@ -197,7 +197,7 @@ def test_a_refusal_never_quotes_what_was_sent():
     assert "hunter" not in "\n".join(lines)
 
 
-def test_a_thousand_problems_do_not_become_a_thousand_lines():
+def test_the_number_of_reported_errors_is_bounded():
     schema = {"type": "object", "properties": {"a": {"items": {"type": "integer"}}}}
     assert len(refusal(schema, {"a": ["x"] * 1000})) < 30
 
@@ -213,7 +213,7 @@ def test_an_invalid_schema_is_refused_at_first_use():
         found.validate({})
 
 
-def test_a_reference_to_nowhere_is_refused_instead_of_accepting_everything():
+def test_a_dangling_reference_is_refused():
     found = raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}})
     with pytest.raises(DefinitionError, match="absent"):
         found.validate({"a": 1})

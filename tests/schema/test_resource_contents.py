@@ -29,7 +29,7 @@ def test_a_member_of_another_type_is_refused_by_name(members, message):
 
 
 @pytest.mark.parametrize("members", [{}, {"text": "a", "blob": b"a"}])
-def test_contents_are_either_text_or_bytes(members):
+def test_contents_have_either_text_or_bytes(members):
     with pytest.raises(UsageError):
         ResourceContents(**members)
 
@@ -40,23 +40,23 @@ def test_meta_is_written_as_json():
 
 
 @pytest.mark.parametrize("wrong", [object(), math.nan])
-def test_meta_that_is_no_json_is_refused_by_place(wrong):
+def test_meta_without_json_form_is_refused_by_place(wrong):
     with pytest.raises(UsageError, match=r"ResourceContents\.meta\.a\.b"):
         resource_contents("r", ResourceContents(text="a", meta={"a": {"b": wrong}}), URI, None)
 
 
 @pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
-def test_a_value_that_json_cannot_hold_is_refused_by_place(wrong):
+def test_a_value_without_json_form_is_refused_by_place(wrong):
     with pytest.raises(UsageError, match=r"^r .*result\.a\[1\]"):
         resource_contents("r", {"a": [None, wrong]}, URI, None)
 
 
-def test_any_other_value_is_json():
+def test_any_other_value_is_serialized_as_json():
     [held] = resource_contents("r", {"a": ["Zürich", None]}, URI, None)
     assert held == {"uri": URI, "mimeType": "application/json", "text": '{"a": ["Zürich", null]}'}
 
 
-def test_a_list_holds_contents_or_it_is_json():
+def test_a_list_without_contents_is_serialized_as_json():
     with pytest.raises(UsageError):
         resource_contents("r", [ResourceContents(text="a"), "b"], URI, None)
     assert resource_contents("r", [], URI, None)[0]["text"] == "[]"

@@ -1,4 +1,4 @@
-"""Models and dataclasses an author returns: pydantic takes them as they are, clients do not."""
+"""Returned models and dataclasses are validated again, although pydantic trusts instances."""
 
 import subprocess
 import sys
@@ -133,7 +133,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("annotation", "value", "where"), BROKEN)
-def test_an_instance_that_breaks_the_output_schema_is_refused_by_place(annotation, value, where):
+def test_an_instance_that_violates_the_output_schema_is_refused_by_place(annotation, value, where):
     with pytest.raises(UsageError) as caught:
         returning(annotation).dump(value)
     lines = str(caught.value).splitlines()[1:]
@@ -222,7 +222,7 @@ class Holding(BaseModel):
 
 SHARED = Model(n=1)
 CIRCULAR = Holder(excluded=Plain(1))
-CIRCULAR.excluded.n = CIRCULAR  # excluded, so it is never written
+CIRCULAR.excluded.n = CIRCULAR  # excluded, so it is never serialized
 
 FITTING = [
     (Split, Split(tags="a,b"), {"tags": ["a", "b"]}),
@@ -245,12 +245,12 @@ FITTING = [
 
 
 @pytest.mark.parametrize(("annotation", "value", "written"), FITTING)
-def test_a_valid_instance_is_written_whichever_input_its_validators_take(annotation, value, written):
+def test_a_valid_instance_is_serialized_for_any_input_type_of_its_validators(annotation, value, written):
     assert returning(annotation).dump(value)[1] == written
 
 
 @given(st.integers(-2, 2), st.integers(-2, 2))
-def test_what_is_written_conforms_to_the_output_schema_or_is_refused(n, other):
+def test_a_result_conforms_to_the_output_schema_or_is_refused(n, other):
     output = returning(list[Plain | Model])
     value = [Plain(n), Model.model_construct(n=other, other=1)]
     try:
@@ -261,7 +261,7 @@ def test_what_is_written_conforms_to_the_output_schema_or_is_refused(n, other):
         jsonschema.validate(data, output.json_schema())
 
 
-def test_what_the_author_holds_stays_as_it_was():
+def test_the_instance_of_the_author_is_not_mutated():
     holder = Holder(plain=Plain(1), models=[SHARED])
     returning(Holder).dump(holder)
     assert holder == Holder(plain=Plain(1), models=[SHARED])
@@ -279,6 +279,6 @@ print("mcp_roundtrip.schema.revalidation" in sys.modules)
 """
 
 
-def test_a_result_without_instances_loads_nothing_for_them():
+def test_a_result_without_instances_does_not_import_revalidation():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

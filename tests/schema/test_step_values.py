@@ -80,11 +80,11 @@ class Database(BaseModel):
 
 
 def through(value, annotation):
-    """Dump, write, read, revive: what a replay in another process does."""
+    """Dump, serialize, parse and revive a value, as a replay in another process does."""
     return revive(canonical.parse_json(canonical.compact_json(dump(value, annotation))), annotation)
 
 
-# The law
+# The rule
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 points = st.builds(Point, st.integers(), st.floats(allow_nan=False, allow_infinity=False))
@@ -150,17 +150,17 @@ CARRIED = [
 
 @law
 @given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
-def test_a_replay_gets_what_the_first_run_got(pair):
+def test_a_replay_gets_the_value_of_the_first_run(pair):
     annotation, value = pair
     revived = through(value, annotation)
     assert revived == value
-    if annotation not in (None, Any, NO_ANNOTATION):  # JSON alone does not tell 1.0 from 1
+    if annotation not in (None, Any, NO_ANNOTATION):  # JSON does not distinguish 1.0 from 1
         assert type(revived) is type(value)
 
 
 @law
 @given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
-def test_what_is_dumped_is_json(pair):
+def test_a_dumped_value_is_json(pair):
     annotation, value = pair
     data = dump(value, annotation)
     assert canonical.parse_json(canonical.compact_json(data)) == data
@@ -182,7 +182,7 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     assert revive(dump(value, found), found) == value
 
 
-def test_a_whole_float_that_became_an_integer_is_a_float_again():
+def test_an_integral_float_is_revived_as_a_float():
     assert isinstance(revive(2, float), float)
     assert isinstance(revive([2], list[float])[0], float)
 
@@ -200,7 +200,7 @@ def test_untyped_models_become_plain_data():
 
 
 @pytest.mark.parametrize("value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff"])
-def test_an_untyped_value_json_cannot_hold_is_refused(value):
+def test_an_untyped_value_without_json_form_is_refused(value):
     with pytest.raises(UsageError):
         dump(value, NO_ANNOTATION)
 
@@ -216,13 +216,13 @@ class Sized:
 
 @pytest.mark.parametrize("value", [Sized(3), Small.model_construct(size=3), Small.model_construct()])
 @pytest.mark.parametrize("holder", [lambda value: value, lambda value: [value]])
-def test_an_instance_that_a_replay_could_not_read_is_refused_at_once(value, holder):
+def test_an_instance_that_cannot_be_revived_is_refused_at_once(value, holder):
     annotation = list[type(value)] if isinstance(holder(value), list) else type(value)
     with pytest.raises(UsageError):
         dump(holder(value), annotation)
 
 
-def test_a_name_that_json_would_change_is_refused():
+def test_a_key_that_json_changes_is_refused():
     assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
     with pytest.raises(UsageError):
         dump({"\udc80": 1}, NO_ANNOTATION)
@@ -245,7 +245,7 @@ class Opaque: ...
         (Opaque, Opaque()),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_and_never_quoted(annotation, value):
+def test_an_invalid_value_is_refused_and_never_quoted(annotation, value):
     with pytest.raises(UsageError) as caught:
         dump(value, annotation)
     assert SECRET not in str(caught.value)
@@ -256,7 +256,7 @@ def test_a_value_that_does_not_fit_is_refused_and_never_quoted(annotation, value
     ("annotation", "data"),
     [(int, SECRET), (Point, {"x": SECRET}), (Color, SECRET), (list[int], None), (Database, {}), (Opaque, {})],
 )
-def test_data_that_no_longer_fits_is_a_value_error_that_quotes_nothing(annotation, data):
+def test_data_that_violates_a_new_type_is_a_value_error_without_values(annotation, data):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the class is the contract, the text is not
         revive(data, annotation)
     assert type(caught.value) is ValueError
@@ -322,12 +322,12 @@ def wrapped(*args):
         ("text".upper, NO_ANNOTATION),
     ],
 )
-def test_the_annotation_says_what_calling_and_awaiting_gives(function, expected):
+def test_the_annotation_of_the_awaited_result_is_found(function, expected):
     assert return_annotation(function) == expected
     assert return_annotation(function) == expected  # from the cache
 
 
-def test_a_closure_does_not_outlive_its_call():
+def test_the_cache_does_not_keep_a_closure_alive():
     def call():
         held = Point(1)
 
@@ -342,7 +342,7 @@ def test_a_closure_does_not_outlive_its_call():
     assert reference() is None
 
 
-def test_the_same_code_with_another_annotation_is_another_function():
+def test_equal_code_with_another_annotation_is_cached_separately():
     def make(annotation):
         def step() -> annotation: ...
 
@@ -351,7 +351,7 @@ def test_the_same_code_with_another_annotation_is_another_function():
     assert [return_annotation(make(kind)) for kind in (int, str)] == [int, str]
 
 
-# The costs
+# Costs
 
 
 def test_replaying_a_hundred_primitive_results_is_cheap():

@@ -1,4 +1,4 @@
-"""What the player says when a test expects something else than what happened."""
+"""Failure messages of the player when a test expects something else than what happened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcp_roundtrip_testing import (
     Round,
 )
 
-server = Server("truth")
+server = Server("failures")
 
 
 def look_up(price: str) -> int:
