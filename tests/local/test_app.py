@@ -55,14 +55,14 @@ def template(tmp_path: Path) -> Path:
     return write_application(tmp_path, ONE, SOURCES)
 
 
-def test_a_process_serves_many_requests(template: Path) -> None:
+def test_a_process_serves_several_requests(template: Path) -> None:
     with serve(template, log=lambda line: None) as app:
         pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
         assert len(pids) == app.processes_started == 1
     assert not is_running(pids.pop())
 
 
-def test_with_fresh_every_request_gets_a_process_of_its_own(template: Path) -> None:
+def test_with_fresh_every_request_gets_a_new_process(template: Path) -> None:
     with serve(template, fresh=True, log=lambda line: None) as app:
         pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
         assert pids[0] != pids[1]
@@ -70,7 +70,7 @@ def test_with_fresh_every_request_gets_a_process_of_its_own(template: Path) -> N
         assert not any(is_running(pid) for pid in pids)
 
 
-def test_a_change_of_code_layer_or_template_is_picked_up(template: Path) -> None:
+def test_a_change_of_code_layer_or_template_takes_effect(template: Path) -> None:
     log: list[str] = []
     with serve(template, watch_interval_s=0, log=log.append) as app:
         first = http(app.url("/one")).json()
@@ -105,7 +105,7 @@ TWO = (
 )
 
 
-def test_only_the_functions_that_a_change_affects_start_again(tmp_path: Path) -> None:
+def test_only_functions_affected_by_a_change_restart(tmp_path: Path) -> None:
     sources = {
         **SOURCES,
         "two/app.py": SOURCES["one/app.py"].replace("shared.VALUE", "2").replace(", shared", ""),
@@ -146,7 +146,7 @@ def test_a_syntax_error_is_shown_when_the_file_is_saved_and_restarts_nothing(tem
         assert http(app.url("/one")).json()["pid"] != before
 
 
-def test_keys_outlive_a_change_of_the_template(template: Path) -> None:
+def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
     key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
     template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
     with serve(template, watch_interval_s=0, log=lambda line: None) as app:
@@ -156,7 +156,7 @@ def test_keys_outlive_a_change_of_the_template(template: Path) -> None:
         assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
 
 
-def test_a_key_the_embedded_kms_does_not_have_is_refused(template: Path) -> None:
+def test_a_key_missing_in_the_embedded_kms_is_refused(template: Path) -> None:
     template.write_text(
         template.read_text() + "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: RSA_2048}}\n"
     )
@@ -164,7 +164,7 @@ def test_a_key_the_embedded_kms_does_not_have_is_refused(template: Path) -> None
         pass
 
 
-def test_a_taken_port_is_an_error_of_the_operating_system(template: Path) -> None:
+def test_a_port_in_use_is_an_os_error(template: Path) -> None:
     with serve(template) as app:
         port = int(app.url("").rpartition(":")[2])
         with pytest.raises(OSError) as caught, serve(template, port=port):  # noqa: PT011 - the code is asserted
@@ -172,7 +172,7 @@ def test_a_taken_port_is_an_error_of_the_operating_system(template: Path) -> Non
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_nothing_is_left_running_when_the_block_ends(template: Path) -> None:
+def test_no_process_is_left_running_at_the_end(template: Path) -> None:
     source = template.parent / "one/app.py"
     source.write_text(
         "import os, subprocess, time\n"
@@ -196,14 +196,14 @@ def test_nothing_is_left_running_when_the_block_ends(template: Path) -> None:
     wait_until(lambda: not any(is_running(pid) for pid in processes))
 
 
-def test_concurrent_requests_each_have_a_process(running: Running) -> None:
+def test_concurrent_requests_have_separate_processes(running: Running) -> None:
     app = running.app
     with ThreadPoolExecutor(3) as workers:
         pids = set(workers.map(lambda _: http(app.url("/odd/nap")).json()["pid"], range(3)))
     assert len(pids) == 3
 
 
-def test_an_interpreter_can_be_chosen(template: Path) -> None:
+def test_the_interpreter_can_be_configured(template: Path) -> None:
     with pytest.raises(FileNotFoundError), serve(template, python=os.fspath(template.parent / "no-python")):
         pass
 

@@ -26,7 +26,7 @@ def status(*headers: tuple[str, str]) -> int | None:
         [("origin", "null"), ("sec-fetch-site", "none")],
     ],
 )
-def test_what_a_page_of_another_origin_causes_is_refused(headers: list[tuple[str, str]]) -> None:
+def test_requests_from_pages_of_other_origins_are_refused(headers: list[tuple[str, str]]) -> None:
     assert status(*headers) == 403
 
 
@@ -42,11 +42,11 @@ def test_what_a_page_of_another_origin_causes_is_refused(headers: list[tuple[str
         [("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")],
     ],
 )
-def test_programs_links_own_pages_and_allowed_pages_are_not(headers: list[tuple[str, str]]) -> None:
+def test_programs_links_own_pages_and_allowed_pages_are_accepted(headers: list[tuple[str, str]]) -> None:
     assert status(*headers) is None
 
 
-def test_where_only_programs_call_no_page_may() -> None:
+def test_a_server_for_programs_refuses_all_pages() -> None:
     for header in (("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")):
         reply = refuse_web_page(Request("POST", "/", (OWN, header)))
         assert reply is not None

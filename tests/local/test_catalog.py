@@ -31,7 +31,7 @@ def test_the_shipped_catalog_is_fresh() -> None:
     assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
 
 
-def test_every_process_renders_the_same_text() -> None:
+def test_the_catalog_is_equal_in_every_process() -> None:
     program = (
         "import sys; from pathlib import Path; from mcp_roundtrip_local.catalog import render_catalog;"
         f"sys.stdout.write(render_catalog(Path({str(FUNCTIONS)!r})))"
@@ -67,12 +67,12 @@ def test_tools_that_every_client_can_call_come_first(tmp_path: Path) -> None:
     assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
 
 
-def test_modules_without_a_server_and_the_front_door_itself_are_left_out(tmp_path: Path) -> None:
+def test_modules_without_a_server_and_the_front_door_are_omitted(tmp_path: Path) -> None:
     functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
     assert json.loads(render_catalog(functions)) == {"tools": []}
 
 
-def test_a_tool_that_two_functions_register_is_refused(
+def test_a_tool_registered_by_two_functions_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
@@ -95,7 +95,7 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
     )
 
 
-def test_a_module_that_cannot_be_imported_is_named_with_its_line_beside_what_else_is_wrong(
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
@@ -116,7 +116,7 @@ def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
         render_catalog(functions)
 
 
-def test_a_stale_or_missing_catalog_fails_the_check_and_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path: Path) -> None:
     functions = write(tmp_path, one=TOOL.format(name="a"))
     catalog = tmp_path / "catalog.json"
     command = ["--functions", str(functions), "--output", str(catalog)]
@@ -140,7 +140,7 @@ SCOPED = """
     """
 
 
-def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) -> None:
+def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
@@ -148,7 +148,7 @@ def test_the_scopes_of_features_and_what_implies_what_are_in_it(tmp_path: Path) 
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 
-def test_whether_owners_hide_features_is_in_it(tmp_path: Path) -> None:
+def test_the_catalog_says_whether_owners_hide_features(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
     assert catalog["hideUnauthorized"] is True
@@ -157,7 +157,7 @@ def test_whether_owners_hide_features_is_in_it(tmp_path: Path) -> None:
         render_catalog(write(tmp_path / "mixed", one=one, two=two))
 
 
-def test_owners_that_contradict_each_other_about_scopes_are_refused(tmp_path: Path) -> None:
+def test_owners_with_contradicting_scopes_are_refused(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
     two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
     with pytest.raises(CatalogError):

@@ -1,4 +1,4 @@
-"""Parameters that a deployment would refuse, or that functions would refuse at their first request."""
+"""Parameters that a deployment, or a function at its first request, refuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
         ({"AuthMode": "none", "TokenIssuer": "https://id.example"}, "TokenIssuer is for AuthMode bearer"),
     ],
 )
-def test_what_a_rule_of_the_template_refuses_is_refused(parameters: dict[str, str], sentence: str) -> None:
+def test_parameters_against_a_rule_of_the_template_are_refused(
+    parameters: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(TemplateError, match=sentence):
         application(**parameters)
 
@@ -53,7 +55,7 @@ def test_what_a_rule_of_the_template_refuses_is_refused(parameters: dict[str, st
         ),
     ],
 )
-def test_what_the_layer_refuses_is_refused_with_the_parameter_to_change(
+def test_settings_that_the_layer_refuses_are_refused_with_the_parameter_to_change(
     parameters: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(TemplateError, match=sentence):
@@ -72,7 +74,7 @@ def test_what_the_layer_refuses_is_refused_with_the_parameter_to_change(
         {"AuthMode": "none", "TaskDelivery": "queue"},
     ],
 )
-def test_what_a_deployment_takes_is_taken(parameters: dict[str, str]) -> None:
+def test_parameters_that_a_deployment_accepts_are_accepted(parameters: dict[str, str]) -> None:
     assert application(**parameters).functions
 
 
@@ -107,7 +109,7 @@ RULES = """
         ("!Equals [!Ref Unknown, a]", True),
     ],
 )
-def test_the_functions_of_rules_are_known(tmp_path: Path, assertion: str, holds: bool) -> None:
+def test_all_functions_of_rules_are_evaluated(tmp_path: Path, assertion: str, holds: bool) -> None:
     path = write_application(tmp_path, RULES.format(assertion=assertion), {})
     if holds:
         Template(path, {})

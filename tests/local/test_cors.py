@@ -55,7 +55,7 @@ def test_a_preflight_of_another_origin_allows_nothing() -> None:
         request("OPTIONS", None, access_control_request_method="POST"),
     ],
 )
-def test_other_requests_are_no_preflights(other: Request) -> None:
+def test_other_requests_are_not_preflights(other: Request) -> None:
     assert cors().preflight(other) is None
 
 

@@ -17,7 +17,7 @@ def status(*headers: tuple[str, str]) -> int:
     return KEY.guard(lambda request: Response(200))(Request("POST", "/", headers)).status
 
 
-def test_a_request_signed_with_the_key_of_the_run_is_answered() -> None:
+def test_a_request_signed_with_the_key_of_the_run_is_accepted() -> None:
     assert status(("authorization", SIGNED)) == 200
 
 
@@ -39,7 +39,7 @@ def test_keys_differ_from_run_to_run() -> None:
     assert len({Credentials.random().access_key_id for _ in range(100)}) == 100
 
 
-def test_an_sdk_with_other_credentials_is_sent_to_the_variables() -> None:
+def test_the_error_for_other_credentials_names_the_variables() -> None:
     with serve(FakeKms(), credentials=KEY) as endpoint:
         clients = [
             boto3.client(

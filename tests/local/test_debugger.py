@@ -93,14 +93,14 @@ SOURCES = {
 
 
 class Terminal:
-    """The other end of a terminal at which a program runs."""
+    """A pseudo-terminal in which a program runs."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.shown = ""
 
     def expect(self, pattern: str) -> re.Match[str]:
-        """Wait until the program shows this, after what was expected before."""
+        """Wait until the program prints a pattern after the previous one."""
         while (found := re.search(pattern, self.shown)) is None:
             readable, _, _ = select.select([self._descriptor], [], [], 60)
             assert readable, f"{pattern} did not come: {self.shown}"
@@ -202,14 +202,14 @@ def test_each_function_has_its_own_modules_variables_and_folder(app: LocalApp, t
     }
 
 
-def test_a_change_is_picked_up_in_the_same_process(app: LocalApp, template: Path) -> None:
+def test_a_change_takes_effect_in_the_same_process(app: LocalApp, template: Path) -> None:
     before = http(app.url("/plain/look")).json()
     (template.parent / "functions/plain/parts.py").write_text("PARTS = 'changed since'\n")
     after = http(app.url("/plain/look")).json()
     assert (after["parts"], after["pid"]) == ("changed since", before["pid"])
 
 
-def test_a_handler_that_ends_its_process_ends_its_event(app: LocalApp) -> None:
+def test_a_handler_that_exits_ends_only_its_event(app: LocalApp) -> None:
     pid = http(app.url("/plain/look")).json()["pid"]
     assert http(app.url("/plain/exit")).status == 500
     assert http(app.url("/plain/look")).json()["pid"] == pid

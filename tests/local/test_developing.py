@@ -1,4 +1,4 @@
-"""What somebody who writes a function sees of it under `make run`."""
+"""Output of a function for its author under `make run`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def app(template: Path, log: list[str]) -> Iterator[LocalApp]:
 
 
 def shown(log: list[str], text: str) -> bool:
-    """Whether it is printed; output is read by a thread of its own."""
+    """Return whether a text is printed within a deadline. Another thread reads the output."""
     deadline = time.monotonic() + 10
     while not any(text in line for line in log):
         if time.monotonic() > deadline:
@@ -86,7 +86,7 @@ def shown(log: list[str], text: str) -> bool:
         ("Json", "info", "debug"),
     ],
 )
-def test_what_an_author_logs_appears_from_the_functions_level_on(
+def test_log_messages_of_a_function_are_shown_from_its_level_on(
     app: LocalApp, log: list[str], function: str, first: str, below: str | None
 ) -> None:
     app.invoke(function, {"do": "log"})

@@ -78,13 +78,13 @@ def test_a_table_that_is_not_declared_does_not_exist(dynamodb: DynamoDBClient) -
         dynamodb.get_item(TableName="Elsewhere", Key={"id": {"S": "1"}})
 
 
-def test_a_table_that_is_declared_later_exists_and_the_others_keep_their_data(
+def test_a_table_declared_later_is_created_and_others_keep_their_data(
     emulator: Emulator, dynamodb: DynamoDBClient
 ) -> None:
-    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "kept"}})
+    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "stored"}})
     emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
     dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
-    assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "kept"}})
+    assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
 
 
 def test_an_object_is_stored_in_a_declared_bucket(s3: S3Client) -> None:
@@ -93,7 +93,7 @@ def test_an_object_is_stored_in_a_declared_bucket(s3: S3Client) -> None:
     assert s3.get_object(Bucket="local-reports", Key="a/é.txt")["Body"].read() == b"x" * 100_000
 
 
-def test_a_presigned_url_opens_without_further_credentials(s3: S3Client) -> None:
+def test_a_presigned_url_works_without_further_credentials(s3: S3Client) -> None:
     s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
     link = s3.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
     from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
@@ -105,14 +105,14 @@ def test_a_presigned_url_opens_without_further_credentials(s3: S3Client) -> None
 
 
 def test_requests_with_other_credentials_are_refused(url: str) -> None:
-    stranger = {"aws_access_key_id": "stranger", "aws_secret_access_key": "any"}
-    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **stranger)
+    foreign_credentials = {"aws_access_key_id": "foreign", "aws_secret_access_key": "any"}
+    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **foreign_credentials)
     with pytest.raises(ClientError, match="UnrecognizedClientException"):
         client.list_tables()
     client.close()
 
 
-def test_without_ministack_the_answer_says_how_to_install_it(tmp_path: Path) -> None:
+def test_without_ministack_the_error_says_how_to_install_it(tmp_path: Path) -> None:
     log: list[str] = []
     missing = Emulator(log.append, tmp_path / "python")
     with serve_emulator(missing) as url, pytest.raises(urllib.error.HTTPError, match="501"):

@@ -25,7 +25,7 @@ def failure_of(running: Running, function: str, do: str = "") -> FunctionFailed:
 
 
 def logged(running: Running, text: str) -> bool:
-    """Whether the function's output has it; the output is read by a thread of its own."""
+    """Return whether the output has a text within a deadline. Another thread reads the output."""
     deadline = time.monotonic() + 5
     while not any(text in line for line in running.log):
         if time.monotonic() > deadline:
@@ -48,7 +48,7 @@ def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running: Ru
     assert answer["environment"]["AWS_LAMBDA_FUNCTION_NAME"] == "Echo"
 
 
-def test_nothing_of_the_callers_environment_reaches_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_does_not_inherit_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
     monkeypatch.setenv("AWS_PROFILE", "mine")
     monkeypatch.setenv("SOMETHING", "mine")
@@ -71,7 +71,7 @@ def test_an_exception_is_reported_and_the_process_continues(running: Running) ->
     assert logged(running, "ValueError: a secret of the function")
 
 
-def test_a_late_function_is_killed_and_replaced(running: Running) -> None:
+def test_a_function_over_its_timeout_is_killed_and_replaced(running: Running) -> None:
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     started = time.monotonic()
     failed = failure_of(running, "Odd", "sleep")
@@ -80,7 +80,7 @@ def test_a_late_function_is_killed_and_replaced(running: Running) -> None:
     assert running.app.invoke("Odd", {"do": "pid"})["pid"] != before
 
 
-def test_a_process_that_ends_is_noticed_at_once(running: Running) -> None:
+def test_the_end_of_a_process_is_detected_at_once(running: Running) -> None:
     started = time.monotonic()
     failed = failure_of(running, "Odd", "exit")
     assert time.monotonic() - started < 0.9
@@ -94,12 +94,12 @@ def test_a_response_over_6_mb_is_refused(running: Running) -> None:
     assert running.app.invoke("Odd", {"do": "pid"})["pid"]
 
 
-def test_an_error_of_initialisation_is_reported_with_its_text(running: Running) -> None:
+def test_an_initialization_error_is_reported_with_its_text(running: Running) -> None:
     assert failure_of(running, "Broken").payload["errorType"] == "Runtime.ImportModuleError"
     assert logged(running, "No module named 'no_such_module'")
 
 
-def test_a_process_that_ends_while_it_initialises_is_reported(running: Running) -> None:
+def test_the_end_of_a_process_during_initialization_is_reported(running: Running) -> None:
     failed = failure_of(running, "Leaves")
     assert failed.payload["errorType"] == "Runtime.ExitError"
     assert logged(running, "exit status 7")

@@ -70,7 +70,7 @@ def test_an_event_has_the_shape_of_payload_format_2() -> None:
     }
 
 
-def test_what_a_request_does_not_have_is_absent() -> None:
+def test_missing_parts_of_a_request_are_absent() -> None:
     assert (
         not {"cookies", "queryStringParameters", "pathParameters", "body"}
         & event_of(Request("GET", "/", ())).keys()
@@ -96,7 +96,7 @@ def test_a_body_is_base64_unless_its_type_is_text(content_type: str, encoded: bo
 
 
 @given(st.binary(min_size=1), st.sampled_from(["application/json", "text/plain", "image/png", ""]))
-def test_no_body_loses_a_byte(body: bytes, content_type: str) -> None:
+def test_bodies_round_trip(body: bytes, content_type: str) -> None:
     event = event_of(Request("POST", "/", (("content-type", content_type),), body))
     text = event["body"]
     assert (b64decode(text) if event["isBase64Encoded"] else text.encode()) == body
@@ -166,7 +166,7 @@ MEMBERS = st.sampled_from(["statusCode", "headers", "cookies", "body", "isBase64
 
 
 @given(JSON | st.dictionaries(MEMBERS, JSON | st.just(200)))
-def test_no_response_breaks_the_gateway(value: Any) -> None:
+def test_any_response_value_gets_a_reply(value: Any) -> None:
     try:
         reply = reply_of(value)
     except MalformedResponse:

@@ -89,7 +89,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
 
 
-def test_a_stale_catalog_is_fresh_at_the_start_and_stays_as_it_is_written(template: Path) -> None:
+def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template: Path) -> None:
     catalog = template.parent / "functions/front_door/catalog.json"
     catalog.write_text('{"tools": []}\n')
     with serve(template, log=lambda line: None) as app:
@@ -97,7 +97,7 @@ def test_a_stale_catalog_is_fresh_at_the_start_and_stays_as_it_is_written(templa
     assert catalog.read_text() == '{"tools": []}\n'
 
 
-def test_a_front_door_with_a_fresh_catalog_runs_where_it_is(template: Path) -> None:
+def test_a_front_door_with_a_fresh_catalog_runs_in_its_folder(template: Path) -> None:
     log: list[str] = []
     with serve(template, log=log.append) as app:
         names(app)

@@ -47,7 +47,7 @@ def test_a_greedy_route_passes_the_rest_of_the_path(running: Running) -> None:
     assert (event["pathParameters"], event["rawPath"]) == ({"proxy": "a/b c"}, "/echo/a/b c")
 
 
-def test_a_chunked_body_arrives_whole_on_a_connection_that_stays_open(running: Running) -> None:
+def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(running: Running) -> None:
     connection = http.client.HTTPConnection(running.app.url("").removeprefix("http://"))
     for _ in range(2):
         connection.request("PUT", "/echo", body=iter([b"ab", b"c"]), headers={"Content-Type": "text/plain"})
@@ -55,27 +55,27 @@ def test_a_chunked_body_arrives_whole_on_a_connection_that_stays_open(running: R
     connection.close()
 
 
-def test_what_has_no_route_is_not_found(running: Running) -> None:
+def test_a_request_without_a_route_is_not_found(running: Running) -> None:
     response = request(running.app.url("/nowhere"))
     assert (response.status, response.json()) == (404, {"message": "Not Found"})
     assert request(running.app.url("/echo/x"), method="POST", body=b"x").status == 404
 
 
 @pytest.mark.parametrize("path", ["/odd/raise", "/odd/malformed", "/broken"])
-def test_a_failure_does_not_show_its_reason_to_the_client(running: Running, path: str) -> None:
+def test_the_client_does_not_get_the_reason_of_a_failure(running: Running, path: str) -> None:
     response = request(running.app.url(path))
     assert (response.status, response.json()) == (500, INTERNAL)
 
 
 @pytest.mark.parametrize("size", [10 * 1024 * 1024 + 1, 6 * 1024 * 1024])
-def test_a_body_beyond_the_limits_is_refused(running: Running, size: int) -> None:
+def test_a_body_over_the_limit_is_refused(running: Running, size: int) -> None:
     response = request(
         running.app.url("/echo"), method="POST", body=b"x" * size, headers={"Content-Type": "text/plain"}
     )
     assert response.status == 413
 
 
-def test_a_function_that_outlasts_the_integration_limit_is_a_503(released: threading.Event) -> None:
+def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Event) -> None:
     def invoke(function: str, payload: bytes) -> InvocationResult:
         released.wait(10)
         return InvocationResult(b"{}")
@@ -112,7 +112,7 @@ def gateway(calls: list[str]) -> Iterator[Gateway]:
     gateway.close()
 
 
-def test_a_preflight_reaches_no_function(gateway: Gateway, calls: list[str]) -> None:
+def test_a_preflight_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
     for origin, allowed in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
         headers = (("origin", origin), ("access-control-request-method", "POST"))
         reply = gateway.respond(Request("OPTIONS", "/x", headers))
@@ -128,12 +128,12 @@ def test_a_page_of_an_allowed_origin_may_read_replies_and_errors(gateway: Gatewa
     assert calls == ["f"]
 
 
-def test_a_page_of_another_origin_reaches_no_function(gateway: Gateway, calls: list[str]) -> None:
+def test_a_page_of_another_origin_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
     assert gateway.respond(Request("POST", "/x", (("origin", "https://evil.example"),))).status == 403
     assert calls == []
 
 
-def test_the_cors_configuration_of_the_template_counts() -> None:
+def test_the_cors_configuration_of_the_template_is_applied() -> None:
     lines: list[str] = []
     preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
     with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:

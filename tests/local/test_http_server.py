@@ -27,7 +27,7 @@ def server() -> Iterator[HttpServer]:
 
 
 def exchange(server: HttpServer, request: str, body: bytes = b"", *, host: str | None = None) -> str:
-    """The reply to one request. `@` in it stands for the server's own authority, a Host field is added."""
+    """Return the reply to a request. `@` is replaced by the server's authority, and a Host field is added."""
     line, _, headers = request.replace("@", f"127.0.0.1:{server.port}").partition("\n")
     fields = [line, *headers.split("\n"), f"Host: {host or f'127.0.0.1:{server.port}'}"]
     return raw(server, "\r\n".join([*filter(None, fields), "", ""]).encode() + body)
@@ -56,7 +56,7 @@ CHUNKED = "POST / HTTP/1.1\nTransfer-Encoding: chunked"
         ("POST / HTTP/1.1\nContent-Length: 1000000000000", b"abc", "too large"),
     ],
 )
-def test_a_body_is_read_in_either_form_up_to_the_limit(
+def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(
     server: HttpServer, request_: str, sent: bytes, body: str
 ) -> None:
     head, _, received = exchange(server, request_, sent).partition("\r\n\r\n")
@@ -72,9 +72,9 @@ AMBIGUOUS = {
     "two lengths in one field": ("POST / HTTP/1.1\nContent-Length: 3, 1", b"abc"),
     "a length and chunks": (CHUNKED + "\nContent-Length: 3", b"3\r\nabc\r\n0\r\n\r\n"),
     "chunks before HTTP/1.1": ("POST / HTTP/1.0\nTransfer-Encoding: chunked", b"3\r\nabc\r\n0\r\n\r\n"),
-    "chunks that are no chunks": (CHUNKED, b"zz\r\n"),
+    "malformed chunks": (CHUNKED, b"zz\r\n"),
     "a hexadecimal prefix": (CHUNKED, b"0x3\r\nabc\r\n0\r\n\r\n"),
-    "a chunk that is longer than it says": (CHUNKED, b"3\r\nabcXX0\r\n\r\n"),
+    "a chunk over its declared length": (CHUNKED, b"3\r\nabcXX0\r\n\r\n"),
     "another transfer coding": ("POST / HTTP/1.1\nTransfer-Encoding: xchunked", b"3\r\nabc\r\n0\r\n\r\n"),
     "two transfer codings": (CHUNKED + "\nTransfer-Encoding: identity", b"3\r\nabc\r\n0\r\n\r\n"),
     "a body that ends early": ("POST / HTTP/1.1\nContent-Length: 9", b"abc"),
@@ -85,9 +85,7 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize(("request_", "sent"), AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_a_message_that_two_readers_could_read_differently_is_a_bad_request(
-    server: HttpServer, request_: str, sent: bytes
-) -> None:
+def test_an_ambiguous_message_is_a_bad_request(server: HttpServer, request_: str, sent: bytes) -> None:
     received = exchange(server, request_, sent)
     assert received.startswith("HTTP/1.1 400 ")
     assert "connection: close" in received.lower()
@@ -108,7 +106,7 @@ def test_a_request_without_a_host_is_a_bad_request(server: HttpServer) -> None:
     ],
 )
 def test_a_target_may_be_a_whole_url(server: HttpServer, target: str, meant: str) -> None:
-    # RFC 9112 §3.2.2: the authority in it counts, not the Host field.
+    # RFC 9112 §3.2.2: the authority in the URL takes precedence over the Host field.
     received = exchange(server, f"GET {target} HTTP/1.1")
     assert f"x-target: {meant}\r\n" in received
     assert f"x-host: 127.0.0.1:{server.port}\r\n" in received
@@ -135,7 +133,7 @@ def test_a_tunnel_is_a_bad_request(server: HttpServer) -> None:
     assert reply.endswith("\r\n\r\nCONNECT is not supported: send the request itself\n")
 
 
-def test_a_client_that_waits_for_permission_to_send_gets_it(server: HttpServer) -> None:
+def test_a_client_that_expects_100_continue_gets_it(server: HttpServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
         head = (
             f"POST / HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 3\r\nExpect: 100-continue"
@@ -146,24 +144,24 @@ def test_a_client_that_waits_for_permission_to_send_gets_it(server: HttpServer) 
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_connection_carries_requests_one_after_the_other(server: HttpServer) -> None:
+def test_a_connection_serves_several_requests(server: HttpServer) -> None:
     one = f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode()
     assert len(re.findall("HTTP/1.1 200 ", raw(server, one * 3))) == 3
 
 
-def test_the_answer_to_head_has_no_body(server: HttpServer) -> None:
+def test_a_response_to_head_has_no_body(server: HttpServer) -> None:
     received = exchange(server, "HEAD / HTTP/1.1")
     assert "x-method: HEAD" in received
     assert received.endswith("\r\n\r\n")
 
 
-def test_a_header_that_http_does_not_allow_is_a_server_error() -> None:
+def test_an_invalid_response_header_is_a_server_error() -> None:
     server = HttpServer(lambda request: Response(200, (("bad name", "x"),), b"x"), max_body=10).start()
     assert exchange(server, "GET / HTTP/1.1").startswith("HTTP/1.1 500 ")
     server.close()
 
 
-def test_closing_hangs_up_and_frees_the_port() -> None:
+def test_closing_ends_connections_and_frees_the_port() -> None:
     server = HttpServer(answer, max_body=10).start()
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
         connection.sendall(f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode())

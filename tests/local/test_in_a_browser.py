@@ -1,4 +1,4 @@
-"""What a web page can reach of `make run`, tried from pages in a browser."""
+"""Access of web pages to `make run`, tested with pages in a browser."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def runtime() -> Iterator[RuntimeApi]:
 
 
 def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
-    """What a page would call to run a function, or to answer for one."""
+    """Return requests with which a page could run a function or respond for one."""
     services = app.endpoints
     runtime_url = f"http://{runtime.address}/2018-06-01/runtime"
     return [
@@ -98,23 +98,21 @@ def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
     ]
 
 
-def test_a_page_of_another_origin_reaches_no_function(
+def test_a_page_of_another_origin_cannot_invoke_a_function(
     app: LocalApp, runtime: RuntimeApi, visit: Visit
 ) -> None:
     urls = attacked(app, runtime)
     answers = visit("http://evil.example/", ATTACK, {"urls": urls})
     assert {url for _, url, _ in answers} >= set(urls)
     assert {method for method, _, _ in answers} >= {"GET", "POST"}
-    # A preflight of the gateway is answered, and allows nothing.
+    # The gateway responds to the preflight and allows nothing.
     assert {status for method, _, status in answers if method != "OPTIONS"} == {403}
     assert app.processes_started == 0
     assert runtime.reports.empty()
 
 
-def test_a_name_that_is_pointed_at_this_computer_reaches_no_function(
-    app: LocalApp, runtime: RuntimeApi, visit: Visit
-) -> None:
-    # DNS rebinding: for the browser, page and server are of one origin.
+def test_dns_rebinding_cannot_invoke_a_function(app: LocalApp, runtime: RuntimeApi, visit: Visit) -> None:
+    # With DNS rebinding the browser treats page and server as one origin.
     gateway, invoke, *_, respond, _ = attacked(app, runtime)
     for url in (gateway, invoke, respond):
         rebound = f"http://evil.example:{urlsplit(url).port}"
@@ -136,7 +134,7 @@ ALLOWED = """
     """
 
 
-def test_a_page_of_an_allowed_origin_calls_and_reads(app: LocalApp, visit: Visit) -> None:
+def test_a_page_of_an_allowed_origin_calls_and_reads_responses(app: LocalApp, visit: Visit) -> None:
     answers = visit("http://app.example/", ALLOWED, {"url": app.url("/mcp")})
     posts = [(url, status) for method, url, status in answers if method == "POST"]
     assert posts == [(app.url("/mcp"), 200), (app.url("/mcp?read=reached"), 200)]

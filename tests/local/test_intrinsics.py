@@ -68,7 +68,7 @@ def test_a_function_is_replaced_by_its_value(node: Any, value: Any) -> None:
         "{{resolve:ssm:/a}}",
     ],
 )
-def test_what_only_a_deployment_knows_is_refused(node: Any) -> None:
+def test_values_known_only_to_a_deployment_are_refused(node: Any) -> None:
     with pytest.raises(Unresolvable):
         resolve(node, NAMES)
 
@@ -77,7 +77,7 @@ def test_the_branch_not_taken_is_not_resolved() -> None:
     assert resolve({"Fn::If": ["Neither", {"Fn::ImportValue": "x"}, 1]}, NAMES) == 1
 
 
-def test_conditions_combine() -> None:
+def test_conditions_can_be_combined() -> None:
     assert holds("Both", NAMES)
     assert not holds("Neither", NAMES)
 

@@ -1,5 +1,5 @@
-"""The stand-in for KMS beside two that others wrote: what all three do, what ministack does but not moto, and
-what the stand-in alone refuses."""
+"""The stand-in for KMS, compared with moto and ministack: common behavior, behavior that moto lacks, and
+refusals that only the stand-in has."""
 
 import hashlib
 import hmac
@@ -31,13 +31,13 @@ MAC = {"MacAlgorithm": "HMAC_SHA_256"}
 
 
 @pytest.fixture
-def fake():
+def strict_kms():
     return FakeKms()
 
 
 @pytest.fixture
-def kms(fake):
-    with running(fake) as connected:
+def kms(strict_kms):
+    with running(strict_kms) as connected:
         yield connected
 
 
@@ -48,7 +48,7 @@ def moto_kms():
 
 
 @pytest.fixture(params=["kms", "moto_kms", "ministack_kms"])
-def every(request):
+def emulators(request):
     return request.getfixturevalue(request.param)
 
 
@@ -63,7 +63,7 @@ def arn(kms):
 
 
 def bare(arn):
-    """The key's id alone: moto does not take an ARN everywhere."""
+    """Return the key id of an ARN, because moto does not accept ARNs everywhere."""
     return arn.rpartition("/")[2]
 
 
@@ -73,12 +73,12 @@ def code(call, **members):
     return refused.value.response["Error"]["Code"]
 
 
-# what all three do
+# common behavior
 
 
-def test_a_created_key_describes_itself(every):
-    created = every.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]
-    described = every.describe_key(KeyId=created["KeyId"])["KeyMetadata"]
+def test_a_created_key_describes_itself(emulators):
+    created = emulators.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]
+    described = emulators.describe_key(KeyId=created["KeyId"])["KeyMetadata"]
     assert described["Arn"] == created["Arn"]
     assert described["KeySpec"] == "ECC_NIST_P256"
     assert described["KeyUsage"] == "SIGN_VERIFY"
@@ -86,66 +86,66 @@ def test_a_created_key_describes_itself(every):
     assert described["Enabled"] is True
 
 
-def test_a_raw_signature_verifies_with_the_public_key(every):
-    arn = signing_key(every)
-    answer = every.sign(KeyId=arn, Message=b"message", MessageType="RAW", **SIGN)
-    public = load_der_public_key(every.get_public_key(KeyId=arn)["PublicKey"])
+def test_a_raw_signature_verifies_with_the_public_key(emulators):
+    arn = signing_key(emulators)
+    answer = emulators.sign(KeyId=arn, Message=b"message", MessageType="RAW", **SIGN)
+    public = load_der_public_key(emulators.get_public_key(KeyId=arn)["PublicKey"])
     public.verify(answer["Signature"], b"message", ec.ECDSA(hashes.SHA256()))
     assert answer["SigningAlgorithm"] == "ECDSA_SHA_256"
 
 
-def test_verify_accepts_what_sign_signed(every):
-    arn = signing_key(every)
-    signature = every.sign(KeyId=arn, Message=b"message", **SIGN)["Signature"]
-    assert every.verify(KeyId=arn, Message=b"message", Signature=signature, **SIGN)["SignatureValid"]
+def test_verify_accepts_what_sign_signed(emulators):
+    arn = signing_key(emulators)
+    signature = emulators.sign(KeyId=arn, Message=b"message", **SIGN)["Signature"]
+    assert emulators.verify(KeyId=arn, Message=b"message", Signature=signature, **SIGN)["SignatureValid"]
 
 
-def test_a_mac_is_the_same_each_time_and_another_for_another_message(every):
-    arn = mac_key(every)
+def test_a_mac_is_deterministic_and_depends_on_the_message(emulators):
+    arn = mac_key(emulators)
     one, same, other = (
-        every.generate_mac(KeyId=arn, Message=message, **MAC)["Mac"] for message in (b"a", b"a", b"b")
+        emulators.generate_mac(KeyId=arn, Message=message, **MAC)["Mac"] for message in (b"a", b"a", b"b")
     )
     assert one == same != other
     assert len(one) == 32
 
 
-def test_an_alias_stands_for_its_key_and_can_be_moved(every):
-    first, second = signing_key(every), signing_key(every)
-    every.create_alias(AliasName="alias/state", TargetKeyId=first)
-    assert every.describe_key(KeyId="alias/state")["KeyMetadata"]["Arn"] == first
-    every.update_alias(AliasName="alias/state", TargetKeyId=second)
-    assert every.describe_key(KeyId="alias/state")["KeyMetadata"]["Arn"] == second
+def test_an_alias_stands_for_its_key_and_can_be_moved(emulators):
+    first, second = signing_key(emulators), signing_key(emulators)
+    emulators.create_alias(AliasName="alias/state", TargetKeyId=first)
+    assert emulators.describe_key(KeyId="alias/state")["KeyMetadata"]["Arn"] == first
+    emulators.update_alias(AliasName="alias/state", TargetKeyId=second)
+    assert emulators.describe_key(KeyId="alias/state")["KeyMetadata"]["Arn"] == second
 
 
-def test_an_alias_is_created_once_and_moved_only_when_it_exists(every):
-    arn = signing_key(every)
-    every.create_alias(AliasName="alias/state", TargetKeyId=arn)
-    assert code(every.create_alias, AliasName="alias/state", TargetKeyId=arn) == "AlreadyExistsException"
-    assert code(every.update_alias, AliasName="alias/other", TargetKeyId=arn) == "NotFoundException"
+def test_an_alias_is_created_once_and_moved_only_when_it_exists(emulators):
+    arn = signing_key(emulators)
+    emulators.create_alias(AliasName="alias/state", TargetKeyId=arn)
+    assert code(emulators.create_alias, AliasName="alias/state", TargetKeyId=arn) == "AlreadyExistsException"
+    assert code(emulators.update_alias, AliasName="alias/other", TargetKeyId=arn) == "NotFoundException"
 
 
-def test_an_unknown_key_is_not_found(every):
-    assert code(every.describe_key, KeyId="00000000-0000-0000-0000-000000000000") == "NotFoundException"
+def test_an_unknown_key_is_not_found(emulators):
+    assert code(emulators.describe_key, KeyId="00000000-0000-0000-0000-000000000000") == "NotFoundException"
 
 
-def test_disabling_and_enabling_show_in_the_state(every):
-    arn = bare(signing_key(every))
-    every.disable_key(KeyId=arn)
-    assert every.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "Disabled"
-    every.enable_key(KeyId=arn)
-    assert every.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "Enabled"
+def test_disabling_and_enabling_change_the_key_state(emulators):
+    arn = bare(signing_key(emulators))
+    emulators.disable_key(KeyId=arn)
+    assert emulators.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "Disabled"
+    emulators.enable_key(KeyId=arn)
+    assert emulators.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "Enabled"
 
 
-def test_scheduling_deletion_shows_in_the_state(every):
-    arn = bare(signing_key(every))
-    assert every.schedule_key_deletion(KeyId=arn, PendingWindowInDays=7)["DeletionDate"]
-    assert every.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "PendingDeletion"
+def test_scheduling_deletion_changes_the_key_state(emulators):
+    arn = bare(signing_key(emulators))
+    assert emulators.schedule_key_deletion(KeyId=arn, PendingWindowInDays=7)["DeletionDate"]
+    assert emulators.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"] == "PendingDeletion"
 
 
-# what moto does not: it hashes a digest again, and takes wrong lengths, wrong signatures and withdrawn keys
+# moto hashes a digest again, and accepts wrong lengths, wrong signatures and withdrawn keys
 
 
-def test_a_digest_is_signed_as_it_is(strict):
+def test_a_digest_is_signed_without_hashing(strict):
     arn = signing_key(strict)
     digest = hashlib.sha256(b"message").digest()
     answer = strict.sign(KeyId=arn, Message=digest, MessageType="DIGEST", **SIGN)
@@ -162,14 +162,14 @@ def test_a_digest_of_another_length_is_refused(strict, size):
     assert code(strict.sign, **members, **SIGN) == "ValidationException"
 
 
-def test_a_public_key_says_what_it_is_for(strict):
+def test_a_public_key_has_its_usage_and_algorithms(strict):
     answer = strict.get_public_key(KeyId=signing_key(strict))
     assert answer["KeySpec"] == "ECC_NIST_P256"
     assert answer["KeyUsage"] == "SIGN_VERIFY"
     assert answer["SigningAlgorithms"] == ["ECDSA_SHA_256"]
 
 
-def test_answers_name_the_key_by_its_arn(strict):
+def test_responses_name_the_key_by_its_arn(strict):
     arn, mac_arn = signing_key(strict), mac_key(strict)
     strict.create_alias(AliasName="alias/state", TargetKeyId=arn)
     alias_arn = arn.partition("key/")[0] + "alias/state"
@@ -241,7 +241,7 @@ def test_a_message_for_a_mac_has_at_most_4096_bytes(strict):
     assert code(strict.generate_mac, KeyId=arn, Message=b"x" * 4097, **MAC) == "ValidationException"
 
 
-def test_a_dry_run_makes_no_mac_and_is_checked_like_a_real_one(strict):
+def test_a_dry_run_of_a_mac_is_checked_but_returns_no_mac(strict):
     arn = mac_key(strict)
     dry = {"KeyId": arn, "DryRun": True, **MAC}
     assert code(strict.generate_mac, Message=b"x", **dry) == "DryRunOperationException"
@@ -254,7 +254,7 @@ def test_keys_of_another_account_or_region_are_not_found(strict):
         assert code(strict.sign, KeyId=foreign, Message=b"x", **SIGN) == "NotFoundException"
 
 
-def test_a_mac_key_is_for_macs(strict):
+def test_a_mac_key_has_the_usage_of_macs(strict):
     members = {"KeySpec": "HMAC_256", "KeyUsage": "SIGN_VERIFY"}
     assert code(strict.create_key, **members) == "ValidationException"
 
@@ -265,8 +265,8 @@ def test_a_mac_key_is_for_macs(strict):
 MATERIAL = bytes(range(32))
 
 
-def test_a_mac_of_the_stand_in_is_hmac_sha_256_under_the_key_material(fake, kms):
-    answer = kms.generate_mac(KeyId=fake.import_key(MATERIAL), Message=b"message", **MAC)
+def test_a_mac_of_the_stand_in_is_hmac_sha_256_under_the_key_material(strict_kms, kms):
+    answer = kms.generate_mac(KeyId=strict_kms.import_key(MATERIAL), Message=b"message", **MAC)
     assert answer["Mac"] == hmac.digest(MATERIAL, b"message", "sha256")
 
 
@@ -277,7 +277,7 @@ def test_a_mac_of_ministack_is_hmac_sha_256_under_the_key_material(ministack_kms
 
 
 def import_mac_key(kms, material):
-    """A key made as AWS has key material imported: encrypted for a key that KMS made for this import."""
+    """Create a key with imported key material, encrypted with the wrapping key as on AWS."""
     created = kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC", Origin="EXTERNAL")
     arn = created["KeyMetadata"]["Arn"]
     wrapping = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
@@ -292,7 +292,7 @@ def import_mac_key(kms, material):
     return arn
 
 
-# what only the stand-in refuses: support/ministack.py says how ministack differs from AWS
+# refusals of the stand-in only: support/ministack.py lists the differences of ministack from AWS
 
 
 @pytest.mark.parametrize("size", [1, 4096])
@@ -307,7 +307,7 @@ def test_longer_messages_are_neither_signed_nor_verified(kms, arn):
 
 
 @WITHDRAWN
-def test_the_public_key_of_a_withdrawn_key_is_not_given_out(kms, arn, withdraw, expected):
+def test_the_public_key_of_a_withdrawn_key_is_not_returned(kms, arn, withdraw, expected):
     getattr(kms, withdraw)(KeyId=arn)
     assert code(kms.get_public_key, KeyId=arn) == expected
 
@@ -319,21 +319,21 @@ def test_a_key_pending_deletion_is_neither_enabled_nor_disabled_nor_scheduled_ag
 
 
 def test_a_mac_key_has_no_public_key(kms):
-    # The API Reference lists this code and InvalidKeyUsageException, which is ministack's.
+    # The API Reference lists this code and InvalidKeyUsageException, which ministack uses.
     assert code(kms.get_public_key, KeyId=mac_key(kms)) == "UnsupportedOperationException"
 
 
-def test_a_dry_run_signs_nothing_and_is_checked_like_a_real_one(kms, arn):
+def test_a_dry_run_of_a_signature_is_checked_but_returns_no_signature(kms, arn):
     assert code(kms.sign, KeyId=arn, Message=b"x", DryRun=True, **SIGN) == "DryRunOperationException"
     assert code(kms.sign, KeyId=arn, Message=b"x" * 4097, DryRun=True, **SIGN) == "ValidationException"
 
 
-def test_a_signing_key_is_created_for_signing_and_other_kinds_not_at_all(kms):
+def test_only_signing_keys_and_mac_keys_can_be_created(kms):
     assert code(kms.create_key, KeySpec="ECC_NIST_P256") == "ValidationException"
     assert code(kms.create_key) == "UnsupportedOperationException"
 
 
-def test_aliases_are_named_rightly_and_for_keys(kms, arn):
+def test_an_alias_has_a_valid_name_and_an_existing_key(kms, arn):
     for name in ("state", "alias/aws/state"):
         assert code(kms.create_alias, AliasName=name, TargetKeyId=arn) == "InvalidAliasNameException"
     kms.create_alias(AliasName="alias/state", TargetKeyId=arn)
@@ -341,40 +341,40 @@ def test_aliases_are_named_rightly_and_for_keys(kms, arn):
     assert code(kms.disable_key, KeyId="alias/state") == "NotFoundException"
 
 
-def test_calls_fail_as_often_as_configured(fake, kms, arn):
-    fake.fail_next(2, operation="Sign")
+def test_calls_fail_the_configured_number_of_times(strict_kms, kms, arn):
+    strict_kms.fail_next(2, operation="Sign")
     assert kms.get_public_key(KeyId=arn)
     for _ in range(2):
         assert code(kms.sign, KeyId=arn, Message=b"x", **SIGN) == "ThrottlingException"
     assert kms.sign(KeyId=arn, Message=b"x", **SIGN)
 
 
-def test_a_client_that_retries_gets_over_throttling(fake, arn, kms):
-    patient = client(kms.meta.endpoint_url, attempts=3)
-    fake.fail_next(1)
-    assert patient.sign(KeyId=arn, Message=b"x", **SIGN)["ResponseMetadata"]["RetryAttempts"] == 1
-    patient.close()
+def test_a_client_with_retries_succeeds_after_throttling(strict_kms, arn, kms):
+    retrying_client = client(kms.meta.endpoint_url, attempts=3)
+    strict_kms.fail_next(1)
+    assert retrying_client.sign(KeyId=arn, Message=b"x", **SIGN)["ResponseMetadata"]["RetryAttempts"] == 1
+    retrying_client.close()
 
 
-def test_calls_are_counted_refused_ones_too(fake, kms, arn):
-    fake.fail_next(1)
+def test_refused_calls_are_counted(strict_kms, kms, arn):
+    strict_kms.fail_next(1)
     code(kms.sign, KeyId=arn, Message=b"x", **SIGN)
     kms.sign(KeyId=arn, Message=b"x", **SIGN)
-    assert fake.calls == {"CreateKey": 1, "Sign": 2}
+    assert strict_kms.calls == {"CreateKey": 1, "Sign": 2}
 
 
-# its other way in, and its keys
+# direct calls and key import
 
 
-def test_the_operations_are_methods_too(fake):
-    key_id = fake.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
-    assert fake.Sign(KeyId=key_id, Message=b"x", **SIGN)["Signature"]
+def test_operations_can_be_called_as_methods(strict_kms):
+    key_id = strict_kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
+    assert strict_kms.Sign(KeyId=key_id, Message=b"x", **SIGN)["Signature"]
     for wrong in ({"Message": "text", **SIGN}, {"Message": b"x"}, {"Message": b"x", "Color": "red", **SIGN}):
         with pytest.raises(KmsFault):
-            fake.Sign(KeyId=key_id, **wrong)
+            strict_kms.Sign(KeyId=key_id, **wrong)
 
 
-def test_a_key_given_to_two_is_one_key():
+def test_an_imported_key_is_equal_in_two_instances():
     private = ec.generate_private_key(ec.SECP256R1())
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     one, other = FakeKms(), FakeKms()
@@ -384,7 +384,7 @@ def test_a_key_given_to_two_is_one_key():
     assert other.Verify(KeyId=arn, Message=b"x", Signature=signature, **SIGN)["SignatureValid"]
 
 
-def test_a_secret_given_to_two_makes_the_same_mac():
+def test_an_imported_secret_yields_the_same_mac_in_two_instances():
     macs = set()
     for _ in range(2):
         kms = FakeKms()
@@ -393,7 +393,7 @@ def test_a_secret_given_to_two_makes_the_same_mac():
     assert len(macs) == 1
 
 
-def test_what_is_no_key_is_not_imported():
+def test_invalid_key_material_is_not_imported():
     ed_pem = ec.generate_private_key(ec.SECP384R1()).private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
     )
@@ -406,7 +406,7 @@ def test_what_is_no_key_is_not_imported():
         kms.import_key(b"s" * 32, key_id="one")
 
 
-# its HTTP face
+# HTTP
 
 
 SIGNED = {"Authorization": "AWS4-HMAC-SHA256 Credential=x", "X-Amz-Target": "TrentService.Sign"}
@@ -415,7 +415,7 @@ BAD_REQUESTS = {
     "not JSON": (SIGNED, b"{", "SerializationException"),
     "not an object": (SIGNED, b"[]", "SerializationException"),
     "not Base64": (SIGNED, b'{"Message":"*"}', "SerializationException"),
-    "an operation it has not": (
+    "an unknown operation": (
         SIGNED | {"X-Amz-Target": "TrentService.Encrypt"},
         b"{}",
         "UnknownOperationException",
@@ -423,13 +423,13 @@ BAD_REQUESTS = {
     "another service": (SIGNED | {"X-Amz-Target": "Other.Sign"}, b"{}", "UnknownOperationException"),
     "no target": ({"Authorization": SIGNED["Authorization"]}, b"{}", "UnknownOperationException"),
     "too long": (SIGNED, b"x" * (1024 * 1024 + 1), "SerializationException"),
-    "a member it has not": (SIGNED, b'{"Color":"red"}', "ValidationException"),
+    "an unknown member": (SIGNED, b'{"Color":"red"}', "ValidationException"),
 }
 
 
 @pytest.mark.parametrize(("headers", "body", "expected"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
-def test_a_bad_request_is_answered_with_an_error(fake, headers, body, expected):
-    with serve(fake) as endpoint:
+def test_a_bad_request_is_answered_with_an_error(strict_kms, headers, body, expected):
+    with serve(strict_kms) as endpoint:
         connection = http.client.HTTPConnection(urlsplit(endpoint.endpoint_url).netloc)
         connection.request("POST", "/", body, headers)
         response = connection.getresponse()
@@ -438,8 +438,8 @@ def test_a_bad_request_is_answered_with_an_error(fake, headers, body, expected):
         connection.close()
 
 
-def test_it_listens_only_on_this_computer_and_stops(fake):
-    with serve(fake) as endpoint:
+def test_the_server_listens_only_on_this_computer_and_stops(strict_kms):
+    with serve(strict_kms) as endpoint:
         address = urlsplit(endpoint.endpoint_url)
         assert address.hostname == "127.0.0.1"
     connection = http.client.HTTPConnection(address.netloc, timeout=1)
@@ -447,8 +447,8 @@ def test_it_listens_only_on_this_computer_and_stops(fake):
         connection.request("GET", "/")
 
 
-def test_a_port_in_use_is_an_error(fake):
-    with serve(fake) as endpoint:
+def test_a_port_in_use_is_an_error(strict_kms):
+    with serve(strict_kms) as endpoint:
         port = urlsplit(endpoint.endpoint_url).port
-        with pytest.raises(OSError, match="in use"), serve(fake, port):
+        with pytest.raises(OSError, match="in use"), serve(strict_kms, port):
             pass

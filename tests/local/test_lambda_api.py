@@ -63,12 +63,12 @@ def test_functions_reach_each_other_through_a_real_client(running: Running) -> N
         ("000000000000:function:F:$LATEST", "$LATEST"),
     ],
 )
-def test_a_function_has_a_name_a_partial_and_a_whole_arn(name: str, qualifier: str | None) -> None:
+def test_a_function_is_addressed_by_name_partial_arn_or_arn(name: str, qualifier: str | None) -> None:
     reply, calls = call(name, b"[1]")
     assert (reply.status, reply.body, calls) == (200, b'"ok"', [("F", b"[1]", qualifier, None)])
 
 
-def test_a_qualifier_may_be_a_parameter_of_the_query() -> None:
+def test_a_qualifier_may_be_a_query_parameter() -> None:
     reply, calls = call("F", query="?Qualifier=live")
     assert (reply.status, calls) == (200, [("F", b"{}", "live", None)])
 
@@ -77,7 +77,7 @@ def test_an_empty_payload_is_an_empty_object() -> None:
     assert call()[1] == [("F", b"{}", None, None)]
 
 
-def test_a_dry_run_runs_nothing() -> None:
+def test_a_dry_run_does_not_invoke() -> None:
     reply, calls = call(headers=(("X-Amz-Invocation-Type", "DryRun"),))
     assert (reply.status, calls) == (204, [])
 
@@ -92,12 +92,12 @@ def test_an_unknown_function_or_qualifier_is_not_found(name: str) -> None:
     ("body", "kind"),
     [(b" " * (6 * 1024 * 1024 + 1), "RequestResponse"), (b" " * (1024 * 1024 + 1), "Event")],
 )
-def test_a_payload_beyond_the_limit_is_refused(body: bytes, kind: str) -> None:
+def test_a_payload_over_the_limit_is_refused(body: bytes, kind: str) -> None:
     reply, calls = call(body=body, headers=(("X-Amz-Invocation-Type", kind),))
     assert (reply.status, code_of(reply), calls) == (413, "RequestTooLargeException", [])
 
 
-def test_a_payload_that_was_not_even_read_is_refused() -> None:
+def test_a_payload_that_was_refused_unread_is_too_large() -> None:
     assert call(too_large=True)[0].status == 413
 
 

@@ -67,7 +67,7 @@ STORING = "import boto3\n" + SOURCE.replace(
 
 
 @pytest.mark.parametrize("killed", ["make", "python"])
-def test_a_command_that_is_killed_leaves_no_process_behind(tmp_path: Path, killed: str) -> None:
+def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str) -> None:
     if sys.platform != "linux":
         skips.skip(skips.LINUX, "/proc lists the child processes")
     write_application(tmp_path, TEMPLATE, {"f/app.py": STORING})
@@ -93,7 +93,7 @@ def child_processes(pid: int) -> list[int]:
     return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
-def test_a_busy_port_is_named_and_ends_with_2(tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None:
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -106,14 +106,14 @@ def test_a_busy_port_is_named_and_ends_with_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["--parameter", "Nobody=1"], ["--parameter", "nonsense"], ["--env", "NO_SUCH_VARIABLE"]]
 )
-def test_a_wrong_parameter_ends_with_2(tmp_path: Path, arguments: list[str]) -> None:
+def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments: list[str]) -> None:
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
-def test_the_banner_says_how_a_client_connects(running: Running) -> None:
+def test_the_banner_shows_how_a_client_connects(running: Running) -> None:
     text = banner(running.app, {}, fresh=True)
     assert text.splitlines()[1] == f"Serving {running.app.url('')}. Press Ctrl+C to stop."
     assert 'make run PARAMETERS="AuthMode=…"' in banner(running.app, {"AuthMode": "none"}, fresh=True)
@@ -122,7 +122,7 @@ def test_the_banner_says_how_a_client_connects(running: Running) -> None:
     assert "AuthMode" not in text
 
 
-def test_an_authorizer_that_does_not_run_here_is_named_at_the_start(tmp_path: Path) -> None:
+def test_an_authorizer_that_is_not_emulated_is_named_at_the_start(tmp_path: Path) -> None:
     template = TEMPLATE.replace("MODE: !Ref AuthMode", "MODE: x, MCP_AUTH_MODE: !Ref AuthMode")
     path = write_application(tmp_path, template, {"f/app.py": SOURCE})
     for mode, is_named in {"none": False, "iam": True}.items():

@@ -30,7 +30,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the tool TOOL, written by the command in the Makefile."""
+    """Return a copy of the project with the tool TOOL, written by `make new-tool`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
     done = make(project, f"NAME={TOOL}")
     assert done.returncode == 0, done.stderr
@@ -39,7 +39,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project in which nothing may change."""
+    """Return a copy of the project that must stay unchanged."""
     return copy_project(tmp_path_factory.mktemp("unwritten"))
 
 
@@ -51,19 +51,19 @@ def project(unwritten: Path) -> Iterator[Path]:
 
 
 def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
-    """`make new-tool`, with the virtual environment that the tests run in."""
+    """Run `make new-tool` with the virtual environment of the tests."""
     environment = BIN.parent
     ready = f"{environment}/.local"
     command = ["make", "--old-file", ready, f"VENV={environment}", "new-tool", *variables]
     variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME"}
-    kept = {name: value for name, value in os.environ.items() if name not in variables_of_make}
-    return subprocess.run(command, cwd=project, env=kept, capture_output=True, text=True, check=False)
+    inherited = {name: value for name, value in os.environ.items() if name not in variables_of_make}
+    return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
 
 
-# -- what is written ------------------------------------------------------------------------------------
+# -- written files ------------------------------------------------------------------------------------
 
 
-def test_a_function_its_test_its_events_its_entries_and_the_catalog_are_written(written: Path) -> None:
+def test_function_test_events_template_entries_and_catalog_are_written(written: Path) -> None:
     before = contents(ROOT)
     changed = {name for name, content in contents(written).items() if before.get(name) != content}
     assert changed == {
@@ -81,7 +81,7 @@ def test_a_function_its_test_its_events_its_entries_and_the_catalog_are_written(
     }
 
 
-def test_the_tests_that_concern_it_pass(written: Path) -> None:
+def test_the_tests_of_the_new_tool_pass(written: Path) -> None:
     tests = [f"functions/test_{TOOL}.py", "functions/test_front_door.py", "events/test_events.py"]
     done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
     assert done.returncode == 0, done.stdout
@@ -92,13 +92,13 @@ def test_the_catalog_is_fresh(written: Path) -> None:
 
 
 def test_mypy_accepts_the_function(written: Path) -> None:
-    # The package is checked for itself; the layer's folder would have mypy do it here once more.
+    # The layer's folder is not on the path: mypy would check the whole package again.
     done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TOOL}", cwd=written)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
-def test_what_is_written_is_lint_clean_and_formatted(name: str, tmp_path: Path) -> None:
+def test_the_written_files_are_lint_clean_and_formatted(name: str, tmp_path: Path) -> None:
     write({tmp_path / path: text for path, text in render_files(name).items()})
     settings = ("--config", ROOT / "pyproject.toml")
     assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
@@ -108,7 +108,7 @@ def test_what_is_written_is_lint_clean_and_formatted(name: str, tmp_path: Path) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_it_is_served_and_asks_its_question(written: Path, anyio_backend: str) -> None:
+async def test_the_new_tool_is_served_and_asks_its_question(written: Path, anyio_backend: str) -> None:
     async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"value": "words"})
 
@@ -127,7 +127,7 @@ async def test_it_is_served_and_asks_its_question(written: Path, anyio_backend: 
             process.terminate()
 
 
-# -- what is refused ------------------------------------------------------------------------------------
+# -- refused names ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_it_is_served_and_asks_its_question(written: Path, anyio_backend: 
         ("get_weather", "'get_weather'.*'weather'"),
     ],
 )
-def test_a_name_that_will_not_do_is_refused(
+def test_an_invalid_name_is_refused(
     project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(NewToolError, match=reason):
@@ -166,13 +166,13 @@ def test_a_name_that_will_not_do_is_refused(
     assert "error: " in capsys.readouterr().err
 
 
-def test_make_says_what_is_missing_without_a_name(project: Path) -> None:
+def test_make_names_the_missing_name(project: Path) -> None:
     done = make(project)
     assert done.returncode != 0
     assert "make new-tool NAME=find_orders" in done.stderr
 
 
-def test_the_shell_does_not_read_the_name(project: Path) -> None:
+def test_the_shell_does_not_interpret_the_name(project: Path) -> None:
     done = make(project, 'NAME=x"; touch stray; "')
     assert done.returncode != 0
     assert "lower-case" in done.stderr
@@ -194,14 +194,14 @@ def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
     assert contents(project) == before
 
 
-def test_what_cannot_be_written_as_a_whole_is_not_written_at_all(project: Path) -> None:
+def test_a_tool_is_written_completely_or_not_at_all(project: Path) -> None:
     files = plan_files(project, TOOL)
     blocked = project / "template.yaml" / "below_a_file"
     with pytest.raises(OSError, match="template"):
         write({**files, blocked: ""})
 
 
-def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     assert main(["--project", str(tmp_path), TOOL]) == 2
     assert contents(tmp_path) == {}
 

@@ -56,7 +56,7 @@ def pool_of(
         pool.close()
 
 
-def test_beyond_the_limit_invocations_wait_for_a_process(
+def test_invocations_over_the_limit_wait_for_a_process(
     pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment]
 ) -> None:
     pool = pool_of(1)
@@ -65,7 +65,7 @@ def test_beyond_the_limit_invocations_wait_for_a_process(
     assert len({json.loads(outcome.payload) for outcome in outcomes}) == len(launched) == 1
 
 
-def test_a_retired_pool_lets_what_is_under_way_finish(
+def test_a_retired_pool_completes_running_invocations(
     pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
 ) -> None:
     pool = pool_of(2)
@@ -77,7 +77,7 @@ def test_a_retired_pool_lets_what_is_under_way_finish(
     assert not launched[0].alive
 
 
-def test_a_closed_pool_ends_what_is_under_way_and_starts_nothing(
+def test_a_closed_pool_aborts_running_invocations_and_starts_none(
     pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
 ) -> None:
     pool = pool_of(1)

@@ -14,7 +14,7 @@ BOTH = {"One": ONE, "Two": TWO}
 
 
 class Launched:
-    """Counts how often it was stopped."""
+    """A process that counts how often it was stopped."""
 
     def __init__(self, function: Function) -> None:
         self.code = function.code
@@ -32,7 +32,7 @@ class Launched:
         self.alive = False
 
 
-def test_a_file_affects_the_functions_that_use_it() -> None:
+def test_a_changed_file_affects_the_functions_that_use_it() -> None:
     for path, names in (
         ("/one/app.py", ["One"]),
         ("/layer/x/y.py", ["One"]),

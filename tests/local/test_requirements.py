@@ -1,4 +1,4 @@
-"""What a function's requirements.txt names is there when it runs."""
+"""Installation of a function's requirements.txt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n
 
 
 def wheel(folder: Path, version: str) -> Path:
-    """A wheel of the package `chosen`, whose VALUE is its version."""
+    """Build a wheel of the package `chosen` whose VALUE is its version."""
     path = folder / f"chosen-{version}-py3-none-any.whl"
     info = f"chosen-{version}.dist-info"
     with ZipFile(path, "w") as archive:
@@ -36,7 +36,7 @@ def wheel(folder: Path, version: str) -> Path:
     return path
 
 
-def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> None:
+def test_requirements_are_installed_once_per_content(tmp_path: Path) -> None:
     template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     requirements = tmp_path / "f/requirements.txt"
     requirements.write_text(f"# what it needs\n{wheel(tmp_path, '1.0')}\n")
@@ -52,7 +52,7 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
     assert sum("installing" in line for line in log) == 2
 
 
-def test_what_cannot_be_installed_is_refused_with_the_command_to_try(tmp_path: Path) -> None:
+def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path: Path) -> None:
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
     with (
         pytest.raises(TemplateError, match=r"F: .*requirements.txt.*-m pip install"),
@@ -61,7 +61,7 @@ def test_what_cannot_be_installed_is_refused_with_the_command_to_try(tmp_path: P
         pass
 
 
-def test_a_file_that_names_nothing_installs_nothing(tmp_path: Path) -> None:
+def test_an_empty_file_installs_nothing(tmp_path: Path) -> None:
     source = "def handler(event, context):\n    return 1\n"
     write_application(tmp_path, TEMPLATE, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
     log: list[str] = []

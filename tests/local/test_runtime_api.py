@@ -31,7 +31,7 @@ def url(api: RuntimeApi, path: str) -> str:
     return f"http://{api.address}/2018-06-01/runtime/{path}"
 
 
-def test_the_next_event_comes_with_its_headers(api: RuntimeApi) -> None:
+def test_the_next_event_is_sent_with_its_headers(api: RuntimeApi) -> None:
     api.pending.put(EVENT)
     response = http(url(api, "invocation/next"))
     assert response.json() == {"a": 1}
@@ -51,9 +51,7 @@ def test_the_next_event_comes_with_its_headers(api: RuntimeApi) -> None:
         ("invocation/id-1/response", b"x" * (MAX_RESPONSE + 1), 413, Oversized()),
     ],
 )
-def test_an_answer_becomes_a_report(
-    api: RuntimeApi, path: str, body: bytes, status: int, report: object
-) -> None:
+def test_a_response_is_reported(api: RuntimeApi, path: str, body: bytes, status: int, report: object) -> None:
     api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     assert http(url(api, path), method="POST", body=body).status == status
@@ -63,23 +61,23 @@ def test_an_answer_becomes_a_report(
 @pytest.mark.parametrize(
     ("path", "status"), [("invocation/id-2/response", 400), ("invocation/id-1/other", 404), ("exit", 404)]
 )
-def test_what_belongs_to_no_event_is_refused(api: RuntimeApi, path: str, status: int) -> None:
+def test_a_response_to_no_event_is_refused(api: RuntimeApi, path: str, status: int) -> None:
     api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     assert http(url(api, path), method="POST", body=b"{}").status == status
 
 
-def test_an_event_is_answered_once(api: RuntimeApi) -> None:
+def test_a_second_response_to_an_event_is_refused(api: RuntimeApi) -> None:
     api.pending.put(EVENT)
     http(url(api, "invocation/next"))
     statuses = [http(url(api, "invocation/id-1/response"), method="POST", body=b"1").status for _ in range(2)]
     assert statuses == [202, 400]
 
 
-def test_closing_releases_a_runtime_that_waits(api: RuntimeApi) -> None:
+def test_closing_releases_a_waiting_runtime(api: RuntimeApi) -> None:
     with ThreadPoolExecutor() as workers:
         waiting = workers.submit(http, url(api, "invocation/next"))
         assert api.reports.get(timeout=5) == Ready()
         api.close()
-        # Whether the 410 was still written is up to chance, that the wait ends is not.
+        # The 410 may or may not be written, but the wait must end.
         assert wait([waiting], timeout=5).done

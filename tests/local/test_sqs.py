@@ -1,4 +1,4 @@
-"""Queues on this computer: messages come to their reader, with a delay, and again when it failed them."""
+"""Local queues: messages are delivered to their consumer, delayed, and redelivered after failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3)
 
 @dataclass
 class Reader:
-    """The function behind a queue: `answers` says what it returns or, with an exception, that it failed."""
+    """The consumer of a queue. It returns or raises its next `answers`."""
 
     answers: Callable[[dict[str, Any]], Any]
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -90,7 +90,7 @@ def url(sqs: SQSClient, name: str = "Jobs") -> str:
     return f"{sqs.meta.endpoint_url}/000000000000/{name}"
 
 
-def test_a_message_is_delivered_to_the_queues_reader_once(sqs: SQSClient, reader: Reader) -> None:
+def test_a_message_is_delivered_to_the_consumer_once(sqs: SQSClient, reader: Reader) -> None:
     sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
     reader.wait_for(lambda: bool(reader.records))
     [record] = reader.records
@@ -104,7 +104,7 @@ def unreadable(record: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("answers", [failed, crashed, unreadable])
-def test_a_message_its_reader_fails_comes_again_until_it_is_given_up(
+def test_a_failed_message_is_redelivered_up_to_the_limit(
     sqs: SQSClient, reader: Reader, answers: Callable[[dict[str, Any]], Any]
 ) -> None:
     reader.answers = answers
@@ -114,7 +114,7 @@ def test_a_message_its_reader_fails_comes_again_until_it_is_given_up(
     assert receives == ["1", "2", "3"]
 
 
-def test_a_message_with_a_delay_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
+def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
     queues = Queues(lambda: {"Jobs": QUEUE}, reader.run, reader.logged)
     server = HttpServer(queues.respond, max_body=MAX_BODY).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -133,7 +133,7 @@ def test_a_message_with_a_delay_waits_and_is_not_delivered_after_the_end(reader:
 @pytest.mark.parametrize(
     ("name", "delay", "code"), [("Nobody", 0, "QueueDoesNotExist"), ("Jobs", 901, "InvalidParameterValue")]
 )
-def test_what_sqs_refuses_is_refused(sqs: SQSClient, name: str, delay: int, code: str) -> None:
+def test_requests_that_sqs_refuses_are_refused(sqs: SQSClient, name: str, delay: int, code: str) -> None:
     with pytest.raises(ClientError) as refused:
         sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
     assert refused.value.response["Error"]["Code"].endswith(code)
@@ -168,7 +168,7 @@ APP = """
     """
 
 
-def test_a_templates_queue_leads_to_the_function_that_reads_it(tmp_path: Path) -> None:
+def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path: Path) -> None:
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
     assert application.queues == {"Jobs": Queue("Jobs", "Worker", 60, 4)}
@@ -178,7 +178,7 @@ def test_a_templates_queue_leads_to_the_function_that_reads_it(tmp_path: Path) -
     }
 
 
-def test_functions_reach_each_other_through_a_queue(tmp_path: Path) -> None:
+def test_a_function_sends_messages_to_another_through_a_queue(tmp_path: Path) -> None:
     lines: list[str] = []
     worked = threading.Event()
 
@@ -192,7 +192,7 @@ def test_functions_reach_each_other_through_a_queue(tmp_path: Path) -> None:
         assert worked.wait(WITHIN_S), lines
 
 
-def test_a_mapping_of_what_is_no_queue_is_refused(tmp_path: Path) -> None:
+def test_an_event_source_mapping_without_a_queue_is_refused(tmp_path: Path) -> None:
     path = write_application(
         tmp_path, TEMPLATE.replace("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: arn"), {"app.py": APP}
     )

@@ -1,4 +1,4 @@
-"""template.yaml's parameters about states, run on this computer."""
+"""Parameters of template.yaml about states under `make run`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PINNED = {**GIVEN, "StatePublicKeys": pinned("signing-old")}
 
 @contextmanager
 def running(**parameters: str) -> Iterator[LocalApp]:
-    """The application, every request in a process of its own, beside keys that the template did not make."""
+    """Run the application with a new process per request, and with keys outside the template."""
     given = {"AuthMode": "none", **parameters}
     with serve(TEMPLATE, parameters=given, fresh=True, log=lambda line: None) as app:
         import_keys(app.kms)
@@ -91,7 +91,7 @@ def is_accepted(app: LocalApp, state: str) -> bool:
         (GIVEN, ()),
     ],
 )
-def test_the_keys_to_create_are_those_whose_condition_holds(
+def test_only_keys_whose_condition_holds_are_created(
     parameters: Mapping[str, str], keys: tuple[TemplateKey, ...]
 ) -> None:
     assert Template(TEMPLATE, {"AuthMode": "none", **parameters}).keys() == keys
@@ -100,7 +100,7 @@ def test_the_keys_to_create_are_those_whose_condition_holds(
 @pytest.mark.parametrize(
     ("signing", "encryption", "keys"),
     [
-        # Every pair of options, which is half of all combinations.
+        # Pairwise combinations: half of all.
         pytest.param("direct", "enabled", OWN, id="direct-enabled-own"),
         pytest.param("delegated", "disabled", OWN, id="delegated-disabled-own"),
         pytest.param("direct", "disabled", GIVEN, id="direct-disabled-given"),
@@ -109,7 +109,7 @@ def test_the_keys_to_create_are_those_whose_condition_holds(
         pytest.param("delegated", "disabled", PINNED, id="delegated-disabled-pinned"),
     ],
 )
-def test_a_call_is_asked_in_one_process_and_answered_in_another(
+def test_a_question_of_one_process_is_answered_in_another(
     signing: str, encryption: str, keys: Mapping[str, str]
 ) -> None:
     if encryption == "disabled":

@@ -121,17 +121,17 @@ def test_keys_are_listed_with_their_aliases(tmp_path: Path) -> None:
     assert template.keys() == (TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
 
 
-def test_everything_an_application_is_read_from_is_a_source(tmp_path: Path) -> None:
+def test_all_files_of_an_application_are_sources(tmp_path: Path) -> None:
     expected = {"template.yaml", "front", "tool", "layers/base", "layers/built/python"}
     assert set(application(tmp_path).sources) == {tmp_path / name for name in expected}
 
 
-def test_parameters_that_need_a_value_are_known(tmp_path: Path) -> None:
+def test_parameters_without_default_are_listed(tmp_path: Path) -> None:
     assert parameters_without_default(write_application(tmp_path, TEMPLATE, SOURCES)) == {"Stage"}
 
 
 @pytest.mark.parametrize("parameters", [{}, {"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
-def test_wrong_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
+def test_invalid_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
     with pytest.raises(TemplateError, match=r"Stage|Nobody"):
         Template(write_application(tmp_path, TEMPLATE, SOURCES), parameters)
 
@@ -155,19 +155,19 @@ def test_wrong_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, s
         ),
     ],
 )
-def test_what_cannot_be_run_is_named(tmp_path: Path, properties: str, where: str) -> None:
+def test_unsupported_resources_are_named(tmp_path: Path, properties: str, where: str) -> None:
     with pytest.raises(TemplateError, match=where):
         only_function(tmp_path, properties)
 
 
-def test_what_does_not_matter_here_need_not_be_resolvable(tmp_path: Path) -> None:
+def test_irrelevant_properties_need_not_be_resolvable(tmp_path: Path) -> None:
     found = only_function(
         tmp_path, "{Handler: a.b, CodeUri: tool, Role: !ImportValue role, Policies: [!Ref X]}"
     )
     assert set(found.functions) == {"F"}
 
 
-def test_a_parameter_in_the_parameter_store_needs_a_value_where_it_is_used(tmp_path: Path) -> None:
+def test_a_used_ssm_parameter_needs_a_value(tmp_path: Path) -> None:
     used = TEMPLATE.replace("WHO: front", "WHO: !Ref Secret")
     with pytest.raises(TemplateError, match="Secret"):
         application(tmp_path, used)
@@ -177,7 +177,7 @@ def test_a_parameter_in_the_parameter_store_needs_a_value_where_it_is_used(tmp_p
 @pytest.mark.parametrize(
     "text", ["", "- 1", "Resources: {A: {}}", "Resources: [", "Resources: {A: {Type: X, Condition: No}}"]
 )
-def test_what_is_not_a_template_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_template_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(TemplateError):
         Template(write_application(tmp_path, text, {}), {})
 

@@ -26,12 +26,12 @@ MODEL = find_copyable_tool(DOCUMENT)
 """The tool that is copied."""
 
 BEGUN = f"{MODEL}_{TOOL}"
-"""Begins with the name of the tool that is copied."""
+"""A name that starts with the name of the copied tool."""
 
 SUFFIXES = "|".join(
     name.removeprefix("Summarize") for name in DOCUMENT["Resources"] if name.startswith("Summarize")
 )
-"""What the names of a simple tool's resources end in."""
+"""Suffixes of the names of a simple tool's resources."""
 
 
 def read(folder: Path, text: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def added(folder: Path, text: str, model: str, name: str) -> str:
 
 
 def names(tool: str) -> re.Pattern[str]:
-    """A tool's name, and what its logical ids begin with, wherever they stand for the tool."""
+    """Return the name of a tool and the prefixes of its logical ids."""
     return re.compile(
         rf"(?<![A-Za-z0-9_]){tool}(?![A-Za-z0-9_])|(?<!\w){logical_id_prefix(tool)}(?=(?:{SUFFIXES})(?![a-z]))"
     )
@@ -59,7 +59,7 @@ def swapped(text: str, one: str, other: str) -> str:
 
 
 def unordered(value: Any) -> Any:
-    """The same for all orders of lists and members; what is JSON in a string is read."""
+    """Return the value independent of order. JSON inside strings is parsed."""
     if isinstance(value, dict):
         return {key: unordered(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def unordered(value: Any) -> Any:
 
 
 def without(value: Any, tool: str) -> Any:
-    """`value` without what is about a tool."""
+    """Return `value` without the parts of a tool."""
 
     def about(found: Any) -> bool:
         return names(tool).search(json.dumps(found)) is not None
@@ -87,7 +87,7 @@ every_name = pytest.mark.parametrize("name", [TOOL, BEGUN, "q7", "a2_b" + "c" * 
 
 
 @every_name
-def test_the_entry_differs_from_the_copied_one_in_nothing_but_its_names(tmp_path: Path, name: str) -> None:
+def test_the_entry_differs_from_the_copied_one_only_in_names(tmp_path: Path, name: str) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, name))
     copied = {key: each for key, each in DOCUMENT["Resources"].items() if names(MODEL).match(key)}
     entry = {key: each for key, each in document["Resources"].items() if names(name).match(key)}
@@ -96,7 +96,7 @@ def test_the_entry_differs_from_the_copied_one_in_nothing_but_its_names(tmp_path
 
 
 @every_name
-def test_wherever_the_copied_tool_stands_the_new_one_does(tmp_path: Path, name: str) -> None:
+def test_the_new_tool_is_added_wherever_the_copied_one_is_mentioned(tmp_path: Path, name: str) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, name))
     exchanged = json.loads(swapped(json.dumps(document), MODEL, name))
     assert unordered(exchanged) == unordered(document)
@@ -108,7 +108,7 @@ def test_nothing_else_changes(tmp_path: Path) -> None:
     assert without(unordered(document), TOOL) == unordered(DOCUMENT)
 
 
-def test_every_line_of_the_template_stays_and_the_heading_is_copied_without_its_description() -> None:
+def test_existing_lines_stay_and_the_heading_is_copied_without_its_description() -> None:
     lines = add_entry(TEXT, DOCUMENT, MODEL, TOOL).splitlines()
     assert [line for line in TEXT.splitlines() if line.startswith(f"  # {MODEL}: ")]
     assert [line for line in lines if line.startswith(f"  # {TOOL}")] == [f"  # {TOOL}"]
@@ -127,9 +127,11 @@ def test_another_simple_tool_is_copied_if_the_first_was_removed(tmp_path: Path) 
 
 
 def test_a_tool_with_variables_of_its_own_is_not_copied() -> None:
-    kept = ("FrontDoorFunction", "WeatherFunction", "ProvisionFunction", "ProvisionWorkerFunction")
+    remaining = ("FrontDoorFunction", "WeatherFunction", "ProvisionFunction", "ProvisionWorkerFunction")
     with pytest.raises(TemplateError, match="variables"):
-        find_copyable_tool({**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in kept}})
+        find_copyable_tool(
+            {**DOCUMENT, "Resources": {name: DOCUMENT["Resources"][name] for name in remaining}}
+        )
 
 
 def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
@@ -159,22 +161,24 @@ def test_the_twelfth_new_tool_is_added_like_the_first(tmp_path: Path) -> None:
         ("live", "live"),
     ],
 )
-def test_a_name_that_the_template_uses_is_taken(name: str, found: str) -> None:
+def test_a_name_used_in_the_template_is_refused(name: str, found: str) -> None:
     assert find_conflict(DOCUMENT, name) == found
 
 
-def test_another_spelling_of_the_same_ids_is_taken(tmp_path: Path) -> None:
+def test_another_spelling_of_used_ids_is_refused(tmp_path: Path) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, f"{TOOL}_2"))
     assert find_conflict(document, f"{TOOL}2") == f"{logical_id_prefix(TOOL)}2Function"
 
 
 @pytest.mark.parametrize("name", [TOOL.partition("_")[0], f"{TOOL}_2"])
-def test_a_name_that_begins_another_or_begins_with_it_is_free(tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_a_prefix_of_another_or_has_it_as_prefix_is_accepted(
+    tmp_path: Path, name: str
+) -> None:
     document = read(tmp_path, add_entry(TEXT, DOCUMENT, MODEL, TOOL))
     assert find_conflict(document, name) is None
 
 
-# -- shapes that template.yaml does not have ------------------------------------------------------------
+# -- forms that template.yaml does not use ------------------------------------------------------------
 
 SMALL = """
     Resources:
@@ -195,7 +199,7 @@ SMALL = """
             # about the next
             - !Ref ABFunction
           Text: |
-            kept as it is
+            unchanged line
 
           # above the members
           Nested:
@@ -205,7 +209,7 @@ SMALL = """
     """
 
 
-def test_members_items_and_pairs_are_copied_to_the_end_of_what_they_are_in(tmp_path: Path) -> None:
+def test_members_items_and_pairs_are_copied_to_the_end_of_their_container(tmp_path: Path) -> None:
     expected = """
     Resources:
       # Above the first: about all.
@@ -227,7 +231,7 @@ def test_members_items_and_pairs_are_copied_to_the_end_of_what_they_are_in(tmp_p
             - !Ref ABFunction
             - !Ref NewFunction  # for reasons
           Text: |
-            kept as it is
+            unchanged line
 
           # above the members
           Nested:

@@ -6,7 +6,7 @@ from pathlib import Path
 from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
 
 
-def test_a_change_is_noticed_once(tmp_path: Path) -> None:
+def test_a_change_is_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "sub" / "a.py"
     file.parent.mkdir()
     file.write_text("1")
@@ -17,7 +17,7 @@ def test_a_change_is_noticed_once(tmp_path: Path) -> None:
     assert watcher.changed() == ()
 
 
-def test_a_touch_a_new_file_and_a_lost_file_are_changes(tmp_path: Path) -> None:
+def test_touched_new_and_deleted_files_are_changes(tmp_path: Path) -> None:
     one, two = tmp_path / "one.py", tmp_path / "two.py"
     one.write_text("1")
     watcher = Watcher([one, tmp_path], lambda: 0.0, interval_s=0)
@@ -29,7 +29,7 @@ def test_a_touch_a_new_file_and_a_lost_file_are_changes(tmp_path: Path) -> None:
     assert watcher.changed() == (two,)
 
 
-def test_bytecode_and_hidden_files_are_no_sources(tmp_path: Path) -> None:
+def test_bytecode_and_hidden_files_are_ignored(tmp_path: Path) -> None:
     watcher = Watcher([tmp_path], lambda: 0.0, interval_s=0)
     for name in ("__pycache__/a.pyc", ".git/x", "p.egg-info/PKG-INFO"):
         (tmp_path / name).parent.mkdir()
@@ -37,7 +37,7 @@ def test_bytecode_and_hidden_files_are_no_sources(tmp_path: Path) -> None:
     assert watcher.changed() == ()
 
 
-def test_it_looks_at_most_once_per_interval(tmp_path: Path) -> None:
+def test_files_are_checked_at_most_once_per_interval(tmp_path: Path) -> None:
     now = [0.0]
     watcher = Watcher([tmp_path], lambda: now[0], interval_s=1.0)
     (tmp_path / "a.py").write_text("1")
@@ -47,12 +47,12 @@ def test_it_looks_at_most_once_per_interval(tmp_path: Path) -> None:
     assert watcher.changed() != ()
 
 
-def test_a_broken_link_is_left_out(tmp_path: Path) -> None:
+def test_a_broken_link_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     assert Watcher([tmp_path, tmp_path / "nowhere"], lambda: 0.0, interval_s=0).changed() == ()
 
 
-def test_what_python_cannot_compile_is_shown_with_its_line(tmp_path: Path) -> None:
+def test_a_syntax_error_is_shown_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
         file.write_bytes(source)
@@ -62,7 +62,7 @@ def test_what_python_cannot_compile_is_shown_with_its_line(tmp_path: Path) -> No
     assert "def f(:" in (syntax_error(file) or "")
 
 
-def test_only_python_is_compiled(tmp_path: Path) -> None:
+def test_only_python_files_are_compiled(tmp_path: Path) -> None:
     for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
         (tmp_path / name).write_text(text)
         assert syntax_error(tmp_path / name) is None

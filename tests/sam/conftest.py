@@ -14,5 +14,5 @@ def _sam_is_installed() -> None:
 
 @pytest.fixture(scope="session")
 def built() -> Built:
-    """This application, built for the runtime and architecture of the computer at hand."""
+    """Return the build of this application for the runtime and architecture of this computer."""
     return sam_build()

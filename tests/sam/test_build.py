@@ -1,4 +1,4 @@
-"""What `sam build` makes of the layer and the functions."""
+"""The output of `sam build` for the layer and the functions."""
 
 import marshal
 import shutil
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 def tag_of(runtime: str) -> str:
-    """The version as names of extension modules have it, such as 313."""
+    """Return the version in names of extension modules, such as 313."""
     return runtime.removeprefix("python").replace(".", "")
 
 
@@ -74,7 +74,7 @@ def make_layer(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: the layer's wheels")
-def test_the_layer_is_complete_by_itself(built: Built) -> None:
+def test_the_layer_has_all_dependencies(built: Built) -> None:
     site = built.layer / "python"
     program = f"""
 import sys
@@ -85,7 +85,7 @@ jwt.encode({{}}, ec.generate_private_key(ec.SECP256R1()), "ES256")
 third_party = [m.__file__ for m in sys.modules.values() if getattr(m, "__file__", None)]
 print(*third_party, sep="\\n")
 """
-    # -I and -S: neither this computer's site-packages nor its environment helps.
+    # -I and -S exclude the site-packages and the environment of this computer.
     command = [sys.executable, "-I", "-S", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -149,7 +149,7 @@ def test_the_wheels_are_for_the_runtime_and_the_architecture(built: Built) -> No
     assert elf_machines(built.layer) == {ELF_MACHINES[NATIVE_ARCHITECTURE]}
 
 
-def test_a_layer_for_another_computer_is_built_without_its_interpreter_and_says_so(tmp_path: Path) -> None:
+def test_a_layer_for_another_platform_is_built_without_its_interpreter_with_a_notice(tmp_path: Path) -> None:
     done = make_layer(tmp_path, "INTERPRETER=", target=f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}")
     assert done.returncode == 0, done.stderr
     assert "NOTICE" in done.stdout
@@ -173,7 +173,7 @@ def test_every_target_the_template_offers_has_its_working_directory() -> None:
     assert sorted(path.name for path in (LAYER / "targets").iterdir()) == sorted(offered_targets())
 
 
-# The two targets between them are built by other tests.
+# Other tests build the other two targets.
 @pytest.mark.parametrize("target", ["python3.11-x86_64", "python3.14-arm64"])
 def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_target(
     target: str, tmp_path: Path
@@ -183,7 +183,7 @@ def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_tar
     assert done.returncode == 0, done.stderr
 
 
-def test_a_file_that_is_not_the_locked_one_is_not_installed(tmp_path: Path) -> None:
+def test_a_file_with_another_hash_is_not_installed(tmp_path: Path) -> None:
     copy = copy_layer(tmp_path)
     lock = copy / "requirements.lock"
     pinned, _, others = lock.read_text().partition("pyjwt==")
@@ -195,7 +195,7 @@ def test_a_file_that_is_not_the_locked_one_is_not_installed(tmp_path: Path) -> N
     assert "DO NOT MATCH THE HASHES" in done.stderr
 
 
-def test_the_lock_satisfies_what_the_layer_declares() -> None:
+def test_the_lock_satisfies_the_requirements_of_the_layer() -> None:
     lines = (LAYER / "requirements.lock").read_text().replace("\\\n", "").splitlines()
     locked = [Requirement(line.partition("--hash")[0]) for line in lines if not line.startswith("#")]
     versions = {each.name: str(each.specifier).removeprefix("==") for each in locked}
@@ -204,7 +204,7 @@ def test_the_lock_satisfies_what_the_layer_declares() -> None:
         assert declared.specifier.contains(versions[declared.name]), f"run make lock: {line}"
 
 
-def test_a_function_with_requirements_of_its_own_is_not_built_without_them(tmp_path: Path) -> None:
+def test_requirements_of_a_function_are_part_of_its_build(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("anything\n")
     command = ["make", "--makefile", str(ROOT / "functions/Makefile"), "build-WeatherFunction"]
     env = environment() | {"ARTIFACTS_DIR": str(tmp_path / "out")}
@@ -213,7 +213,7 @@ def test_a_function_with_requirements_of_its_own_is_not_built_without_them(tmp_p
     assert "requirements.txt" in done.stderr
 
 
-def test_the_layer_installs_what_the_package_declares() -> None:
+def test_the_layer_requires_the_dependencies_of_the_package() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     installed = (LAYER / "requirements.txt").read_text().split("\n")
     assert sorted(filter(None, installed)) == sorted(declared)

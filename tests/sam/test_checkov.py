@@ -1,4 +1,4 @@
-"""checkov finds in the templates what .checkov.yaml excepts, each with its reason, and nothing else."""
+"""checkov finds in the templates exactly the exceptions of .checkov.yaml, each of which has a reason."""
 
 import json
 import os
@@ -19,7 +19,7 @@ EXCEPTIONS = set(re.findall(r"^  - (\w+)$", CONFIGURATION.read_text(), re.MULTIL
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The templates as CloudFormation gets them: for everybody, with everything, and at the edge."""
+    """Return the transformed templates: with defaults, with all options, and the edge."""
     folder = tmp_path_factory.mktemp("templates")
     (folder / "plain.yaml").write_text(transform())
     (folder / "gradual.yaml").write_text(transform(Deployment="Canary10Percent5Minutes"))
@@ -27,8 +27,8 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_checkov_finds_what_the_configuration_excepts_and_nothing_else(templates: Path) -> None:
-    # All of the configuration but the exceptions, which are the end of the file.
+def test_checkov_finds_exactly_the_excepted_rules(templates: Path) -> None:
+    # The configuration without the exceptions, which are at the end of the file.
     configuration = templates.with_name("checkov.yaml")
     configuration.write_text(CONFIGURATION.read_text().partition("skip-check:")[0])
     # HOME: not the configuration of the user who runs this. No network, no account.

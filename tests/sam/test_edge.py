@@ -36,7 +36,7 @@ def distribution(**given: str) -> Any:
     return resources(**given)["Distribution"]["Properties"]["DistributionConfig"]
 
 
-def test_it_is_lint_clean(tmp_path: Path) -> None:
+def test_the_template_is_lint_clean(tmp_path: Path) -> None:
     options = {"plain": {}, "own": {**WITH_DOMAIN, **WITH_WEB_ACL}, "unrouted": {"RouteByName": "disabled"}}
     for name, given in options.items():
         (tmp_path / f"{name}.yaml").write_text(with_defaults(edge(), **HOST, **given))
@@ -52,18 +52,18 @@ def test_a_domain_needs_its_certificate() -> None:
     assert "CertificateArn" in rule
 
 
-def test_requests_reach_the_endpoint_with_their_tokens_and_none_is_cached() -> None:
+def test_requests_are_forwarded_with_their_tokens_and_not_cached() -> None:
     [origin] = distribution()["Origins"]
     assert origin["DomainName"] == "api.example"
     assert origin["CustomOriginConfig"]["OriginProtocolPolicy"] == "https-only"
     behaviour = distribution()["DefaultCacheBehavior"]
     assert behaviour["ViewerProtocolPolicy"] == "https-only"
-    # AWS's managed policies: CachingDisabled and AllViewerExceptHostHeader.
+    # Managed policies of AWS: CachingDisabled and AllViewerExceptHostHeader.
     assert behaviour["CachePolicyId"] == "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
     assert behaviour["OriginRequestPolicyId"] == "b689b0a8-53d0-40ab-baf2-68738e2966ac"
 
 
-def test_a_web_acl_of_ones_own_replaces_the_stacks() -> None:
+def test_an_existing_web_acl_replaces_that_of_the_stack() -> None:
     assert distribution()["WebACLId"] == "${WebAcl.Arn}"
     assert distribution(**WITH_WEB_ACL)["WebACLId"] == WITH_WEB_ACL["WebAclArn"]
     assert "WebAcl" not in resources(**WITH_WEB_ACL)
@@ -76,7 +76,7 @@ def test_no_request_is_sampled_and_no_rule_reads_bodies() -> None:
     assert {rule["Name"] for rule in acl["Rules"]} == {"RequestsPerAddress", "IpReputation"}
 
 
-def test_routing_by_name_is_a_choice() -> None:
+def test_routing_by_name_is_optional() -> None:
     assert "OwnerByName" not in resources(RouteByName="disabled")
     assert "FunctionAssociations" not in distribution(RouteByName="disabled")["DefaultCacheBehavior"]
     [association] = distribution()["DefaultCacheBehavior"]["FunctionAssociations"]
@@ -92,7 +92,7 @@ MAX_FUNCTION = 10 * 1024
 
 
 def owners() -> dict[str, dict[str, str]]:
-    """Who owns what can be called by a name that is listed."""
+    """Return the owner of each listed feature."""
     catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
     return {
         method: {row["definition"][key]: row["owner"] for row in catalog[member]}
@@ -104,13 +104,13 @@ def owners() -> dict[str, dict[str, str]]:
     }
 
 
-def test_the_table_is_the_catalogs() -> None:
+def test_the_table_matches_the_catalog() -> None:
     table = re.search(r"const OWNERS = (\{.*?\n\});", CODE, re.DOTALL)
     assert table is not None
     assert json.loads(table[1]) == owners()
 
 
-def test_an_owner_is_where_the_endpoint_has_a_route_for_it() -> None:
+def test_the_paths_of_owners_are_routes_of_the_endpoint() -> None:
     routes = {
         each["Properties"]["RouteKey"]
         for each in transformed()["Resources"].values()
@@ -119,12 +119,12 @@ def test_an_owner_is_where_the_endpoint_has_a_route_for_it() -> None:
     assert {f"ANY /tools/{owner}" for table in owners().values() for owner in table.values()} <= routes
 
 
-def test_the_function_is_no_longer_than_cloudfront_takes() -> None:
+def test_the_function_fits_into_the_limit_of_cloudfront() -> None:
     assert len(CODE.encode()) <= MAX_FUNCTION
 
 
 def routed(*requests: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the function makes of requests, run by Node.js."""
+    """Return the requests after the function, run by Node.js."""
     node = shutil.which("node")
     if node is None:
         skips.skip(skips.NODE, "CloudFront's function")
@@ -143,7 +143,7 @@ def request(method: str | None, name: str | None, *, uri: str = "/mcp", verb: st
     return {"method": verb, "uri": uri, "querystring": {}, "headers": headers}
 
 
-def test_what_is_in_the_table_goes_to_its_owner() -> None:
+def test_a_feature_in_the_table_is_routed_to_its_owner() -> None:
     listed = [(method, name, owner) for method, table in owners().items() for name, owner in table.items()]
     for (*_, owner), sent in zip(listed, routed(*(request(m, n) for m, n, _ in listed)), strict=True):
         assert sent["uri"] == f"/tools/{owner}"
@@ -157,10 +157,10 @@ TO_THE_FRONT_DOOR = {
     "an unknown tool": request("tools/call", "drop_tables"),
     "a tool's name as a prompt": request("prompts/get", "summarize"),
     "another resource of a template": request("resources/read", "weather://forecast/Tokyo"),
-    "an older client": request(None, None),
+    "a legacy client": request(None, None),
     "a method without a name": request("tools/call", None),
-    "what every object has": request("constructor", "name"),
-    "what every table has": request("tools/call", "constructor"),
+    "a property of every object": request("constructor", "name"),
+    "a property of every table": request("tools/call", "constructor"),
     "a header twice": {
         **request("tools/call", None),
         "headers": {HEADER_METHOD: {"value": "tools/call"}, HEADER_NAME: TWICE},
@@ -171,7 +171,7 @@ TO_THE_FRONT_DOOR = {
 }
 
 
-def test_everything_else_goes_where_it_was_sent() -> None:
+def test_all_other_requests_are_forwarded_unchanged() -> None:
     for what, given, sent in zip(
         TO_THE_FRONT_DOOR, TO_THE_FRONT_DOOR.values(), routed(*TO_THE_FRONT_DOOR.values()), strict=True
     ):

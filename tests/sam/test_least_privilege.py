@@ -1,7 +1,7 @@
-"""A role allows what its function asks of AWS in every example's flows, and nothing else.
+"""A role allows exactly the AWS calls of its function in the flows of all examples.
 
-The calls are those of the functions themselves, recorded while they serve clients on this computer. Nothing
-there refuses one, so what is compared is the list.
+The calls are recorded while the functions serve clients on this computer. The stand-ins
+refuse no call, so the tests compare lists.
 """
 
 import json
@@ -31,7 +31,7 @@ WAYS: dict[str, dict[str, str]] = {
     "direct-invoke": {"StateSigning": "direct", "TaskDelivery": "invoke"},
     "delegated-queue": {"StateSigning": "delegated", "TaskDelivery": "queue"},
 }
-"""Between them, every choice that changes what a function asks for."""
+"""Parameters that cover every choice with influence on AWS calls."""
 
 LAMBDA_ITSELF = {
     ("sqs:SendMessage", arn("UndeliveredTasks")): "Lambda's on-failure destination",
@@ -40,11 +40,11 @@ LAMBDA_ITSELF = {
         for operation in ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
     },
 }
-"""What Lambda does with a worker's role."""
+"""Actions of Lambda itself with the role of a worker."""
 
 
 def for_services(function: str) -> dict[tuple[str, str], str]:
-    """What a role is used for by AWS itself, in the function's name, with the reason."""
+    """Return the actions of AWS services with a role, each with the reason."""
     group = arn(name_in(properties(function)["LoggingConfig"]["LogGroup"]))
     writes = ("logs:CreateLogStream", "logs:PutLogEvents")
     logs = {(action, group): "Lambda writes what a function prints" for action in writes}
@@ -71,7 +71,7 @@ def calls(way: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, se
 
 
 def granted(function: str, way: str) -> set[Grant]:
-    """All that the function's role allows, the policies beside it included."""
+    """Return all permissions of a function's role, including separate policies."""
     beside = [
         statement
         for policy in of_type("AWS::IAM::RolePolicy", **WAYS[way]).values()
@@ -82,14 +82,14 @@ def granted(function: str, way: str) -> set[Grant]:
 
 
 @every_function
-def test_a_role_allows_what_its_function_asks_for_and_nothing_else(
+def test_a_role_allows_exactly_the_calls_of_its_function(
     calls: Mapping[str, set[Call]], way: str, function: str
 ) -> None:
     asked = calls.get(function, set())
     assert findings(granted(function, way), asked, for_services(function), WILDCARDS) == []
 
 
-def test_every_function_that_may_call_a_service_was_seen_to(calls: Mapping[str, set[Call]]) -> None:
+def test_every_function_with_permissions_made_calls(calls: Mapping[str, set[Call]]) -> None:
     assert calls.keys() == FOLDERS.keys()
 
 
@@ -101,7 +101,7 @@ def test_every_exception_is_still_needed() -> None:
     assert WILDCARDS.keys() == wild
 
 
-# That it would be noticed
+# The tests detect deviations
 
 ALLOWED = {
     Grant("kms:Sign", arn("StateKey"), frozenset({("kms:SigningAlgorithm", "ECDSA_SHA_256")})),
@@ -124,15 +124,15 @@ def swapped(action: str, /, **changes: Any) -> Callable[[set[Grant]], set[Grant]
 
 
 MUTATIONS: dict[str, tuple[Callable[[set[Grant]], set[Grant]], str]] = {
-    "an action more": (
+    "an additional action": (
         lambda allowed: allowed | {Grant("dynamodb:DeleteItem", arn("TaskTable"))},
         "never used",
     ),
-    "a resource more": (
+    "an additional resource": (
         lambda allowed: allowed | {Grant("dynamodb:GetItem", arn("OtherTable"))},
         "never used",
     ),
-    "an action less": (
+    "a missing action": (
         lambda allowed: {each for each in allowed if each.action != "kms:Sign"},
         "not allowed",
     ),
@@ -145,19 +145,19 @@ MUTATIONS: dict[str, tuple[Callable[[set[Grant]], set[Grant]], str]] = {
         swapped("lambda:InvokeFunction", resource=arn("ProvisionWorkerFunction")),
         "not allowed",
     ),
-    "a condition that is not fulfilled": (
+    "a condition that does not hold": (
         swapped("kms:Sign", conditions=frozenset({("kms:MessageType", "DIGEST")})),
         "not allowed",
     ),
 }
 
 
-def test_a_role_that_is_right_passes() -> None:
+def test_a_correct_role_has_no_findings() -> None:
     assert findings(ALLOWED, ASKED, {}, WILDCARDS) == []
 
 
 @pytest.mark.parametrize(("mutate", "finding"), MUTATIONS.values(), ids=MUTATIONS.keys())
-def test_a_role_that_is_wrong_is_found(mutate: Callable[[set[Grant]], set[Grant]], finding: str) -> None:
+def test_a_wrong_role_has_a_finding(mutate: Callable[[set[Grant]], set[Grant]], finding: str) -> None:
     found = findings(mutate(set(ALLOWED)), ASKED, {}, WILDCARDS)
     assert any(each.startswith(finding) for each in found), found
 
@@ -171,21 +171,21 @@ def test_a_role_that_is_wrong_is_found(mutate: Callable[[set[Grant]], set[Grant]
         {"Effect": "Allow", "Action": "kms:Sign", "Resource": "*", "Condition": {"StringLike": {}}},
     ],
 )
-def test_a_statement_that_is_not_understood_is_refused(statement: Mapping[str, Any]) -> None:
+def test_a_statement_in_an_unknown_form_is_refused(statement: Mapping[str, Any]) -> None:
     with pytest.raises((AssertionError, KeyError)):
         grants([statement])
 
 
-# Roles and policies that no function has
+# Roles and policies of other resources
 
 
-def test_codedeploy_may_shift_the_traffic_of_the_functions_with_a_route_and_look_at_alarms() -> None:
-    """What AWSCodeDeployRoleForLambdaLimited allows for all functions, without its hooks and revisions."""
+def test_codedeploy_may_shift_traffic_of_functions_with_a_route_and_read_alarms() -> None:
+    """The permissions are those of AWSCodeDeployRoleForLambdaLimited without hooks and revisions."""
     role = properties("DeploymentRole")
     [assume] = role["AssumeRolePolicyDocument"]["Statement"]
     assert assume["Principal"] == {"Service": "codedeploy.amazonaws.com"}
     with_routes = [FRONT_DOOR, *TOOLS]
-    # An alarm's name is not known before the deployment, and DescribeAlarms without names asks for all.
+    # Names of alarms are unknown before the deployment, and DescribeAlarms without names reads all.
     alarms = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*"
     assert grants(role["Policies"][0]["PolicyDocument"]["Statement"]) == {
         *(
@@ -210,6 +210,6 @@ def test_there_are_no_further_roles_and_policies() -> None:
     assert policies == {"StatePolicy", "ProvisionWorkerInvokesItself", "ProvisionWorkerReadsItsQueue"}
 
 
-def test_outside_roles_only_a_keys_policy_says_any_resource_which_is_the_key() -> None:
+def test_outside_roles_only_key_policies_have_a_wildcard_resource() -> None:
     found = {name for name, each in deployed().items() if '"Resource": "*"' in json.dumps(each)}
     assert found == set(of_type("AWS::KMS::Key"))

@@ -1,4 +1,4 @@
-"""A project that `make new-tool` has written a tool into, as sam and CloudFormation read it."""
+"""sam and CloudFormation with a tool that `make new-tool` added."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from support.transformed_template import transformed_file
 
 BASE = logical_id_prefix(TOOL)
 MODEL = find_copyable_tool(load(ROOT / "template.yaml"))
-"""The tool whose entry is copied."""
+"""The tool with the copied entry."""
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def test_the_source_is_lint_clean(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_new_resources_are_those_of_the_copied_tool_under_other_names(deployed: dict[str, Any]) -> None:
-    # A version's logical id ends in a digest of the function's properties.
+def test_the_new_resources_equal_those_of_the_copied_tool_except_for_names(deployed: dict[str, Any]) -> None:
+    # The logical id of a version ends with a digest of the function's properties.
     stack = re.sub(r"(FunctionVersion)[0-9a-f]+", r"\1", json.dumps(deployed))
     resources: dict[str, Any] = json.loads(stack)
 
@@ -57,7 +57,7 @@ def test_the_new_resources_are_those_of_the_copied_tool_under_other_names(deploy
     assert f"{logical_id_prefix(MODEL)}FunctionMcpPermission" in of(logical_id_prefix(MODEL))
 
 
-def test_the_front_door_may_invoke_it_and_has_its_address(deployed: dict[str, Any]) -> None:
+def test_the_front_door_may_invoke_the_new_tool_and_has_its_address(deployed: dict[str, Any]) -> None:
     variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
     owner = json.loads(variables["MCP_OWNERS"])[TOOL]
     assert f"${{{BASE}Function.Arn}}" in owner

@@ -1,4 +1,4 @@
-"""What template.yaml has for production: versions, deployments, capacity, domain, CORS, logs and alarms."""
+"""template.yaml in production: versions, deployments, capacity, domain, CORS, logs and alarms."""
 
 import json
 import re
@@ -73,7 +73,7 @@ def version_of(function: str) -> dict[str, Any]:
     return resource
 
 
-# What is deployed is what answers
+# Versions and aliases
 
 
 def test_every_function_has_a_version_that_its_alias_points_to() -> None:
@@ -101,9 +101,9 @@ def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> No
 
 @every_function
 def test_a_parameter_with_another_value_is_a_new_version(function: str) -> None:
-    """SAM's names of versions do not change with it, so their descriptions have to: that replaces them."""
+    """SAM derives names of versions from the code only, so descriptions of versions have the parameters."""
     in_settings = parameters_in(transformed()["Resources"]["Settings"])
-    of_function_alone = {"WorkerConcurrency"}  # no part of a version: Lambda applies it at once
+    of_function_alone = {"WorkerConcurrency"}  # not part of a version: Lambda applies it at once
     assert parameters_in(transformed()["Resources"][function]) - of_function_alone <= in_settings
     assert version_of(function)["Properties"]["Description"] == "settings ${Settings}"
     assert variables(function)["SETTINGS_VERSION"] == "${Settings}", (
@@ -112,7 +112,7 @@ def test_a_parameter_with_another_value_is_a_new_version(function: str) -> None:
 
 
 def parameters_in(value: Any) -> set[str]:
-    """The parameters that a value depends on, by way of conditions as well."""
+    """Return the parameters that a value depends on, also through conditions."""
     return {name for name in _names(value) if name in transformed()["Parameters"]}
 
 
@@ -133,7 +133,7 @@ def _names(value: Any) -> Iterator[str]:
                 yield from _names(item)
 
 
-def test_the_settings_keep_every_value_apart() -> None:
+def test_settings_of_versions_distinguish_all_values() -> None:
     lines = properties("Settings", AllowedOrigins=ORIGINS)["Content"].split("\n")
     assert [line.partition(" ")[0] for line in lines] == [
         name
@@ -144,21 +144,21 @@ def test_the_settings_keep_every_value_apart() -> None:
 
 
 @every_function_with_a_route
-def test_no_version_is_left_behind_that_nothing_invokes(function: str) -> None:
+def test_unused_versions_are_deleted(function: str) -> None:
     assert version_of(function)["DeletionPolicy"] == "Delete"
 
 
 @every_worker
-def test_versions_of_a_worker_stay_for_the_tasks_they_created(worker: str) -> None:
+def test_versions_of_a_worker_are_retained_for_their_tasks(worker: str) -> None:
     version = version_of(worker)
     assert (version["DeletionPolicy"], version["UpdateReplacePolicy"]) == ("Retain", "Retain")
-    assert "DeletionPolicy" not in deployed()[worker], "but the function goes with the stack"
+    assert "DeletionPolicy" not in deployed()[worker], "the function is deleted with the stack"
 
 
-# How a version takes over
+# Deployment of a version
 
 
-def test_by_default_a_version_takes_over_at_once() -> None:
+def test_by_default_a_version_gets_all_traffic_at_once() -> None:
     assert transformed()["Parameters"]["Deployment"]["Default"] == "AtOnce"
     assert of_type("AWS::CodeDeploy::DeploymentGroup") == {}
     assert not any("UpdatePolicy" in resource for resource in deployed().values())
@@ -166,24 +166,24 @@ def test_by_default_a_version_takes_over_at_once() -> None:
 
 @pytest.fixture(scope="module")
 def gradual() -> dict[str, Any]:
-    """The stack that takes its time."""
+    """Return a stack with gradual deployment."""
     template = yaml.safe_load(transform(Deployment=GRADUAL[0]))
     return cloudformation.resources(template, parameters(Deployment=GRADUAL[0]))
 
 
 def crashes(function: str) -> str:
-    """The alarm that is a function's own."""
+    """Return the alarm of a single function."""
     return f"{function.removesuffix('Function')}CrashesAlarm"
 
 
-def taken_back_by(function: str) -> list[str]:
-    """The alarms that end a deployment: those of all functions, the function's own, and its worker's."""
+def rollback_alarms(function: str) -> list[str]:
+    """Return the alarms that roll a deployment back: common ones, the function's, and its worker's."""
     own = [function, WORKER_OF[function]] if function in WORKER_OF else [function]
     return ["ErrorsAlarm", "ServerErrorsAlarm", *map(crashes, own)]
 
 
 @every_function_with_a_route
-def test_a_gradual_deployment_goes_back_when_an_alarm_of_its_own_or_of_all_goes_off(
+def test_a_gradual_deployment_is_rolled_back_by_its_own_and_by_common_alarms(
     gradual: dict[str, Any], function: str
 ) -> None:
     group = gradual[f"{function}DeploymentGroup"]["Properties"]
@@ -196,7 +196,7 @@ def test_a_gradual_deployment_goes_back_when_an_alarm_of_its_own_or_of_all_goes_
     )
     assert group["AlarmConfiguration"] == {
         "Enabled": True,
-        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in taken_back_by(function)],
+        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in rollback_alarms(function)],
     }
     assert group["ServiceRoleArn"] == arn("DeploymentRole")
 
@@ -207,7 +207,7 @@ def test_a_worker_is_replaced_at_once(gradual: dict[str, Any], worker: str) -> N
     assert "UpdatePolicy" not in gradual[name_in(alias(worker))]
 
 
-def test_every_deployment_that_is_offered_has_a_meaning() -> None:
+def test_every_offered_deployment_type_is_defined() -> None:
     offered = transformed()["Parameters"]["Deployment"]["AllowedValues"]
     assert sorted(offered) == sorted(["AtOnce", *GRADUAL])
 
@@ -223,7 +223,7 @@ def test_functions_with_a_route_can_start_from_a_snapshot(function: str) -> None
 
 
 @every_function
-def test_functions_with_a_route_can_be_kept_ready(function: str) -> None:
+def test_functions_with_a_route_can_have_provisioned_concurrency(function: str) -> None:
     live = properties(name_in(alias(function)), ProvisionedConcurrency="3")
     expected = {"ProvisionedConcurrentExecutions": "3"} if function in WITH_ROUTES else None
     assert live.get("ProvisionedConcurrencyConfig") == expected
@@ -231,14 +231,14 @@ def test_functions_with_a_route_can_be_kept_ready(function: str) -> None:
 
 
 @every_function
-def test_only_workers_have_a_reserved_concurrency_which_can_be_switched_off(function: str) -> None:
+def test_only_workers_have_reserved_concurrency_and_it_can_be_disabled(function: str) -> None:
     expected = "7" if function in WORKERS else None
     assert properties(function, WorkerConcurrency="7").get("ReservedConcurrentExecutions") == expected
     assert "ReservedConcurrentExecutions" not in properties(function, WorkerConcurrency="0")
     assert properties(function).get("ReservedConcurrentExecutions") == ("20" if expected else None)
 
 
-def test_a_queue_delivers_to_as_many_workers_as_there_may_be() -> None:
+def test_a_queue_has_the_maximum_concurrency_of_workers() -> None:
     queue = {"TaskDelivery": "queue"}
     assert mapping(WorkerConcurrency="7", **queue)["ScalingConfig"] == {"MaximumConcurrency": "7"}
     assert "ScalingConfig" not in mapping(WorkerConcurrency="0", **queue)
@@ -260,7 +260,7 @@ def mapping(**given: str) -> dict[str, Any]:
         ({"HostedZoneId": "Z0123456789"}, "DomainName"),
     ],
 )
-def test_parameters_that_contradict_each_other_are_refused(given: dict[str, str], named: str) -> None:
+def test_contradicting_parameters_are_refused(given: dict[str, str], named: str) -> None:
     [broken] = broken_rules(**given)
     assert named in broken
 
@@ -277,7 +277,7 @@ def test_parameters_that_contradict_each_other_are_refused(given: dict[str, str]
         {**DOMAIN, "HostedZoneId": "Z0123456789"},
     ],
 )
-def test_parameters_that_go_together_are_taken(given: dict[str, str]) -> None:
+def test_consistent_parameters_are_accepted(given: dict[str, str]) -> None:
     assert broken_rules(**given) == []
 
 
@@ -310,9 +310,9 @@ def test_a_domain_is_the_only_address() -> None:
     assert outputs(**given)["ApiHost"] == "tools.example"
 
 
-def test_without_a_domain_the_address_is_the_apis() -> None:
+def test_without_a_domain_the_address_is_that_of_the_api() -> None:
     assert not {"Domain", "DomainMapping", "DomainRecord"} & deployed().keys()
-    assert "DomainRecord" not in deployed(**DOMAIN), "the domain is kept elsewhere"
+    assert "DomainRecord" not in deployed(**DOMAIN), "the record is managed elsewhere"
     assert properties("Api")["DisableExecuteApiEndpoint"] is False
     assert outputs()["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
 
@@ -320,7 +320,7 @@ def test_without_a_domain_the_address_is_the_apis() -> None:
 # Browsers
 
 
-def test_pages_of_the_allowed_origins_can_send_what_clients_send() -> None:
+def test_cors_allows_the_headers_and_methods_of_clients() -> None:
     cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
     assert cors["AllowOrigins"] == ORIGINS.split(",")
     assert cors["AllowMethods"] == ["POST", "DELETE"]
@@ -335,14 +335,14 @@ def test_without_allowed_origins_there_is_no_cors() -> None:
     assert "CorsConfiguration" not in properties("Api")
 
 
-def test_a_preflight_request_meets_no_authorizer() -> None:
-    """API Gateway answers it itself, but for a path whose route takes every method."""
+def test_a_preflight_request_is_not_authorized() -> None:
+    """API Gateway responds itself, except for a route with any method."""
     keys = [route["RouteKey"].split() for route in of_type("AWS::ApiGatewayV2::Route").values()]
     assert {method for method, path in keys if path == "/mcp"} == {"POST", "GET", "DELETE"}
 
 
 @pytest.mark.parametrize("origin", ["*", "https://*.example", "app.example", "https://app.example/", "null"])
-def test_an_origin_that_no_browser_sends_is_refused(origin: str) -> None:
+def test_a_malformed_origin_is_refused(origin: str) -> None:
     with pytest.raises(Refused):
         parameters(AllowedOrigins=f"https://app.example,{origin}")
 
@@ -360,10 +360,10 @@ TELLS_NOTHING = re.compile(
     r"requestId|requestTime|identity\.sourceIp|routeKey|protocol|status|error\.responseType"
     r"|integration\.integrationStatus|responseLength|responseLatency|integrationLatency"
 )
-"""Variables without a token, an argument, an answer or a claim: no header, query or authorizer context."""
+"""Variables without tokens, arguments, answers or claims: no header, query or authorizer context."""
 
 
-def test_access_logs_hold_neither_tokens_nor_answers() -> None:
+def test_access_logs_contain_neither_tokens_nor_answers() -> None:
     settings = properties("ApiStage")["AccessLogSettings"]
     assert settings["DestinationArn"] == arn("ApiLogs")
     line = json.loads(settings["Format"])
@@ -398,13 +398,13 @@ def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
 
 
 @every_alarm
-def test_an_alarm_tells_the_topic_if_there_is_one(alarm: str) -> None:
+def test_an_alarm_notifies_the_topic_if_configured(alarm: str) -> None:
     assert properties(alarm, AlarmTopicArn=TOPIC)["AlarmActions"] == [TOPIC]
     assert properties(alarm)["AlarmActions"] == []
 
 
 @every_alarm
-def test_an_alarm_says_what_happened_and_is_quiet_while_nothing_does(alarm: str) -> None:
+def test_an_alarm_has_a_description_and_ignores_missing_data(alarm: str) -> None:
     declared = properties(alarm)
     assert declared["AlarmDescription"]
     assert declared["TreatMissingData"] == "notBreaching"
@@ -413,21 +413,21 @@ def test_an_alarm_says_what_happened_and_is_quiet_while_nothing_does(alarm: str)
 
 
 @every_function
-def test_a_functions_crashes_are_an_alarm_of_its_own(function: str) -> None:
+def test_each_function_has_an_alarm_for_crashes(function: str) -> None:
     alarm = properties(crashes(function))
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": f"${{{function}}}"}]
     assert alarm["Statistic"] == "Sum"
 
 
-def test_throttles_of_any_function_are_an_alarm_since_concurrency_is_the_accounts() -> None:
+def test_one_alarm_covers_throttles_of_all_functions() -> None:
     alarm = properties("ThrottlesAlarm")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
     assert "Dimensions" not in alarm
     assert alarm["Statistic"] == "Sum"
 
 
-def test_every_error_that_a_function_logs_is_counted_for_the_alarm() -> None:
+def test_every_logged_error_is_counted_for_the_alarm() -> None:
     filters = of_type("AWS::Logs::MetricFilter")
     groups = {name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS}
     assert {name_in(each["LogGroupName"]) for each in filters.values()} == groups
@@ -442,7 +442,7 @@ def test_every_error_that_a_function_logs_is_counted_for_the_alarm() -> None:
 
 
 class Emitted:
-    """What `LogObserver` writes, as CloudWatch sees it."""
+    """The output of `LogObserver` as read by CloudWatch."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -451,7 +451,7 @@ class Emitted:
         return [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
 
     def metrics(self) -> set[tuple[str, str, frozenset[str]]]:
-        """Of the lines since the last look: namespace, name, dimensions."""
+        """Return namespace, name and dimensions of the metrics since the last call."""
         return {
             (directive["Namespace"], metric["Name"], frozenset(dimensions))
             for line in self.lines()
@@ -463,13 +463,13 @@ class Emitted:
 
 @pytest.fixture
 def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Emitted:
-    # Powertools keeps one handler for each service name, on the stdout it saw first.
+    # Powertools caches one handler per service name, with the stdout of its creation.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
     return Emitted(capsys)
 
 
 def schema(text: str) -> tuple[str, frozenset[str]]:
-    """Namespace and dimensions, as metric queries and searches write them."""
+    """Return namespace and dimensions in the syntax of metric queries."""
     namespace, *dimensions = text.replace('"', "").replace(" ", "").split(",")
     return namespace, frozenset(dimensions)
 
@@ -484,7 +484,7 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
         ("TaskAbandonedAlarm", "task_abandoned", {"task": "one"}),
     ],
 )
-def test_an_alarm_about_what_functions_count_is_about_what_they_count(
+def test_alarms_on_custom_metrics_use_emitted_metrics(
     emitted: Emitted, alarm: str, event: str, fields: dict[str, str]
 ) -> None:
     LogObserver().record(event, **fields)
@@ -495,7 +495,7 @@ def test_an_alarm_about_what_functions_count_is_about_what_they_count(
     assert emitted.metrics() == {(namespace, query[1], dimensions)}
 
 
-def test_an_error_is_logged_as_the_alarm_counts_it(emitted: Emitted) -> None:
+def test_logged_errors_match_the_filter_of_the_alarm(emitted: Emitted) -> None:
     LogObserver().record_failure("misconfigured", ValueError())
     error, _ = emitted.lines()
     assert error["level"] == "ERROR"
@@ -504,7 +504,7 @@ def test_an_error_is_logged_as_the_alarm_counts_it(emitted: Emitted) -> None:
 SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
 
 
-def test_the_dashboard_shows_what_functions_count(emitted: Emitted) -> None:
+def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
     observer = LogObserver()
     for asked in ({"outcome": "input_required", "asked": ["a"]}, {"outcome": "checkpoint"}):
         observer.record("request_completed", **asked)
@@ -530,13 +530,13 @@ def test_an_undelivered_invocation_raises_an_alarm() -> None:
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
 
 
-def test_the_dashboard_is_one() -> None:
+def test_the_dashboard_is_valid() -> None:
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
     assert all(widget["properties"]["region"] == "${AWS::Region}" for widget in widgets)
 
 
-# Anywhere
+# Portability
 
 REGION = re.compile(
     r"\b(us|eu|ap|sa|ca|me|af|il|mx|cn)(-gov|-iso\w*)?-(north|south|east|west|central)\w*-\d\b"
@@ -547,7 +547,7 @@ def test_the_template_names_no_partition_and_no_region() -> None:
     source = yaml.safe_dump(transformed()["Resources"]) + yaml.safe_dump(transformed()["Outputs"])
     assert "arn:aws" not in source
     assert not REGION.search(source)
-    # Service principals are called so in every partition; addresses are not.
+    # Service principals are equal in every partition; addresses are not.
     hosts = set(re.findall(r"[\w.-]*amazonaws\.com", source))
     assert hosts == {"lambda.amazonaws.com", "apigateway.amazonaws.com", "codedeploy.amazonaws.com"}
 
@@ -570,7 +570,7 @@ def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
     assert lint(*tmp_path.iterdir()) == []
 
 
-def test_every_parameter_is_described_or_says_all_by_its_name() -> None:
+def test_every_parameter_has_a_description_or_a_self_explanatory_name() -> None:
     declared = transformed()["Parameters"]
     undescribed = {name for name, each in declared.items() if "Description" not in each}
     assert undescribed == {"PythonRuntime", "Architecture", "LogRetentionDays"}

@@ -1,4 +1,4 @@
-"""The keys of requestState in template.yaml: which exist, who may do what, how one replaces another."""
+"""The keys of requestState in template.yaml: existence, permissions and rotation."""
 
 import json
 from collections.abc import Mapping
@@ -71,11 +71,11 @@ def condition_of(statement: Mapping[str, Any]) -> dict[str, str]:
     return dict(statement.get("Condition", {}).get("StringEquals", {}))
 
 
-# What a role allows
+# Roles
 
 
 @every_configuration
-def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(given: Mapping[str, str]) -> None:
+def test_a_tool_has_exactly_the_key_permissions_of_its_configuration(given: Mapping[str, str]) -> None:
     expected = [
         sign(arn("StateKey"), **({"kms:MessageType": "RAW"} if given["StateSigning"] == "delegated" else {}))
     ]
@@ -87,7 +87,7 @@ def test_a_tool_may_do_with_the_keys_exactly_what_the_configuration_needs(given:
 
 
 @every_configuration
-def test_a_function_that_mints_nothing_may_not_call_kms(given: Mapping[str, str]) -> None:
+def test_a_function_without_states_may_not_call_kms(given: Mapping[str, str]) -> None:
     minting = {role_of(tool) for tool in TOOLS}
     for name, role in of_type("AWS::IAM::Role", **given).items():
         attached = role.get("ManagedPolicyArns", [])
@@ -106,7 +106,7 @@ def test_every_option_is_lint_clean(tmp_path: Path) -> None:
     assert lint(*tmp_path.iterdir()) == []
 
 
-# What a key's policy allows
+# Key policies
 
 ADMINISTRATION = {
     "Sid": "AdministrationThroughIam",
@@ -198,14 +198,14 @@ def test_a_keys_policy_lets_cloudformation_manage_the_key(key: str) -> None:
 
 
 @every_tool
-def test_what_a_role_allows_on_a_key_of_the_stack_the_keys_policy_allows(tool: str) -> None:
+def test_key_policies_allow_the_permissions_of_roles(tool: str) -> None:
     key_of = {"kms:Sign": "StateKey", "kms:GetPublicKey": "StateKey", "kms:GenerateMac": "StateEncryptionKey"}
     for allowed in on_keys(tool, StateSigning="delegated"):
         [granted] = [s for s in KEY_POLICIES[key_of[allowed["Action"]]] if s["Action"] == allowed["Action"]]
         assert condition_of(granted).items() <= condition_of(allowed).items()
 
 
-# Which keys there are
+# Existence of keys
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_what_a_role_allows_on_a_key_of_the_stack_the_keys_policy_allows(tool: s
         ("StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC"),
     ],
 )
-def test_a_key_survives_its_stack_unless_the_stack_never_came_to_be(key: str, spec: str, usage: str) -> None:
+def test_a_key_is_retained_unless_the_creation_of_the_stack_fails(key: str, spec: str, usage: str) -> None:
     resource = deployed()[key]
     assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert (resource["Properties"]["KeySpec"], resource["Properties"]["KeyUsage"]) == (spec, usage)
@@ -232,7 +232,7 @@ def test_a_key_survives_its_stack_unless_the_stack_never_came_to_be(key: str, sp
         ({"StateKeyArn": OLD, "StateEncryption": "disabled"}, set()),
     ],
 )
-def test_the_stack_has_the_keys_it_is_not_given_each_with_its_alias(
+def test_the_stack_creates_the_keys_that_are_not_given_each_with_an_alias(
     given: Mapping[str, str], keys: set[str]
 ) -> None:
     aliases = of_type("AWS::KMS::Alias", **given)
@@ -260,7 +260,7 @@ def test_every_function_has_the_configuration(given: Mapping[str, str]) -> None:
         assert {name: environment[name] for name in expected} == expected, function
 
 
-def test_a_stack_says_which_keys_it_uses() -> None:
+def test_the_outputs_of_a_stack_name_its_keys() -> None:
     own = {"StateKeyArn": arn("StateKey"), "StateEncryptionKeyArn": arn("StateEncryptionKey")}
     given = {"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}
     assert outputs().items() >= own.items()
@@ -268,7 +268,7 @@ def test_a_stack_says_which_keys_it_uses() -> None:
     assert "StateEncryptionKeyArn" not in outputs(StateEncryption="disabled")
 
 
-# How a key replaces another
+# Rotation
 
 SIGNING = (
     "StateKey",
@@ -285,7 +285,7 @@ ENCRYPTION = (
     "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS",
 )
 ROTATION = [("", NEW), (NEW, OLD), (NEW, "")]
-"""The key in use and the trusted ones, step by step; empty is the stack's own, whose ARN is OLD."""
+"""The current key and the trusted keys of each step. Empty means the key of the stack, whose ARN is OLD."""
 
 every_kind = pytest.mark.parametrize("kind", [SIGNING, ENCRYPTION], ids=["signing", "encryption"])
 every_step = pytest.mark.parametrize(("used", "trusted"), ROTATION, ids=["trust", "switch", "drop"])
@@ -293,7 +293,7 @@ every_step = pytest.mark.parametrize(("used", "trusted"), ROTATION, ids=["trust"
 
 @every_kind
 @every_step
-def test_a_step_of_a_rotation_is_a_change_of_two_parameters(
+def test_each_step_of_a_rotation_changes_two_parameters(
     kind: tuple[str, ...], used: str, trusted: str
 ) -> None:
     key, key_arn, trusted_arns, told_key, told_trusted = kind
@@ -323,7 +323,7 @@ def test_several_keys_can_be_trusted() -> None:
     assert variables(TOOLS[0], **given)["MCP_TRUSTED_STATE_KEY_ARNS"] == f"{NEW},{OTHER}"
 
 
-def test_encryption_that_is_switched_off_leaves_no_encryption_key_in_use() -> None:
+def test_without_encryption_no_encryption_key_is_used() -> None:
     given = {"StateEncryption": "disabled", "TrustedStateEncryptionKeyArns": NEW}
     assert variables(TOOLS[0], **given)["MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"] == ""
     assert NEW not in json.dumps(on_keys(TOOLS[0], **given))
@@ -332,7 +332,7 @@ def test_encryption_that_is_switched_off_leaves_no_encryption_key_in_use() -> No
     assert broken_rules(StateEncryptionKeyArn=NEW) == broken_rules(StateEncryption="disabled") == []
 
 
-# What is refused before anything changes
+# Refused parameters
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_encryption_that_is_switched_off_leaves_no_encryption_key_in_use() -> No
         ("EndpointUri", "https://tools.example/mcp#tools"),
     ],
 )
-def test_a_value_that_cannot_be_meant_is_refused(parameter: str, value: str) -> None:
+def test_an_implausible_value_is_refused(parameter: str, value: str) -> None:
     with pytest.raises(Refused):
         parameters(**{parameter: value})
 
@@ -369,7 +369,7 @@ def test_a_value_that_cannot_be_meant_is_refused(parameter: str, value: str) -> 
         OLD.replace("arn:aws:kms:eu-west-1", "arn:aws-cn:kms:cn-north-1"),
     ],
 )
-def test_keys_of_every_partition_and_multi_region_keys_are_taken(key: str) -> None:
+def test_keys_of_every_partition_and_multi_region_keys_are_accepted(key: str) -> None:
     assert parameters(StateKeyArn=key, TrustedStateKeyArns=f"{key}, {NEW}")["StateKeyArn"] == key
 
 

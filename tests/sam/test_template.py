@@ -1,7 +1,7 @@
-"""What template.yaml means, for every AuthMode.
+"""The meaning of template.yaml for every AuthMode.
 
-For its keys, see test_state_keys.py; for what production asks of it, test_production.py; for the AWS calls
-that its roles are there for, test_least_privilege.py.
+test_state_keys.py covers the keys, test_production.py operation in production, and test_least_privilege.py
+the permissions of roles.
 """
 
 import json
@@ -49,7 +49,7 @@ METADATA_ROUTES = {f"{verb} {METADATA}{suffix}" for verb in ("GET", "HEAD") for 
 
 
 def version_of(worker: str) -> str:
-    """The logical id of the version that is deployed."""
+    """Return the logical id of the deployed version."""
     [version] = [
         name
         for name, each in of_type("AWS::Lambda::Version").items()
@@ -66,10 +66,10 @@ every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.it
 every_worker = pytest.mark.parametrize("worker", WORKERS)
 
 
-# What the tools say
+# Consistency and lint
 
 
-def test_every_folder_of_functions_is_one_function_and_perhaps_its_worker() -> None:
+def test_every_folder_of_functions_is_one_function_with_an_optional_worker() -> None:
     folders = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
     assert sorted(FOLDERS[function] for function in ROUTE_OF) == folders
     assert {FOLDERS[tool]: FOLDERS[worker] for tool, worker in WORKER_OF.items()} == {
@@ -77,7 +77,7 @@ def test_every_folder_of_functions_is_one_function_and_perhaps_its_worker() -> N
     }
 
 
-def test_a_folder_has_a_worker_if_a_tool_of_its_has_tasks() -> None:
+def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
     catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
     owners = {row["owner"] for row in catalog["tools"] if "task" in row}
     assert {FOLDERS[tool] for tool in WORKER_OF} == owners
@@ -94,10 +94,10 @@ def test_the_transform_is_lint_clean(tmp_path: Path) -> None:
     assert lint(output) == []
 
 
-# Who may call
+# Authorization
 
 
-def test_the_deployer_must_choose_who_may_call() -> None:
+def test_the_authorization_mode_has_no_default() -> None:
     parameter = transformed()["Parameters"]["AuthMode"]
     assert "Default" not in parameter
     assert sorted(parameter["AllowedValues"]) == sorted(AUTH_MODES)
@@ -118,7 +118,7 @@ def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
 
 
 @every_auth_mode
-def test_every_route_is_authorized_as_the_mode_says(auth_mode: str) -> None:
+def test_every_route_is_authorized_according_to_the_mode(auth_mode: str) -> None:
     routes = routes_of(auth_mode)
     assert routes.keys() - METADATA_ROUTES == ROUTES | PAGE_ROUTES
     assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
@@ -172,7 +172,7 @@ def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
 
 
 @pytest.mark.parametrize("auth_mode", ["none", "iam", "jwt"])
-def test_an_issuer_that_would_not_count_is_refused(auth_mode: str) -> None:
+def test_an_issuer_without_effect_is_refused(auth_mode: str) -> None:
     given = {**AUTH_MODES[auth_mode], "TokenIssuer": "https://issuer.example"}
     [broken] = broken_rules(AuthMode=auth_mode, **given)
     assert "TokenIssuer" in broken
@@ -189,14 +189,14 @@ def test_an_issuer_that_would_not_count_is_refused(auth_mode: str) -> None:
         ("ScopeContextKey", "scopes", "lambda"),
     ],
 )
-def test_what_functions_would_refuse_in_a_mode_is_refused_before(name: str, value: str, mode: str) -> None:
+def test_settings_that_functions_refuse_are_refused_by_the_template(name: str, value: str, mode: str) -> None:
     for auth_mode, needed in AUTH_MODES.items():
         broken = broken_rules(AuthMode=auth_mode, **{**needed, name: value})
         assert [name in rule for rule in broken] == ([] if auth_mode == mode else [True])
 
 
 @every_auth_mode
-def test_the_function_knows_who_issues_the_tokens(auth_mode: str) -> None:
+def test_functions_know_the_issuer_of_tokens(auth_mode: str) -> None:
     environment = variables(FRONT_DOOR, AuthMode=auth_mode, **AUTH_MODES[auth_mode])
     assert environment["MCP_AUTH_MODE"] == auth_mode
     assert environment["MCP_TOKEN_ISSUER"] == (
@@ -212,13 +212,13 @@ def test_an_authorizer_exists_only_in_its_own_mode(auth_mode: str) -> None:
     )
 
 
-def test_no_resource_but_the_routes_brings_paths_of_its_own() -> None:
+def test_only_routes_define_paths() -> None:
     assert "Body" not in properties("Api")
     assert set(of_type("AWS::ApiGatewayV2::Api")) == {"Api"}
 
 
 @every_auth_mode
-def test_the_parameters_a_mode_needs_are_demanded(auth_mode: str) -> None:
+def test_the_parameters_of_a_mode_are_required(auth_mode: str) -> None:
     needed = AUTH_MODES[auth_mode]
     assert broken_rules(AuthMode=auth_mode, **needed) == []
     for left_out in needed:
@@ -227,12 +227,12 @@ def test_the_parameters_a_mode_needs_are_demanded(auth_mode: str) -> None:
         assert left_out in broken
 
 
-def test_a_lambda_authorizers_verdict_is_cached_per_route() -> None:
+def test_the_result_of_a_lambda_authorizer_is_cached_per_route() -> None:
     authorizer = properties("LambdaAuthorizer", AuthMode="lambda", **AUTH_MODES["lambda"])
     assert authorizer["IdentitySource"] == ["$request.header.Authorization", "$context.routeKey"]
 
 
-# The way in
+# Routes
 
 
 @every_function_with_a_route
@@ -268,21 +268,21 @@ def test_nothing_else_may_invoke_a_function() -> None:
 
 
 @every_function_with_a_route
-def test_a_function_answers_before_the_api_gives_up(function: str) -> None:
+def test_the_timeout_of_a_function_is_below_that_of_the_api(function: str) -> None:
     assert properties(function)["Timeout"] < 30
 
 
-# What a function may do (and for the actions, test_least_privilege.py)
+# Roles (test_least_privilege.py covers their actions)
 
 
-def test_every_function_has_a_role_of_its_own() -> None:
+def test_every_function_has_a_separate_role() -> None:
     roles = [role_of(function) for function in of_type("AWS::Lambda::Function")]
     assert sorted([*roles, "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
     assert len(roles) == len(set(roles)) == len(FOLDERS)
 
 
 @every_function
-def test_only_lambda_may_take_on_a_functions_role(function: str) -> None:
+def test_only_lambda_may_assume_the_role_of_a_function(function: str) -> None:
     [assume] = properties(role_of(function))["AssumeRolePolicyDocument"]["Statement"]
     assert assume == {
         "Effect": "Allow",
@@ -291,12 +291,12 @@ def test_only_lambda_may_take_on_a_functions_role(function: str) -> None:
     }
 
 
-def test_every_function_and_the_api_have_a_log_group_of_their_own() -> None:
+def test_every_function_and_the_api_have_separate_log_groups() -> None:
     groups = [name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS]
     assert sorted([*groups, "ApiLogs"]) == sorted(of_type("AWS::Logs::LogGroup"))
 
 
-def test_only_workers_have_policies_beside_their_roles() -> None:
+def test_only_workers_have_separate_policies() -> None:
     roles = [name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()]
     assert sorted(roles) == sorted(map(role_of, WORKERS))
     roles = [
@@ -307,7 +307,7 @@ def test_only_workers_have_policies_beside_their_roles() -> None:
     assert of_type("AWS::SQS::QueuePolicy") == {}
 
 
-# the environment of a function
+# Environment variables
 
 SHARED = {
     "MCP_ALLOWED_ORIGINS",
@@ -365,7 +365,7 @@ def test_the_front_door_has_the_owner_of_every_tool() -> None:
 
 
 @every_function
-def test_a_function_logs_and_counts_under_the_name_of_its_folder(function: str) -> None:
+def test_logs_and_metrics_of_a_function_have_the_name_of_its_folder(function: str) -> None:
     worker = "_worker" if function in WORKERS else ""
     assert variables(function)["POWERTOOLS_SERVICE_NAME"] == FOLDERS[function] + worker
 
@@ -400,16 +400,16 @@ def test_a_worker_is_its_tools_code_with_another_handler_and_more_time(tool: str
 
 
 @every_worker
-def test_workers_that_send_for_the_next_are_not_stopped_as_recursive(worker: str) -> None:
+def test_recursive_loop_detection_is_off_for_workers(worker: str) -> None:
     allowed = {name for name, f in of_type("AWS::Lambda::Function").items() if "RecursiveLoop" in f}
     assert allowed == set(WORKERS)
     assert properties(worker)["RecursiveLoop"] == "Allow"
 
 
 @every_worker
-def test_an_invocation_of_a_worker_is_tried_twice_and_then_kept_for_14_days(worker: str) -> None:
+def test_an_invocation_of_a_worker_is_attempted_twice_and_then_stored_for_14_days(worker: str) -> None:
     invocations = deployed()[f"{worker.removesuffix('Function')}Invocations"]
-    assert invocations["UpdateReplacePolicy"] == "Retain", "tasks of the version before are still worked on"
+    assert invocations["UpdateReplacePolicy"] == "Retain", "tasks of the previous version still run"
     assert invocations["Properties"] == {
         "FunctionName": f"${{{worker}}}",
         "Qualifier": f"${{{version_of(worker)}.Version}}",
@@ -423,7 +423,7 @@ def test_an_invocation_of_a_worker_is_tried_twice_and_then_kept_for_14_days(work
 
 
 @every_worker
-def test_a_queue_gives_each_task_an_invocation_and_brings_it_back_when_its_worker_was_lost(
+def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_worker(
     worker: str,
 ) -> None:
     queue = properties(QUEUE_OF[worker], TaskDelivery="queue")
@@ -441,16 +441,16 @@ def test_a_queue_gives_each_task_an_invocation_and_brings_it_back_when_its_worke
     }
 
 
-def test_without_the_queues_there_are_none() -> None:
+def test_queues_exist_only_if_configured() -> None:
     assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks"}
     assert of_type("AWS::Lambda::EventSourceMapping") == {}
     assert set(of_type("AWS::SQS::Queue", TaskDelivery="queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
 
 
-# What outlives what
+# Deletion and retention
 
 
-def test_the_table_is_the_stores_forgets_what_expired_and_can_be_restored() -> None:
+def test_the_table_has_the_keys_of_the_store_ttl_and_point_in_time_recovery() -> None:
     table = properties("TaskTable")
     keys = {key["AttributeName"]: key["KeyType"] for key in table["KeySchema"]}
     assert keys == {"pk": "HASH", "sk": "RANGE"}
@@ -460,7 +460,7 @@ def test_the_table_is_the_stores_forgets_what_expired_and_can_be_restored() -> N
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-def test_a_table_with_tasks_outlives_its_stack() -> None:
+def test_the_table_is_retained_when_the_stack_is_deleted() -> None:
     table = deployed()["TaskTable"]
     assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 

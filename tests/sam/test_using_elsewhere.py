@@ -1,4 +1,4 @@
-"""docs/using-elsewhere.md, done: its files in an empty folder, its commands in a shell, then a client."""
+"""docs/using-elsewhere.md, executed: its files in an empty folder, its commands in a shell, then a client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 
 
 def for_this_computer(template: str) -> str:
-    """The template for the runtime and the architecture that can be built and run here."""
+    """Return the template with the runtime and architecture of this computer."""
     return template.replace("python3.13", NATIVE_RUNTIME).replace("arm64", NATIVE_ARCHITECTURE)
 
 
@@ -54,7 +54,7 @@ def shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page's files, beside a checkout of this repository."""
+    """Return a folder with the files of the page beside a checkout of this repository."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "mcp-roundtrip").mkdir()
     copy_project(folder / "mcp-roundtrip")
@@ -78,7 +78,7 @@ def built(application: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(application: Path) -> Path:
-    """The application with a virtual environment that the package was installed into."""
+    """Return the application with a virtual environment in which the package is installed."""
     done = shell(INSTALL, application)
     assert done.returncode == 0, done.stdout + done.stderr
     return application
@@ -93,7 +93,7 @@ def wheel(installed: Path) -> Path:
 # -- the template ---------------------------------------------------------------------------------------
 
 
-def test_the_template_shown_is_lint_clean_and_so_is_its_transform(tmp_path: Path) -> None:
+def test_the_template_on_the_page_and_its_transform_are_lint_clean(tmp_path: Path) -> None:
     source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
     source.write_text(TEMPLATE)
     assert run(SAM, "validate", "--lint", cwd=tmp_path).returncode == 0
@@ -101,7 +101,7 @@ def test_the_template_shown_is_lint_clean_and_so_is_its_transform(tmp_path: Path
     assert lint(output) == []
 
 
-def test_the_api_may_invoke_the_function_and_the_function_may_use_its_keys_and_nothing_else(
+def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_keys(
     tmp_path: Path,
 ) -> None:
     source = tmp_path / "template.yaml"
@@ -121,7 +121,7 @@ def test_the_api_may_invoke_the_function_and_the_function_may_use_its_keys_and_n
     assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
 
 
-def test_with_another_stacks_layer_it_is_lint_clean_too(tmp_path: Path) -> None:
+def test_the_template_with_the_layer_of_another_stack_is_lint_clean(tmp_path: Path) -> None:
     source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
     resource = re.compile(r"^  RoundtripLayer:\n(?:    .*\n)+\n", re.MULTILINE)
     without, count = resource.subn("", TEMPLATE)
@@ -152,7 +152,7 @@ def test_the_layer_is_built_from_the_checkout(built: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_what_was_built_is_served_and_asks_its_question(
+async def test_the_build_is_served_and_asks_its_question(
     built: Path, installed: Path, anyio_backend: str
 ) -> None:
     asked: list[str] = []
@@ -179,7 +179,7 @@ async def test_what_was_built_is_served_and_asks_its_question(
 # -- the wheel ------------------------------------------------------------------------------------------
 
 
-def test_the_tests_shown_pass_with_the_installed_package(installed: Path) -> None:
+def test_the_tests_on_the_page_pass_with_the_installed_package(installed: Path) -> None:
     done = shell(RUN_TESTS, installed)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
@@ -188,7 +188,7 @@ def test_the_tests_shown_pass_with_the_installed_package(installed: Path) -> Non
     assert str(installed / ".venv") in run(python, "-c", where, cwd=installed).stdout
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         [top_level] = [name for name in archive.namelist() if name.endswith("top_level.txt")]
@@ -203,7 +203,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
 
 
-def test_its_metadata_are_those_of_the_project(wheel: Path) -> None:
+def test_the_metadata_of_the_wheel_are_those_of_the_project(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata: Message = message_from_string(archive.read(path).decode())

@@ -1,6 +1,6 @@
-"""Run by sam's own interpreter: the SAM transform of a template, as `sam validate` and CloudFormation run it.
+"""Run the SAM transform of a template in sam's own interpreter, as `sam validate` and CloudFormation do.
 
-`sam validate --lint` reads the source, and misses what the transform refuses or makes of it.
+`sam validate --lint` reads the source and cannot see errors of the transform and of its output.
 
 Usage: python transform.py TEMPLATE [Name=Value ...]  ->  the CloudFormation template, YAML, on stdout
 """
@@ -13,7 +13,7 @@ from samtranslator.translator.managed_policy_translator import ManagedPolicyLoad
 
 
 class NoPolicies(ManagedPolicyLoader):
-    """No function has SAM make its role. The loader this replaces asks IAM, with credentials."""
+    """A policy loader without policies, because SAM creates no role here. The original calls IAM."""
 
     def __init__(self) -> None:
         pass

@@ -121,7 +121,9 @@ def test_a_refusal_is_a_cause_with_its_key() -> None:
 
 
 def test_a_forgotten_await_is_a_cause_that_names_its_line() -> None:
-    with pytest.raises(CallFailed, match=r"question 'sure' \(ctx\.elicit, .*test_player_failures\.py:\d+\)") as failure:
+    with pytest.raises(
+        CallFailed, match=r"question 'sure' \(ctx\.elicit, .*test_player_failures\.py:\d+\)"
+    ) as failure:
         _ = Player(server).call("forgets").text
     assert isinstance(failure.value.__cause__, NotAwaited)
 
