@@ -1,0 +1,94 @@
+"""A client that cannot show questions, the link in its results, and a user who answers in a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+import pytest
+from anyio.to_thread import run_sync
+from mcp.client import Client
+
+from support.mailbox import Mailbox
+from support.served_application import Served, serve_anonymously, serve_for_alice
+
+if TYPE_CHECKING:
+    from support.browser import RunProgram
+
+pytest_plugins = ["support.browser"]
+pytestmark = pytest.mark.anyio
+
+PROGRAM = Path(__file__).parents[1] / "support/question_page.mjs"
+LINK = re.compile(r"http://127\.0\.0\.1:\d+/mcp/questions\?token=[\w-]{43}\b")
+FIRST_OPTION = [["press", "Tab Space"], ["submit", "Enter"]]
+"""Choose the first radio button of a form, and send it, with the keyboard."""
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@contextmanager
+def anonymous() -> Iterator[Served]:
+    """Callers without a principal: only the session id tells them apart."""
+    with serve_anonymously() as served:
+        yield served
+
+
+@contextmanager
+def signed_in() -> Iterator[Served]:
+    """Callers whose client sends Alice's token; her browser sends none."""
+    with serve_for_alice(Mailbox()) as served:
+        yield served
+
+
+def text_of(result: types.CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+def link_in(result: types.CallToolResult) -> str | None:
+    found = LINK.search(text_of(result))
+    return found and found[0]
+
+
+async def answer(run_in_browser: RunProgram, link: str) -> list[Any]:
+    """Open a link, choose the first option, send; return what the browser saw."""
+    steps = [["goto", link], ["text", "h1"], ["text", "h2, legend"], *FIRST_OPTION, ["text", "h1"]]
+    given = {"options": {}, "tamper": "", "steps": steps}
+    seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
+    return [seen[0], seen[1], seen[2], seen[-1]]
+
+
+@pytest.mark.parametrize(
+    ("mode", "serving"), [("legacy", anonymous), ("legacy", signed_in), ("auto", signed_in)]
+)
+async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
+    run_in_browser: RunProgram, mode: Any, serving: Callable[[], AbstractContextManager[Served]]
+) -> None:
+    arguments: dict[str, object] = {"name": "orders"}
+    asked: dict[str, str] = {}
+    with serving() as served:
+        async with Client(served.url, mode=mode) as client:
+            for _ in range(8):
+                result = await client.call_tool("provision_database", arguments)
+                assert not result.is_error
+                link = link_in(result)
+                if link is None:
+                    break
+                status, title, question, after = await answer(run_in_browser, link)
+                assert (status, title, after) == (200, "Question from provision_database", "Thank you")
+                asked[link] = question
+            again = await client.call_tool("provision_database", arguments)
+    assert len(asked) == 3, "each question had a link of its own"
+    assert [question.split()[0] for question in asked.values()] == ["Which", "In", "orders"]
+    assert result.structured_content is not None or "orders" in text_of(result)
+    assert text_of(again) == text_of(result), "a lost response can be fetched again"
+    tokens = [link.partition("token=")[2] for link in asked]
+    assert not [line for line in served.lines if any(token in line for token in tokens)]
+    assert any("question_page_answered" in line for line in served.lines)
