@@ -1,4 +1,4 @@
-"""What docs/connecting.md shows is what happens."""
+"""The examples of docs/connecting.md work as shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def served() -> Iterator[Served]:
     list(zip(code_blocks(CONNECTING, "python"), code_blocks(CONNECTING, "text"), strict=True)),
     ids=["the Python SDK", "FastMCP"],
 )
-def test_a_program_prints_what_is_shown(
+def test_a_program_prints_the_documented_output(
     served: Served, capfd: pytest.CaptureFixture[str], program: str, output: str
 ) -> None:
     assert LOCAL_URL in program
@@ -43,19 +43,19 @@ def test_a_program_prints_what_is_shown(
     assert capfd.readouterr().out == output
 
 
-def test_the_typescript_program_prints_what_is_shown(served: Served, run_module: RunModule) -> None:
+def test_the_typescript_program_prints_the_documented_output(served: Served, run_module: RunModule) -> None:
     [program], [output] = code_blocks(CONNECTING, "js"), code_blocks(CONNECTING, "console")
     assert LOCAL_URL in program
     assert run_module(program.replace(LOCAL_URL, served.url)) == output
 
 
-def test_every_configuration_shown_is_json_and_leads_to_the_examples() -> None:
+def test_every_documented_configuration_is_json_with_the_url_of_the_examples() -> None:
     for shown in code_blocks(CONNECTING, "jsonc"):
         [servers] = json.loads(shown).values()
         assert servers["examples"]["url"] == LOCAL_URL
 
 
-def test_the_inspectors_commands_work(served: Served, inspector: Inspect) -> None:
+def test_the_documented_commands_of_the_inspector_work(served: Served, inspector: Inspect) -> None:
     [shown] = code_blocks(CONNECTING, "sh")
     for command in shown.splitlines():
         assert command.startswith("npx @modelcontextprotocol/inspector@")
@@ -63,7 +63,7 @@ def test_the_inspectors_commands_work(served: Served, inspector: Inspect) -> Non
         assert inspector(inspector_configuration(served.url), *shlex.split(arguments)).status == 0
 
 
-def test_the_versions_shown_are_those_that_were_tried() -> None:
+def test_the_documented_versions_are_the_tested_ones() -> None:
     pins = (ROOT / "Makefile").read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
     [sdk] = re.findall(r'"mcp==([\d.]+)"', pins)
     [fastmcp] = re.findall(r'"fastmcp\[tasks\]==([\d.]+)"', pins)

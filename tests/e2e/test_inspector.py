@@ -1,6 +1,6 @@
-"""MCP Inspector's command line against template.yaml over HTTP: it lists, calls, gets and reads.
+"""MCP Inspector's command line with template.yaml over HTTP: lists, calls, prompts and resources.
 
-It answers requests for roots; nobody sits before it to fill in a form.
+It answers requests for roots. Without a user it cannot fill in a form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def run(inspector: Inspect, served: Served) -> Inspect:
-    """Runs a command with the configuration that the documentation shows."""
+    """Return a function that runs a command with the documented configuration."""
     return partial(inspector, inspector_configuration(served.url))
 
 
@@ -58,7 +58,7 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("method", "kind", "member", "key"), LISTS)
-def test_everything_the_functions_offer_is_listed(
+def test_all_features_of_the_functions_are_listed(
     run: Inspect, method: str, kind: str, member: str, key: str
 ) -> None:
     listed = run("--method", method)
@@ -67,11 +67,11 @@ def test_everything_the_functions_offer_is_listed(
     assert {each[key]: each for each in listed.result[member]} == definitions
 
 
-def test_it_speaks_the_protocol_version_of_this_server(run: Inspect) -> None:
+def test_the_inspector_uses_the_protocol_version_of_this_server(run: Inspect) -> None:
     assert run("--method", "initialize").result["protocolVersion"] == "2026-07-28"
 
 
-def test_the_tools_schemas_are_portable(run: Inspect) -> None:
+def test_the_schemas_of_tools_are_portable(run: Inspect) -> None:
     assert run("--method", "tools/list", "--strict").status == 0
 
 
@@ -96,13 +96,13 @@ def test_a_tool_is_called(run: Inspect, tool: str) -> None:
     [("get_weather", HYDERABAD), ("provision_database", ORDERS), ("request_approval", EXPENSE)],
     ids=str,
 )
-def test_a_tool_that_has_to_ask_is_refused(run: Inspect, tool: str, arguments: Any) -> None:
+def test_a_tool_that_asks_is_refused(run: Inspect, tool: str, arguments: Any) -> None:
     refused = call(run, tool, arguments)
     assert refused.status != 0
     assert "capabilities" in refused.error["message"]
 
 
-def test_a_prompt_is_got(run: Inspect) -> None:
+def test_a_prompt_is_returned(run: Inspect) -> None:
     got = run(
         "--method", "prompts/get", "--prompt-name", "triage", "--prompt-args", "workItemId=4522"
     )  # fmt: skip
@@ -117,14 +117,16 @@ def test_a_resource_is_read(run: Inspect, uri: str) -> None:
     assert json.loads(held["text"])
 
 
-def test_a_resource_that_is_not_there_is_an_error(run: Inspect) -> None:
+def test_a_missing_resource_is_an_error(run: Inspect) -> None:
     missing = run("--method", "resources/read", "--uri", "weather://nowhere")
     assert missing.status != 0
     assert missing.result is None
 
 
-def test_it_can_do_the_same_without_a_configured_protocol_version(inspector: Inspect, served: Served) -> None:
-    """By itself, it opens with `initialize`."""
+def test_the_inspector_works_without_a_configured_protocol_version(
+    inspector: Inspect, served: Served
+) -> None:
+    """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
     run = partial(inspector, configuration)

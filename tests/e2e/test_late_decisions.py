@@ -1,6 +1,6 @@
-"""Clients agree to a page at once; somebody decides there 3, 30 and 200 seconds later, without their help.
+"""Clients consent to a page at once, and an approver decides on it 3, 30 and 200 s later.
 
-Real clients, processes and HTTP; a second of these takes the fortieth part of one.
+Clients, processes and HTTP are real. Time runs 40 times faster.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ pytest_plugins = ["support.typescript_client"]
 DELAYS_S = (3, 30, 200)
 
 Call = Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]
-"""Calls the tool with each of these arguments, side by side; the structured contents."""
+"""A function that calls the tool concurrently with each of the arguments. Returns structured contents."""
 
 
 class Approver(Mailbox):
-    """Approves each request some time after its e-mail arrives: the next of these times (seconds)."""
+    """An approver who approves each request after its e-mail with the next of the delays (seconds)."""
 
     def __init__(self, delays_s: tuple[float, ...]) -> None:
         super().__init__()
@@ -112,9 +112,7 @@ def call(request: pytest.FixtureRequest) -> Call:
     return found
 
 
-def test_a_late_decision_ends_the_call_that_waits_for_it(
-    served: Served, approver: Approver, call: Call
-) -> None:
+def test_a_late_decision_completes_the_waiting_call(served: Served, approver: Approver, call: Call) -> None:
     expenses = [{"purpose": f"Trip {number}", "amount_eur": 100} for number in range(len(DELAYS_S))]
     contents = call(urljoin(served.url, "/tools/approval"), expenses)
     assert [content["approved"] for content in contents] == [True] * len(DELAYS_S)

@@ -1,4 +1,4 @@
-"""The official Python client against template.yaml: every request over HTTP, every one to a new process."""
+"""The official Python client with template.yaml over HTTP, with a new process per request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRONT_DOOR = "/mcp"
 WEATHER = "/tools/weather"
 WORK_ITEMS = "/tools/work_items"
 
-PASSED_ON = ("tools/call", "prompts/get", "resources/read", "completion/complete")
+FORWARDED = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +36,13 @@ def anyio_backend() -> str:
 
 @dataclass
 class Served:
-    """The application, and what it logged."""
+    """The application and its log lines."""
 
     app: LocalApp
     lines: list[str]
 
     def requests(self, method: str = "", path: str = "/") -> int:
-        """How many requests were answered."""
+        """Return the number of answered requests."""
         return sum(line.startswith(f"POST {path}") and f" {method}" in line for line in self.lines)
 
 
@@ -60,17 +60,17 @@ def served(application: Served) -> Served:
 
 
 @pytest.fixture(autouse=True)
-def a_process_of_its_own_for_every_request(served: Served) -> Iterator[None]:
+def new_process_per_request(served: Served) -> Iterator[None]:
     before = served.app.processes_started
     yield
-    # What the front door passes on goes to a second function, and a second process.
-    invocations = served.requests() + sum(served.requests(method, FRONT_DOOR) for method in PASSED_ON)
+    # A forwarded request uses a second function, and a second process.
+    invocations = served.requests() + sum(served.requests(method, FRONT_DOOR) for method in FORWARDED)
     assert served.app.processes_started - before == invocations > 0
 
 
 @dataclass
 class Person:
-    """Answers what it is asked, in this order; remembers the questions."""
+    """A user who gives these answers in order and records the questions."""
 
     answers: list[types.ElicitResult]
     asked: list[types.ElicitRequestParams] = field(default_factory=list)
@@ -112,7 +112,7 @@ async def test_weather_asks_which_place_is_meant(served: Served, path: str) -> N
     assert served.requests("tools/call", path) == 2
 
 
-async def test_weather_asks_nothing_when_the_place_is_clear(served: Served) -> None:
+async def test_weather_asks_nothing_for_an_unambiguous_place(served: Served) -> None:
     async with Client(served.app.url(WEATHER)) as client:
         result = await client.call_tool("get_weather", {"location": "Tokyo"})
     assert result.structured_content is not None
@@ -170,7 +170,7 @@ async def test_summarize_works_with_a_client_that_cannot_be_asked(served: Served
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_the_model_gets_an_error_when_the_user_does_not_answer(served: Served, action: Any) -> None:
+async def test_the_model_gets_an_error_when_the_user_declines(served: Served, action: Any) -> None:
     person = Person([types.ElicitResult(action=action)])
     async with Client(served.app.url(WEATHER), elicitation_callback=person) as client:
         result = await client.call_tool("get_weather", {"location": "Hyderabad"})

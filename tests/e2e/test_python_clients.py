@@ -57,7 +57,7 @@ def connect(request: pytest.FixtureRequest) -> Connect:
 
 @dataclass(frozen=True)
 class Call:
-    """Arguments, the answers to the questions in their order, and what is in the structured content."""
+    """Arguments, ordered answers, and members of the structured content."""
 
     arguments: Mapping[str, Any]
     answers: tuple[Answer, ...]
@@ -92,7 +92,7 @@ CALLS = {
 }
 
 
-async def test_everything_the_functions_offer_is_listed(served: Served, connect: Connect) -> None:
+async def test_all_features_of_the_functions_are_listed(served: Served, connect: Connect) -> None:
     async with connect(served.url, Person([])) as client:
         assert client.protocol_version == "2026-07-28"
         lists = await client.lists()
@@ -138,7 +138,7 @@ async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bo
     assert decision["approved"] is approved
 
 
-async def test_a_prompt_asks_for_what_it_was_not_given(served: Served, connect: Connect) -> None:
+async def test_a_prompt_asks_for_a_missing_argument(served: Served, connect: Connect) -> None:
     picked = "Bug #4301: Sign-in loops when the session cookie has expired"
     person = Person([{"value": picked}])
     async with connect(served.url, person) as client:
@@ -160,14 +160,14 @@ async def test_every_resource_can_be_read(served: Served, connect: Connect) -> N
 
 
 @pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
-async def test_what_is_not_there_is_named(served: Served, connect: Connect, uri: str) -> None:
+async def test_an_error_names_a_missing_feature(served: Served, connect: Connect, uri: str) -> None:
     async with connect(served.url, Person([])) as client:
         with pytest.raises(MCPError) as refused:
             await client.read(uri)
     assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
 
 
-async def test_the_official_client_keeps_what_it_may_keep(served: Served) -> None:
+async def test_the_official_client_caches_cacheable_results(served: Served) -> None:
     async with official(served.url, Person([])) as client:
         assert await client.read(PRICES) == await client.read(PRICES)
     assert served.requests("resources/read") == 1

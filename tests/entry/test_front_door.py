@@ -1,4 +1,4 @@
-"""What the front door answers itself: `functions/front_door` is tested with the examples."""
+"""Requests that the front door serves itself. tests/functions covers `functions/front_door`."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def post(endpoint: Endpoint, body: Mapping[str, Any], ports: Ports) -> Any:
         ),
     )
 )
-def test_a_file_that_is_no_catalog_is_a_value_error(content: Any) -> None:
+def test_a_file_other_than_a_catalog_is_a_value_error(content: Any) -> None:
     with suppress(ValueError):
         Catalog.read(json.dumps(content))
 
 
 @pytest.mark.parametrize("text", ["[]", '{"tools": [{}]}', '{"tools": [{"definition": {"name": "a"}}]}', "{"])
-def test_what_is_no_catalog_is_refused(text: str) -> None:
+def test_a_malformed_catalog_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|catalog"):
         Catalog.read(text)
 
@@ -93,7 +93,7 @@ def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports:
     assert post(door.endpoint, asked, ports)["result"]["status"] == "cancelled"
 
 
-def test_a_forwarded_calls_task_completes_under_the_front_doors_name() -> None:
+def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door() -> None:
     clock = FakeClock()
     table = TaskTable(clock)
     ports = replace(make_ports(clock=clock), tasks=table.port)
@@ -119,14 +119,12 @@ def test_the_extension_is_advertised_if_an_owner_has_tasks(tmp_path: Path, ports
     assert "extensions" not in without["result"]["capabilities"]
 
 
-def test_without_tasks_their_methods_do_not_exist(tmp_path: Path, ports: Ports) -> None:
+def test_task_methods_exist_only_if_an_owner_has_tasks(tmp_path: Path, ports: Ports) -> None:
     body = message("tasks/get", meta=TASKS, taskId="A" * 32)
     assert post(front_door(tmp_path, plain=plain).endpoint, body, ports)["error"]["code"] == -32601
 
 
-def test_a_list_is_the_same_for_every_request_that_asks_under_its_own_id(
-    tmp_path: Path, ports: Ports
-) -> None:
+def test_a_cached_list_is_sent_with_the_id_of_each_request(tmp_path: Path, ports: Ports) -> None:
     door = front_door(tmp_path, plain=plain, lasting=lasting)
     asked = [{**message("tools/list"), "id": request_id} for request_id in (1, 'a "quoted" one', 1)]
     answers = [post(door.endpoint, body, ports) for body in asked]
@@ -135,7 +133,7 @@ def test_a_list_is_the_same_for_every_request_that_asks_under_its_own_id(
     assert [tool["name"] for tool in answers[0]["result"]["tools"]] == ["greet", "last"]
 
 
-def test_the_pages_of_a_list_are_kept_apart_and_no_other_cursor_is_taken(
+def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused(
     tmp_path: Path, ports: Ports
 ) -> None:
     door = front_door(tmp_path, page_size=1, plain=plain, lasting=lasting)

@@ -63,17 +63,17 @@ def test_a_bare_message_is_answered_with_a_bare_message() -> None:
     assert [tool["name"] for tool in answer["result"]["tools"]] == ["remaining", "request_id"]
 
 
-def test_a_bare_notification_is_answered_with_nothing() -> None:
+def test_a_bare_notification_gets_no_response() -> None:
     assert server.lambda_handler({"jsonrpc": "2.0", "method": "notifications/x"}, LambdaContext()) is None
 
 
-def test_a_direct_caller_is_anonymous_and_refused_where_callers_must_be_known() -> None:
+def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified() -> None:
     ports = make_ports(auth=EventAuthenticator(AuthMode.IAM))
     closed = Server("x", ports=lambda: ports)
     assert "error" in closed.lambda_handler(message("tools/list"), LambdaContext())
 
 
-def test_the_lambda_context_reaches_the_tool() -> None:
+def test_the_tool_gets_the_lambda_context() -> None:
     answer = server.lambda_handler(call("request_id"), LambdaContext())
     assert answer["result"]["content"][0]["text"] == "request-1"
 
@@ -94,9 +94,7 @@ def test_the_lambda_context_reaches_the_tool() -> None:
         (call("remaining"), LambdaContext(custom={"mcpDeadlineMs": "soon"}), 19_000),
     ],
 )
-def test_the_budget_is_the_least_of_all_limits_less_a_margin(
-    event: Any, context: Any, remaining_ms: int
-) -> None:
+def test_the_budget_is_the_smallest_limit_minus_a_margin(event: Any, context: Any, remaining_ms: int) -> None:
     assert structured(event, context) == remaining_ms
 
 
@@ -113,12 +111,12 @@ def test_the_budget_is_the_least_of_all_limits_less_a_margin(
         {"version": "2.0", "requestContext": None},
     ],
 )
-def test_an_event_that_is_no_request_fails_the_invocation_so_that_its_source_keeps_it(event: Any) -> None:
+def test_an_event_that_is_not_a_request_fails_the_invocation(event: Any) -> None:
     with pytest.raises(UnknownEventSource, match=r"payload 2\.0"):
         server.lambda_handler(event, LambdaContext())
 
 
-def test_a_missing_setting_is_an_internal_error_that_is_named_only_in_the_log(
+def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def misconfigured() -> Ports:
@@ -134,7 +132,7 @@ def test_a_missing_setting_is_an_internal_error_that_is_named_only_in_the_log(
     assert "MCP_AUTH_MODE" in vars(caplog.records[-1])["exception"]
 
 
-def test_a_notification_to_a_misconfigured_server_is_accepted_like_any_other() -> None:
+def test_a_notification_to_a_misconfigured_server_is_accepted() -> None:
     def misconfigured() -> Ports:
         raise SettingsError("MCP_AUTH_MODE", "Field required")
 
@@ -152,13 +150,13 @@ def test_a_notification_to_a_misconfigured_server_is_accepted_like_any_other() -
         {"jsonrpc": "2.0", "id": float("inf"), "method": "tools/list"},
     ],
 )
-def test_a_direct_message_that_json_cannot_carry_is_refused_in_json(event: Any) -> None:
+def test_a_direct_message_with_a_lone_surrogate_is_refused_in_valid_json(event: Any) -> None:
     answer = server.lambda_handler(event, LambdaContext())
     assert answer["error"]["code"] in (-32700, -32600, -32602, -32601)
     json.dumps(answer, ensure_ascii=False).encode()
 
 
-def test_a_result_as_deep_as_it_likes_gets_back_to_a_direct_caller() -> None:
+def test_a_deeply_nested_result_is_returned_to_a_direct_caller() -> None:
     deep = Server("deep", ports=lambda: PORTS)
 
     @deep.tool
@@ -195,7 +193,7 @@ ANYTHING = st.recursive(
     )
     | ANYTHING
 )
-def test_every_event_is_answered_or_is_no_request(event: Any) -> None:
+def test_any_event_gets_a_response_or_fails_as_unknown(event: Any) -> None:
     try:
         response = server.lambda_handler(event, LambdaContext())
     except UnknownEventSource:
@@ -206,10 +204,12 @@ def test_every_event_is_answered_or_is_no_request(event: Any) -> None:
 MARKER = "hunter2"
 
 
-def test_no_answer_argument_header_or_state_reaches_the_log(
+def test_answers_arguments_headers_and_states_are_not_logged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "secretive")  # its handler writes to the captured stdout
+    monkeypatch.setenv(
+        "POWERTOOLS_SERVICE_NAME", "secretive"
+    )  # the handler of the logger writes to the captured stdout
     ports = replace(make_ports(), observer=LogObserver())
     secretive = Server("secretive", ports=lambda: ports)
 

@@ -1,4 +1,4 @@
-"""A function whose environment is not as it should be says which setting, and answers -32603."""
+"""A misconfigured function logs the setting and responds with -32603."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plain() -> str:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Any:
-    """Sets the environment, and gives what the log says of a setting."""
+    """Return a function that sets the environment and returns log lines about a setting."""
     wiring.ports.cache_clear()
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
@@ -71,18 +71,19 @@ AT_ONCE = {
     "no signature": ({**BEARER, "MCP_TOKEN_ALGORITHMS": "ES256,none"}, "MCP_TOKEN_ALGORITHMS"),
     "keys without TLS": ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
     "lambda without a key": ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
-    "an issuer, and nobody identified by it": ({**BEARER, "MCP_AUTH_MODE": "none"}, "MCP_TOKEN_ISSUER"),
-    "a context key, and no authorizer": ({**NONE, "MCP_SCOPE_CONTEXT_KEY": "x"}, "MCP_SCOPE_CONTEXT_KEY"),
-    "owners that are none": ({**NONE, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
-    "a count that is none": ({**NONE, "MCP_MAX_ROUNDS": "-1"}, "MCP_MAX_ROUNDS"),
+    "an issuer without an authorization mode that uses it": (
+        {**BEARER, "MCP_AUTH_MODE": "none"},
+        "MCP_TOKEN_ISSUER",
+    ),
+    "a context key without an authorizer": ({**NONE, "MCP_SCOPE_CONTEXT_KEY": "x"}, "MCP_SCOPE_CONTEXT_KEY"),
+    "malformed owners": ({**NONE, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
+    "a malformed count": ({**NONE, "MCP_MAX_ROUNDS": "-1"}, "MCP_MAX_ROUNDS"),
 }
-"""Environments, and the setting that is named."""
+"""Environments and the setting in the log."""
 
 
 @pytest.mark.parametrize("case", AT_ONCE)
-def test_the_first_request_is_answered_with_an_internal_error_and_the_log_names_the_setting(
-    case: str, log: Any
-) -> None:
+def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(case: str, log: Any) -> None:
     environment, setting = AT_ONCE[case]
     log(environment)
     for body in (message("tools/list", id=7), call("plain", id=7)):
@@ -93,7 +94,7 @@ def test_the_first_request_is_answered_with_an_internal_error_and_the_log_names_
     assert log({}) == [setting, setting]
 
 
-def test_a_workers_wrong_setting_is_in_the_log_too(log: Any) -> None:
+def test_an_invalid_setting_of_a_worker_is_logged(log: Any) -> None:
     environment, setting = AT_ONCE["no such mode"]
     log(environment)
     with pytest.raises(SettingsError):
@@ -109,11 +110,11 @@ WHEN_NEEDED = {
     "no key to encrypt with": (KEYS, call("ask"), "MCP_STATE_ENCRYPTION_KEY_ARN"),
     "no table": (STATES, call("lasting", meta=TASKS), "MCP_TASK_TABLE"),
 }
-"""Environments, requests, and the setting that is named."""
+"""Environments, requests and the setting in the log."""
 
 
 @pytest.mark.parametrize("case", WHEN_NEEDED)
-def test_what_only_some_requests_need_is_named_at_the_first_of_those(case: str, log: Any) -> None:
+def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(case: str, log: Any) -> None:
     environment, body, setting = WHEN_NEEDED[case]
     log(environment)
     assert "result" in server.lambda_handler(call("plain"), None)
@@ -122,7 +123,7 @@ def test_what_only_some_requests_need_is_named_at_the_first_of_those(case: str, 
     assert log({}) == [setting]
 
 
-def test_who_looks_for_metadata_learns_it_from_the_status(log: Any) -> None:
+def test_a_request_for_metadata_fails_with_an_error_status(log: Any) -> None:
     log({**BEARER, "MCP_TOKEN_ISSUER": ""})
     event = http_event("", method="GET")
     assert server.lambda_handler(event, None)["statusCode"] == 500

@@ -1,4 +1,4 @@
-"""A link is opened by the person whom it was made for, whatever client that person uses."""
+"""A signed link opens only for its user, in any client."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,7 +25,7 @@ def connect(ctx: Context) -> str:
 
 
 def opened(authorizer: dict[str, Any], visitor: Principal | None) -> str:
-    """The key of the link that the caller of this authorizer context was given, as the visitor opens it."""
+    """Sign a link for the caller and open it as the visitor. Return its key."""
     [mode] = authorizer
     auth = EventAuthenticator(AuthMode(mode), principal_context_key="user")
     play = Player(server, authorizer=authorizer, ports={"auth": auth})
@@ -48,11 +48,11 @@ CLIENTS = {
 
 @pytest.mark.parametrize("client_id", [None, "page", "mcp-client"])
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_a_person_opens_a_link_through_any_client(client: dict[str, str], client_id: str | None) -> None:
+def test_a_user_can_open_a_link_in_any_client(client: dict[str, str], client_id: str | None) -> None:
     assert opened(jwt(**client), Principal("jwt", "alice", ISSUER, client_id)) == "link"
 
 
-STRANGERS = {
+OTHER_VISITORS = {
     "another subject": Principal("jwt", "mallory", ISSUER, "mcp-client"),
     "another issuer": Principal("jwt", "alice", "https://other.example", "mcp-client"),
     "no issuer": Principal("jwt", "alice", None, "mcp-client"),
@@ -62,11 +62,9 @@ STRANGERS = {
 }
 
 
-@pytest.mark.parametrize("visitor", STRANGERS.values(), ids=STRANGERS)
+@pytest.mark.parametrize("visitor", OTHER_VISITORS.values(), ids=OTHER_VISITORS)
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_another_visitor_is_refused_through_any_client(
-    client: dict[str, str], visitor: Principal | None
-) -> None:
+def test_other_visitors_are_refused_in_any_client(client: dict[str, str], visitor: Principal | None) -> None:
     with pytest.raises(StateRejected, match="wrong_principal"):
         opened(jwt(**client), visitor)
 
@@ -82,7 +80,7 @@ def test_another_visitor_is_refused_through_any_client(
         ({"lambda": {"user": "alice"}}, Principal("lambda", "alice")),
     ],
 )
-def test_a_person_is_the_kind_the_issuer_and_the_subject_of_every_kind_of_caller(
+def test_a_user_is_identified_by_kind_issuer_and_subject(
     authorizer: dict[str, Any], person: Principal
 ) -> None:
     assert opened(authorizer, person) == "link"

@@ -28,7 +28,7 @@ def alice(approval: Approval) -> Player:
 
 
 def page(asked: Any) -> str:
-    """The URL that the client shows to the caller."""
+    """Return the URL that the client shows to the caller."""
     return str(asked.asked["page"]["params"]["url"])
 
 
@@ -64,7 +64,7 @@ def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval: Approva
 
 
 @pytest.mark.parametrize("approvers", ["", "alice=alice@example.com"])
-def test_nobody_approves_their_own_expense(
+def test_callers_cannot_approve_their_own_expense(
     approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch, approvers: str
 ) -> None:
     monkeypatch.setenv("APPROVERS", approvers)
@@ -82,7 +82,7 @@ def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alic
 @pytest.mark.parametrize(
     "capabilities", [{}, {"extensions": {"com.example/other": {}}}, {"elicitation": {"form": {}}}], ids=str
 )
-def test_no_client_decides_by_what_it_declares_or_answers(
+def test_declarations_and_answers_of_a_client_do_not_decide(
     approval: Approval, alice: Player, capabilities: Any
 ) -> None:
     client = replace(alice, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
@@ -146,7 +146,7 @@ def test_equal_calls_of_one_caller_share_a_request(approval: Approval, alice: Pl
     assert len(equal | {page(play.call("request_approval", expense)) for play, expense in others}) == 4
 
 
-def test_a_decision_after_the_call_has_ended_is_found_by_the_next_one(
+def test_a_decision_after_the_end_of_a_call_applies_to_the_next_one(
     approval: Approval, alice: Player
 ) -> None:
     client = replace(alice, always_replay=False)
@@ -167,7 +167,7 @@ def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> No
     for _ in range(2):  # the response was lost, and the client repeats the round
         assert first.answer(page={}).structured["approved"]
     assert second.answer(page={}).asked.keys() == {"page"}
-    assert len(approval.mailbox.emails) == 2, "the second call needs a decision of its own"
+    assert len(approval.mailbox.emails) == 2, "the second call needs another decision"
     approval.decide(approval.mailbox.link(), "reject")
     assert second.answer(page={}).structured["approved"] is False
 
@@ -179,7 +179,7 @@ def test_a_user_who_does_not_open_the_page_ends_the_call_in_a_tool_error(
     assert alice.call("request_approval", EXPENSE).answer(page=refusal).failed
 
 
-def test_an_email_that_could_not_be_sent_is_sent_by_the_next_call(approval: Approval, alice: Player) -> None:
+def test_an_email_that_failed_is_sent_by_the_next_call(approval: Approval, alice: Player) -> None:
     play = replace(alice, always_replay=False)
     approval.mailbox.broken = True
     assert play.call("request_approval", EXPENSE).failed
@@ -210,7 +210,7 @@ def test_an_expense_without_purpose_or_amount_is_a_tool_error(
 # The page
 
 
-def test_the_page_shows_what_is_approved_and_escapes_it(approval: Approval, alice: Player) -> None:
+def test_the_page_shows_the_expense_escaped(approval: Approval, alice: Player) -> None:
     purpose = '<script>alert(1)</script> & "quotes"'
     alice.call("request_approval", {"purpose": purpose, "amount_eur": 1250})
     body = approval.visit(approval.mailbox.link())["body"]
@@ -269,7 +269,7 @@ def test_an_unknown_request_is_not_found(approval: Approval, alice: Player, refe
     assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
 
 
-def test_a_form_that_is_not_the_pages_is_refused(approval: Approval, alice: Player) -> None:
+def test_a_foreign_form_is_refused(approval: Approval, alice: Player) -> None:
     alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     assert approval.decide(link, "perhaps")["statusCode"] == 400
@@ -278,7 +278,7 @@ def test_a_form_that_is_not_the_pages_is_refused(approval: Approval, alice: Play
     assert (refused["statusCode"], refused["headers"]["allow"]) == (405, "GET, POST")
 
 
-def test_no_response_of_the_page_is_cached_framed_or_runs_scripts(approval: Approval, alice: Player) -> None:
+def test_responses_of_the_page_forbid_caching_framing_and_scripts(approval: Approval, alice: Player) -> None:
     url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
     responses = [

@@ -34,7 +34,7 @@ OWNERS = load_function_servers(FUNCTIONS)
 
 
 class Deployment:
-    """The front door and its owners in this process; what it forwarded is in `forwarded`."""
+    """The front door and its owners in this process. `forwarded` has the forwarded events."""
 
     def __init__(self, forward: Forward | None = None) -> None:
         self.clock = FakeClock()
@@ -74,7 +74,7 @@ class Deployment:
         ("resources/templates/list", "resourceTemplates", "uriTemplate"),
     ],
 )
-def test_a_list_is_what_the_owners_list_themselves(method: str, member: str, key: str) -> None:
+def test_a_list_equals_the_lists_of_the_owners(method: str, member: str, key: str) -> None:
     deployment = Deployment()
     listed = {each[key]: each for each in deployment.result(message(method))[member]}
     answers = [
@@ -98,7 +98,7 @@ def test_discovery_presents_one_server() -> None:
     assert deployment.forwarded == []
 
 
-def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
+def test_a_call_is_forwarded_to_its_owner_unchanged() -> None:
     deployment = Deployment()
     event = post("/mcp", call("get_weather", {"location": "Tokyo"}))
     response = deployment.send(event)
@@ -118,7 +118,7 @@ def test_a_call_goes_to_its_owner_with_the_event_unchanged() -> None:
     assert custom == sent.custom()
 
 
-def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_the_difference() -> None:
+def test_only_an_owner_that_differs_from_the_catalog_reports_drift() -> None:
     deployment = Deployment()
     tokyo = call("get_weather", {"location": "Tokyo"})
     deployment.send(tokyo)
@@ -130,7 +130,7 @@ def test_an_owner_that_the_catalog_describes_says_nothing_and_any_other_reports_
     assert "make catalog" in drift["remedy"]
 
 
-def test_a_dialogue_passes_through_round_by_round() -> None:
+def test_a_call_with_questions_is_forwarded_round_by_round() -> None:
     deployment = Deployment()
     first = deployment.result(call("update_work_item", RESOLVE))
     second = deployment.result(
@@ -144,7 +144,7 @@ def test_a_dialogue_passes_through_round_by_round() -> None:
     assert [owner for owner, _, _ in deployment.forwarded] == ["work_items"] * 3
 
 
-def test_an_owners_refusal_keeps_its_status() -> None:
+def test_the_status_of_an_owners_refusal_is_unchanged() -> None:
     deployment = Deployment()
     response = deployment.send(post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
     assert response["statusCode"] == 400
@@ -164,7 +164,7 @@ def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
     assert deployment.forwarded == []
 
 
-def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_only_in_the_log() -> None:
+def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log() -> None:
     def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
         raise ForwardingFailed("FunctionError Unhandled")
 
@@ -180,7 +180,7 @@ def test_an_owner_that_fails_is_an_internal_error_whose_reason_is_only_in_the_lo
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "tasks/result"])
-def test_methods_it_does_not_have_are_not_found(method: str) -> None:
+def test_unknown_methods_are_not_found(method: str) -> None:
     params = {"taskId": "none"} if method == "tasks/result" else {"uri": PRICES}
     assert Deployment().send(message(method, **params))["error"]["code"] == -32601
 
@@ -196,7 +196,9 @@ def test_methods_it_does_not_have_are_not_found(method: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else value["method"],
 )
-def test_prompts_reads_and_completions_go_to_their_owner(event: Mapping[str, Any], owner: str) -> None:
+def test_prompts_reads_and_completions_are_forwarded_to_their_owner(
+    event: Mapping[str, Any], owner: str
+) -> None:
     deployment = Deployment()
     result = deployment.result(event)
     assert result["resultType"] == "complete"
@@ -210,22 +212,22 @@ def test_prompts_reads_and_completions_go_to_their_owner(event: Mapping[str, Any
         (read("weather://nowhere"), {"uri": "weather://nowhere"}),
         (read("weather://forecast/Tokyo, Japan"), {"uri": "weather://forecast/Tokyo, Japan"}),
         (read("weather://forecast/a/b"), {"uri": "weather://forecast/a/b"}),
-        (prompt("nobody", {}), None),
+        (prompt("unknown", {}), None),
         (
-            message("completion/complete", **{**WORK_ITEM, "ref": {"type": "ref/prompt", "name": "nobody"}}),
+            message("completion/complete", **{**WORK_ITEM, "ref": {"type": "ref/prompt", "name": "unknown"}}),
             None,
         ),
     ],
     ids=str,
 )
-def test_what_no_owner_has_is_refused_and_not_forwarded(event: Mapping[str, Any], data: Any) -> None:
+def test_an_unknown_feature_is_refused_and_not_forwarded(event: Mapping[str, Any], data: Any) -> None:
     deployment = Deployment()
     error = deployment.send(event)["error"]
     assert (error["code"], error.get("data")) == (-32602, data)
     assert deployment.forwarded == []
 
 
-def test_a_prompt_that_asks_passes_through_round_by_round() -> None:
+def test_a_prompt_with_questions_is_forwarded_round_by_round() -> None:
     deployment = Deployment()
     asked = deployment.result(prompt(TRIAGE, {}))
     [picked, *_] = asked["inputRequests"]["work_item"]["params"]["requestedSchema"]["properties"]["value"][
@@ -246,6 +248,6 @@ def test_a_prompt_that_asks_passes_through_round_by_round() -> None:
     ],
     ids=lambda event: event["method"],
 )
-def test_what_is_passed_on_is_answered_under_the_front_doors_name(event: Mapping[str, Any]) -> None:
+def test_forwarded_responses_have_the_name_of_the_front_door(event: Mapping[str, Any]) -> None:
     result = Deployment().result(event)
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"

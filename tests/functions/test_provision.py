@@ -27,7 +27,7 @@ def inline() -> Player:
 
 
 def provisioning(play: Player) -> PlayedTask:
-    """A task that has created the database and asks whether to keep it."""
+    """Return a task that has created the database and asks whether to keep it."""
     return play.call("provision_database", NAME, size="large", region="us-east-1").task
 
 
@@ -44,25 +44,25 @@ def test_a_region_without_the_size_is_asked_again(inline: Player) -> None:
     assert again.asked.keys() == {"region"}
 
 
-def test_the_rounds_come_first_and_the_last_question_is_the_tasks(play: Player) -> None:
+def test_rounds_precede_the_task_which_asks_the_last_question(play: Player) -> None:
     task = provisioning(play)
     assert (task.status, task.detailed["ttlMs"]) == ("input_required", 3_600_000)
     assert task.asked.keys() == {"keep"}
     assert "$397.12" in task.question("keep")
 
 
-def test_a_database_that_is_kept_is_activated(play: Player) -> None:
+def test_an_accepted_database_is_activated(play: Player) -> None:
     made = provisioning(play).answer(keep=True).structured
     assert (made["name"], made["size"], made["region"]) == ("orders", "large", "us-east-1")
     assert made["host"].startswith(made["id"])
 
 
 @pytest.mark.parametrize("answer", [False, DECLINE, CANCEL])
-def test_a_database_that_is_not_kept_is_deleted(play: Player, answer: Any) -> None:
+def test_a_rejected_database_is_deleted(play: Player, answer: Any) -> None:
     assert provisioning(play).answer(keep=answer).structured["host"] is None
 
 
-def test_a_database_is_kept_and_activated_wherever_a_worker_is_lost() -> None:
+def test_a_database_is_activated_wherever_a_worker_is_lost() -> None:
     for play in crashes(lambda: Player(APP, WITH_TASKS)):
         made = provisioning(play).answer(keep=True).structured
         assert made["host"] == f"{made['id']}.us-east-1.databases.example"
@@ -76,12 +76,12 @@ def test_a_client_without_tasks_is_asked_everything_round_by_round(inline: Playe
     assert asked.answer(keep=DECLINE).structured["host"] is None
 
 
-def test_a_call_makes_one_database_and_another_call_another(play: Player) -> None:
+def test_each_call_creates_one_database(play: Player) -> None:
     ids = {provisioning(play).answer(keep=True).structured["id"] for _ in range(2)}
     assert len(ids) == 2
 
 
-def test_a_region_that_is_given_is_not_asked(inline: Player) -> None:
+def test_a_given_region_is_not_asked(inline: Player) -> None:
     arguments = {**NAME, "region": "us-east-1"}
     asked = inline.call("provision_database", arguments, size="small")
     assert asked.asked.keys() == {"keep"}
@@ -91,12 +91,12 @@ def test_a_region_that_is_given_is_not_asked(inline: Player) -> None:
     ).asked.keys() == {"region"}
 
 
-def test_clients_send_the_region_as_a_header_as_well(inline: Player) -> None:
+def test_clients_send_the_region_also_as_a_header(inline: Player) -> None:
     [tool] = inline.request("tools/list")["result"]["tools"]
     assert tool["inputSchema"]["properties"]["region"]["x-mcp-header"] == "Region"
 
 
-def test_a_creation_that_is_repeated_with_its_key_makes_no_second_database() -> None:
+def test_a_repeated_creation_with_the_same_key_creates_no_second_database() -> None:
     create = load_module(FUNCTIONS / "provision/databases.py").create
     first, second, other = (create("orders", "small", "eu-west-1", key) for key in ("a", "a", "b"))
     assert first == second
@@ -104,12 +104,12 @@ def test_a_creation_that_is_repeated_with_its_key_makes_no_second_database() -> 
 
 
 @pytest.mark.parametrize("name", ["", "Orders", "-orders", "o" * 41, 1])
-def test_a_name_that_is_none_is_a_tool_error(inline: Player, name: object) -> None:
+def test_an_invalid_name_is_a_tool_error(inline: Player, name: object) -> None:
     assert inline.call("provision_database", {"name": name}).failed
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_does_not_say_what_is_wanted_gets_nothing(inline: Player, refusal: object) -> None:
+def test_a_declined_question_creates_no_database(inline: Player, refusal: object) -> None:
     assert inline.call("provision_database", NAME, size=refusal).failed
     assert inline.call("provision_database", NAME, size="small", region=refusal).failed
 
@@ -119,7 +119,7 @@ def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
     assert refused.error["code"] == -32021
 
 
-def test_the_price_list_is_what_databases_are_sold_at(play: Player) -> None:
+def test_the_price_list_matches_the_service(play: Player) -> None:
     read = play.read("provision://prices")
     [held] = read.contents
     assert held["mimeType"] == "application/json"

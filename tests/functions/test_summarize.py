@@ -44,14 +44,14 @@ def test_sampling_and_roots_are_asked_in_one_round() -> None:
     }
 
 
-def test_answers_may_come_one_by_one() -> None:
+def test_answers_may_arrive_one_by_one() -> None:
     asked = play(sampling={}, roots={}).call("summarize", DOCUMENT)
     second = asked.answer(roots=ROOTS)
     assert second.asked.keys() == {"summary"}
     assert second.answer(summary=SAMPLED).structured["project"] == "engine"
 
 
-def test_a_client_with_neither_gets_an_extract_and_no_project() -> None:
+def test_a_client_without_sampling_and_roots_gets_an_extract_without_project() -> None:
     summary = play().call("summarize", DOCUMENT).structured
     assert (summary["model"], summary["project"]) == ("sumbasic", None)
     assert "cats" in summary["summary"].casefold()

@@ -19,16 +19,16 @@ INDIA, PAKISTAN = "Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"
 
 
 class OpenMeteo:
-    """The stand-in; it gives the replies in `broken` first, and keeps the paths of the requests."""
+    """A stand-in that first returns the replies in `failures`, and records the paths of requests."""
 
     def __init__(self) -> None:
-        self.broken: list[Response] = []
+        self.failures: list[Response] = []
         self.paths: list[str] = []
         self._respond = load_respond(STAND_IN)
 
     def __call__(self, request: Request) -> Response:
         self.paths.append(request.target.partition("?")[0])
-        return self.broken.pop(0) if self.broken else self._respond(request)
+        return self.failures.pop(0) if self.failures else self._respond(request)
 
 
 @pytest.fixture
@@ -46,19 +46,19 @@ def play(open_meteo: OpenMeteo) -> Player:
     return Player(APP, always_replay=True)
 
 
-def test_a_name_that_one_place_has_is_answered_at_once(play: Player) -> None:
+def test_an_unambiguous_name_needs_no_question(play: Player) -> None:
     weather = play.call("get_weather", TOKYO).structured
     assert (weather["place"], weather["conditions"]) == ("Tokyo, Japan", "mainly clear")
     assert (weather["temperature_c"], weather["precipitation_mm"], weather["wind_kmh"]) == (17.2, 0, 9.4)
     assert "Open-Meteo" in weather["source"]
 
 
-def test_the_call_that_the_proposals_print_needs_only_a_location(play: Player) -> None:
+def test_the_call_in_the_proposals_needs_only_a_location(play: Player) -> None:
     weather = play.call("get_weather", {"location": "New York"}).structured
     assert weather["place"] == "New York, United States"
 
 
-def test_a_name_that_several_places_share_is_asked_about(play: Player) -> None:
+def test_an_ambiguous_name_is_asked(play: Player) -> None:
     asked = play.call("get_weather", HYDERABAD)
     assert asked.asked["place"]["params"]["requestedSchema"]["properties"]["value"] == {
         "type": "string",
@@ -95,7 +95,7 @@ def test_a_place_that_was_not_offered_is_asked_again(play: Player) -> None:
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, refusal: object) -> None:
+def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> None:
     assert play.call("get_weather", HYDERABAD, place=refusal).failed
 
 
@@ -115,22 +115,22 @@ def test_arguments_without_a_place_are_a_tool_error(play: Player, arguments: dic
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_short_outage_is_bridged(open_meteo: OpenMeteo, status: int) -> None:
+def test_a_short_outage_is_retried(open_meteo: OpenMeteo, status: int) -> None:
     play = Player(APP)
     asked = play.call("get_weather", HYDERABAD)
     search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
-    open_meteo.broken = [search, Response(status), Response(status)]
+    open_meteo.failures = [search, Response(status), Response(status)]
     assert asked.answer(place=INDIA).structured["place"] == INDIA
     assert open_meteo.paths[-3:] == ["/v1/forecast"] * 3
 
 
-def test_an_outage_that_lasts_is_a_tool_error(open_meteo: OpenMeteo) -> None:
+def test_a_long_outage_is_a_tool_error(open_meteo: OpenMeteo) -> None:
     play = Player(APP)
-    open_meteo.broken = [Response(503)]
+    open_meteo.failures = [Response(503)]
     assert "unavailable" in play.call("get_weather", TOKYO).text
     asked = play.call("get_weather", HYDERABAD)
     search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
-    open_meteo.broken = [search, *[Response(503)] * 3]
+    open_meteo.failures = [search, *[Response(503)] * 3]
     failed = asked.answer(place=INDIA)
     assert failed.failed
     assert "weather" in failed.text
@@ -155,7 +155,7 @@ def uri(place: str) -> str:
     return f"weather://forecast/{quote(place, safe='')}"
 
 
-def test_the_forecast_of_a_place_is_a_resource_that_everybody_may_cache(play: Player) -> None:
+def test_the_forecast_of_a_place_is_a_publicly_cacheable_resource(play: Player) -> None:
     result = play.read(uri(PAKISTAN)).result
     [contents] = result["contents"]
     assert (contents["uri"], contents["mimeType"]) == (uri(PAKISTAN), "application/json")
@@ -172,7 +172,7 @@ def test_the_forecast_of_a_place_is_a_resource_that_everybody_may_cache(play: Pl
 
 
 @pytest.mark.parametrize("place", ["Hyderabad", "tokyo, japan", "Atlantis", ""])
-def test_a_place_that_is_not_named_exactly_has_no_resource(play: Player, place: str) -> None:
+def test_an_inexact_place_has_no_resource(play: Player, place: str) -> None:
     refused = play.read(uri(place)).error
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri(place)})
 

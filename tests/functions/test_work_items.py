@@ -25,7 +25,7 @@ DUPLICATE = {"resolution": "Duplicate"}
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Request]]:
-    """The requests that Azure DevOps got; each test has a project of its own."""
+    """Yield the requests to Azure DevOps. Each test has a separate project."""
     received: list[Request] = []
     respond = load_respond(STAND_IN)
 
@@ -61,7 +61,7 @@ def test_a_resolved_duplicate_has_its_fields_and_one_link(requests: list[Request
     assert {patch.header("content-type") for patch in patches} == {"application/json-patch+json"}
 
 
-def test_an_item_is_changed_only_after_the_last_answer(play: Player, requests: list[Request]) -> None:
+def test_an_item_is_updated_only_after_the_last_answer(play: Player, requests: list[Request]) -> None:
     asked = resolve(play).answer(resolution=DUPLICATE)
     assert all(request.method == "GET" for request in requests)
     asked.answer(duplicate_of={"duplicateOfId": 4301})
@@ -88,7 +88,7 @@ def test_any_other_resolution_needs_no_second_question(play: Player, resolution:
     assert done.text == f"Bug #4522 resolved as {resolution}. State set to Resolved."
 
 
-def test_both_answers_may_come_with_the_first_request(play: Player) -> None:
+def test_both_answers_may_be_in_the_first_request(play: Player) -> None:
     answers = {
         "resolution": {"action": "accept", "content": DUPLICATE},
         "duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}},
@@ -120,7 +120,7 @@ def test_every_changed_field_is_reported_with_the_resolution(play: Player) -> No
         ("bug", {"System.State": "Active"}),
     ],
 )
-def test_an_update_that_cannot_be_made_is_a_tool_error(play: Player, number: object, fields: object) -> None:
+def test_a_failed_update_is_a_tool_error(play: Player, number: object, fields: object) -> None:
     assert play.call("update_work_item", {"workItemId": number, "fields": fields}).failed
 
 
@@ -131,14 +131,14 @@ def test_a_field_that_cannot_be_set_is_named(play: Player) -> None:
 
 
 @pytest.mark.parametrize(("original", "named"), [(4522, "itself"), (4410, "Task"), (1, "#1")])
-def test_a_duplicate_of_what_is_no_other_bug_is_a_tool_error(play: Player, original: int, named: str) -> None:
+def test_an_original_other_than_another_bug_is_a_tool_error(play: Player, original: int, named: str) -> None:
     done = resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of={"duplicateOfId": original})
     assert done.failed
     assert named in done.text
 
 
 @pytest.mark.parametrize("original", [4301.5, "the first one", None])
-def test_an_original_that_is_no_number_of_a_work_item_is_asked_again(play: Player, original: object) -> None:
+def test_an_invalid_number_of_the_original_is_asked_again(play: Player, original: object) -> None:
     second = resolve(play).answer(resolution=DUPLICATE)
     again = second.answer(duplicate_of={"duplicateOfId": original})
     assert again.asked.keys() == {"duplicate_of"}
@@ -150,7 +150,7 @@ def test_a_resolution_that_was_not_offered_is_asked_again(play: Player) -> None:
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_does_not_answer_ends_the_call_in_a_tool_error(play: Player, refusal: object) -> None:
+def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> None:
     assert resolve(play).answer(resolution=refusal).failed
     assert resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of=refusal).failed
 
@@ -167,14 +167,14 @@ def said(played: Round) -> str:
     return str(message["content"]["text"])
 
 
-def test_a_triage_is_of_the_work_item_that_was_named(play: Player) -> None:
+def test_a_triage_describes_the_given_work_item(play: Player) -> None:
     text = said(play.prompt("triage", {"workItemId": "4522"}))
     assert text.startswith("Triage Bug #4522: Endless redirect after the laptop was asleep (Active).")
     assert text.count("#4522") == 1
     assert all(heading in text for heading in HEADINGS)
 
 
-def test_a_triage_of_no_work_item_asks_which_of_those_that_are_not_resolved(play: Player) -> None:
+def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play: Player) -> None:
     asked = play.prompt("triage")
     form = asked.asked["work_item"]["params"]["requestedSchema"]
     assert form["properties"]["value"]["enum"] == HEADINGS
@@ -184,22 +184,22 @@ def test_a_triage_of_no_work_item_asks_which_of_those_that_are_not_resolved(play
         )
 
 
-def test_a_triage_of_a_work_item_that_is_not_there_is_refused_and_names_those_there_are(play: Player) -> None:
+def test_a_triage_of_an_unknown_work_item_is_refused_with_the_known_ones(play: Player) -> None:
     error = play.prompt("triage", {"workItemId": "1"}).error
     assert (error["code"], "#1" in error["message"]) == (-32602, True)
 
 
 @pytest.mark.parametrize("given", ["first", "4522.5", ""])
-def test_a_triage_of_what_is_no_id_is_invalid_params(play: Player, given: str) -> None:
+def test_a_triage_of_an_invalid_id_is_invalid_params(play: Player, given: str) -> None:
     assert play.prompt("triage", {"workItemId": given}).error["code"] == -32602
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_picks_none_gets_no_prompt(play: Player, refusal: object) -> None:
+def test_a_declined_choice_yields_no_prompt(play: Player, refusal: object) -> None:
     assert play.prompt("triage", work_item=refusal).error["code"] == -32602
 
 
-def test_a_client_that_cannot_be_asked_has_to_name_the_work_item() -> None:
+def test_a_client_that_cannot_be_asked_must_give_the_work_item() -> None:
     play = Player(APP, capabilities={})
     assert play.prompt("triage").error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     assert "#4522" in said(play.prompt("triage", {"workItemId": "4522"}))
@@ -209,7 +209,7 @@ def test_a_client_that_cannot_be_asked_has_to_name_the_work_item() -> None:
     ("typed", "offered"),
     [("43", ["4301"]), ("45", ["4522", "4530"]), ("41", []), ("", ["4301", "4410", "4476", "4522", "4530"])],
 )
-def test_ids_complete_themselves(play: Player, typed: str, offered: list[str]) -> None:
+def test_ids_are_completed(play: Player, typed: str, offered: list[str]) -> None:
     asked = {
         "ref": {"type": "ref/prompt", "name": "triage"},
         "argument": {"name": "workItemId", "value": typed},

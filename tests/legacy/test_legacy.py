@@ -1,4 +1,4 @@
-"""What clients of 2025-06-18 and 2025-11-25 are served."""
+"""Serving clients of 2025-06-18 and 2025-11-25."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def client(request: pytest.FixtureRequest) -> LegacyClient:
         ("2024-11-05", "2025-11-25"),
     ],
 )
-def test_initialize_agrees_on_a_version_and_begins_a_session(requested: str, agreed: str) -> None:
+def test_initialize_negotiates_a_version_and_starts_a_session(requested: str, agreed: str) -> None:
     client = LegacyClient(server, version=None)
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     assert client.result("initialize", **params) == {
@@ -112,13 +112,13 @@ INITIALIZE = {
         {**INITIALIZE, "clientInfo": "x 1"},
     ],
 )
-def test_an_initialize_that_lacks_what_it_needs_is_invalid_params(params: dict[str, Any]) -> None:
+def test_an_incomplete_initialize_is_invalid_params(params: dict[str, Any]) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     response = LegacyClient(server, version=None).send(body)
     assert (response.status, json.loads(response.body)["error"]["code"]) == (200, -32602)
 
 
-def test_a_header_of_an_older_version_gets_the_versions_it_can_choose_from() -> None:
+def test_a_header_of_an_older_version_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     error = json.loads(LegacyClient(server, "2024-11-05").send(body).body)["error"]
     assert (error["code"], error["data"]["supported"]) == (-32022, ["2026-07-28", "2025-11-25", "2025-06-18"])
@@ -127,7 +127,7 @@ def test_a_header_of_an_older_version_gets_the_versions_it_can_choose_from() -> 
     assert error["data"]["supported"] == ["2026-07-28"]
 
 
-def test_the_capabilities_are_those_that_are_offered() -> None:
+def test_initialize_declares_the_offered_capabilities() -> None:
     assert LegacyClient(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
 
 
@@ -141,7 +141,7 @@ def test_a_ping_has_an_empty_result(client: LegacyClient) -> None:
     assert client.result("ping") == {}
 
 
-def test_the_lists_have_what_their_time_has(client: LegacyClient) -> None:
+def test_list_items_have_only_members_of_the_legacy_version(client: LegacyClient) -> None:
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert list(tools) == ["add", "numbers", "fails", "large", "takes_long"]
     assert tools["add"]["outputSchema"]["type"] == "object"
@@ -154,7 +154,7 @@ def test_the_lists_have_what_their_time_has(client: LegacyClient) -> None:
     assert [each["uriTemplate"] for each in templates] == ["notes://{id}"]
 
 
-def test_lists_come_in_pages() -> None:
+def test_lists_are_paginated() -> None:
     paged = Server("paged", page_size=1)
     paged.tool(add)
     paged.tool(numbers)
@@ -177,15 +177,15 @@ def test_tools_are_called(client: LegacyClient) -> None:
     assert json.loads(text(result)) == [1, 2]
 
 
-def test_a_result_that_does_not_fit_is_an_error_of_its_time(client: LegacyClient) -> None:
+def test_a_result_over_the_limit_is_a_legacy_error(client: LegacyClient) -> None:
     assert client.error_text("large")
 
 
-def test_a_tool_that_needs_tasks_is_listed_and_says_so(client: LegacyClient) -> None:
+def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client: LegacyClient) -> None:
     assert "tasks" in client.error_text("takes_long")
 
 
-def test_progress_comes_before_the_response(client: LegacyClient) -> None:
+def test_progress_precedes_the_response(client: LegacyClient) -> None:
     body = call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"})
     response = client.send(body)
     assert response.headers["content-type"] == "text/event-stream"
@@ -194,7 +194,7 @@ def test_progress_comes_before_the_response(client: LegacyClient) -> None:
     assert_valid("tools/call", events[1])
 
 
-def test_prompts_are_got(client: LegacyClient) -> None:
+def test_prompts_are_returned(client: LegacyClient) -> None:
     got = client.result("prompts/get", name="review", arguments={"language": "rust"})
     assert "rust" in got["messages"][0]["content"]["text"]
     assert client.error("prompts/get", name="review", arguments={"language": "c"})["code"] == -32602
@@ -207,7 +207,7 @@ def test_resources_are_read(client: LegacyClient) -> None:
 
 
 @pytest.mark.parametrize("uri", ["notes://0", "other://x"])
-def test_a_resource_that_is_not_there_has_the_code_of_its_time(client: LegacyClient, uri: str) -> None:
+def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client: LegacyClient, uri: str) -> None:
     error = client.error("resources/read", uri=uri)
     assert (error["code"], error["data"]) == (-32002, {"uri": uri})
     assert client.error("resources/read", uri=7)["code"] == -32602
@@ -235,9 +235,7 @@ def test_arguments_are_completed(client: LegacyClient) -> None:
         "tasks/list",
     ],
 )
-def test_methods_of_another_era_or_of_servers_that_remember_are_not_there(
-    client: LegacyClient, method: str
-) -> None:
+def test_modern_methods_and_stateful_methods_do_not_exist(client: LegacyClient, method: str) -> None:
     assert client.error(method)["code"] == -32601
 
 
@@ -252,7 +250,7 @@ def test_batches_are_refused(client: LegacyClient) -> None:
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32600)
 
 
-# -- two eras on one endpoint ---------------------------------------------------------------------------
+# -- legacy and modern clients on one endpoint ------------------------------------------------------------
 
 STRAY = {
     "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
@@ -276,7 +274,7 @@ def test_a_request_that_names_its_version_in_the_metadata_is_modern(version: str
 
 
 @pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
-def test_a_request_with_todays_header_and_no_metadata_is_a_malformed_modern_one(method: str) -> None:
+def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method: str) -> None:
     response = LegacyClient(server, "2026-07-28").send(message(method, meta=None), mcp_method=method)
     code = json.loads(response.body)["error"]["code"]
     assert (response.status, code) == (400, -32022 if method == "initialize" else -32602)
@@ -288,7 +286,7 @@ def test_an_unknown_version_is_refused(version: str) -> None:
     assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
 
 
-def test_a_modern_client_sees_nothing_of_the_other_era() -> None:
+def test_a_modern_client_gets_no_legacy_members() -> None:
     client = LegacyClient(server, "2026-07-28")
     for method in ("initialize", "ping"):
         body = message(method, meta=META)
@@ -296,7 +294,7 @@ def test_a_modern_client_sees_nothing_of_the_other_era() -> None:
         assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
 
 
-def test_where_legacy_clients_are_not_served_they_learn_the_versions() -> None:
+def test_legacy_clients_get_the_supported_versions_if_they_are_not_served() -> None:
     client = LegacyClient(Server("modern", legacy_clients=False))
     for method in ("initialize", "tools/list"):
         response = client.send(message(method, meta=None))
@@ -325,7 +323,7 @@ assert "mcp_roundtrip.server.legacy" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_header_of_a_parameter_may_be_missing_and_may_not_lie() -> None:
+def test_a_mirrored_header_is_optional_but_must_agree() -> None:
     body = {
         "jsonrpc": "2.0",
         "id": 1,

@@ -15,7 +15,7 @@ EXPENSE = {"name": "request_approval", "arguments": ARGUMENTS}
 
 
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
-def test_the_same_request_resumes_once_there_is_a_decision(
+def test_the_same_request_completes_after_the_decision(
     approval: Approval, decision: str, approved: bool
 ) -> None:
     client = LegacyClient.of(load_module(APP).server, "alice")
@@ -26,6 +26,6 @@ def test_the_same_request_resumes_once_there_is_a_decision(
     assert len(pages) == len(approval.mailbox.emails) == 1
     approval.decide(approval.mailbox.link(), decision)
     assert client.result("tools/call", **EXPENSE)["structuredContent"]["approved"] is approved
-    assert client.error("tools/call", **EXPENSE)["code"] == -32042, "a decision counts for one call"
+    assert client.error("tools/call", **EXPENSE)["code"] == -32042, "a decision applies to one call"
     other = {**EXPENSE, "arguments": {**ARGUMENTS, "amount_eur": 9}}
     assert client.error("tools/call", **other)["code"] == -32042

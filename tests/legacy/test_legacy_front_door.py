@@ -1,4 +1,4 @@
-"""Legacy clients of a front door: it lists for them, and passes their calls on as they are."""
+"""Legacy clients of a front door, which serves lists and forwards calls unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def note(id: str) -> str:  # noqa: A002 - the variable's name
 
 
 class Door:
-    """A front door before `owner`; remembers the events it passed on."""
+    """A front door with one owner. It records forwarded events."""
 
     def __init__(self, folder: Path) -> None:
         self.forwarded: list[Mapping[str, Any]] = []
@@ -84,7 +84,7 @@ def door(tmp_path: Path) -> Door:
     return Door(tmp_path)
 
 
-def test_it_agrees_on_a_version_for_all(door: Door) -> None:
+def test_the_front_door_negotiates_the_version(door: Door) -> None:
     client = {"name": "x", "version": "1"}
     result = door.result("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
     assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
@@ -92,7 +92,7 @@ def test_it_agrees_on_a_version_for_all(door: Door) -> None:
     assert door.result("ping") == {}
 
 
-def test_the_json_of_a_list_is_written_once(door: Door) -> None:
+def test_the_json_of_a_list_is_cached(door: Door) -> None:
     legacy_handlers = door.door.endpoint.legacy_handlers
     assert legacy_handlers is not None
     route = ValidRequest("1", "tools/list", {}, RequestMeta("2025-11-25", {}))
@@ -103,7 +103,7 @@ def test_the_json_of_a_list_is_written_once(door: Door) -> None:
     assert first is second
 
 
-def test_it_lists_what_the_owner_lists(door: Door) -> None:
+def test_lists_equal_those_of_the_owner(door: Door) -> None:
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
         own = json.loads(owner.lambda_handler(http_event(body, headers={}), None)["body"])["result"]
@@ -125,7 +125,7 @@ def test_the_catalog_says_which_tools_ask_and_how() -> None:
     assert "input_responses" not in json.dumps(rows)
 
 
-def test_calls_reads_prompts_and_completion_are_the_owners(door: Door) -> None:
+def test_calls_reads_prompts_and_completions_are_forwarded(door: Door) -> None:
     assert "Who are you?" in text(door.result("tools/call", name="greet", arguments={}))
     answered = {"name": "greet", "arguments": {"input_responses": {"name": "Ada"}}}
     assert door.result("tools/call", **answered)["structuredContent"] == {"greeting": "Hello, Ada!"}
@@ -138,7 +138,7 @@ def test_calls_reads_prompts_and_completion_are_the_owners(door: Door) -> None:
     assert completed["completion"]["values"] == []
 
 
-def test_what_is_not_there_has_the_code_of_its_time(door: Door) -> None:
+def test_a_missing_feature_has_the_error_code_of_the_legacy_version(door: Door) -> None:
     assert door.ask("resources/read", uri="other://1")["error"]["code"] == -32002
     assert door.ask("tools/call", name="nothing")["error"]["code"] == -32602
     assert door.ask("tasks/get", taskId="x")["error"]["code"] == -32601

@@ -14,12 +14,12 @@ from mcp_roundtrip_testing import WITH_TASKS, Crash, Player, crashes
 
 server = Server("shop")
 SENT: Counter[str] = Counter()
-"""Orders, by idempotency key: a good API carries out each of them once."""
+"""Orders by idempotency key. An idempotent API executes each of them once."""
 CHARGES: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_was_sent() -> None:
+def reset_orders() -> None:
     SENT.clear()
     CHARGES.clear()
 
@@ -70,7 +70,7 @@ def pay_once(ctx: Context) -> str:
         return "interrupted"
 
 
-def disturbed(*, always_replay: bool = False) -> Iterator[Player]:
+def play_with_crashes(*, always_replay: bool = False) -> Iterator[Player]:
     for play in crashes(lambda: Player(server, WITH_TASKS, always_replay=always_replay)):
         SENT.clear()
         CHARGES.clear()
@@ -80,19 +80,19 @@ def disturbed(*, always_replay: bool = False) -> Iterator[Player]:
 @pytest.mark.parametrize("always_replay", [False, True])
 def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(always_replay: bool) -> None:
     repeated = 0
-    for play in disturbed(always_replay=always_replay):
+    for play in play_with_crashes(always_replay=always_replay):
         task = play.call("order").task.wake()
         assert task.question("sure") == "Sure?"
         assert task.answer(sure=True).text in SENT
-        assert len(SENT) == 1, "one order, however often it was sent"
+        assert len(SENT) == 1, "one order for any number of requests"
         assert not play.observer.failures
         repeated += SENT.total() > 2
     assert repeated == 2, "killed before the result of each step was written"
 
 
-def test_the_workers_of_an_async_tool_are_killed_just_so() -> None:
+def test_workers_of_an_async_tool_are_killed_in_the_same_way() -> None:
     numbers = []
-    for play in disturbed():
+    for play in play_with_crashes():
         done = play.call("orders").task.answer(**{"a/sure": True, "b/sure": True})
         assert set(done.structured.values()) == set(SENT)
         assert len(SENT) == 2
@@ -101,9 +101,9 @@ def test_the_workers_of_an_async_tool_are_killed_just_so() -> None:
     assert max(numbers) > 2
 
 
-def test_a_step_that_may_not_be_repeated_is_caught() -> None:
+def test_a_repeated_nonidempotent_step_is_detected() -> None:
     def a_test_of_pay() -> None:
-        for play in disturbed():
+        for play in play_with_crashes():
             assert play.call("pay").task.text == "charged"
             assert CHARGES == ["charge"]
 
@@ -112,9 +112,9 @@ def test_a_step_that_may_not_be_repeated_is_caught() -> None:
     assert CHARGES == ["charge", "charge"]
 
 
-def test_a_step_that_runs_once_at_most_is_not() -> None:
+def test_a_step_that_runs_at_most_once_passes() -> None:
     results = set()
-    for play in disturbed():
+    for play in play_with_crashes():
         results.add(play.call("pay_once").task.text)
         assert len(CHARGES) <= 1
     assert results == {"charged", "interrupted"}
@@ -125,7 +125,7 @@ def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
 ) -> None:
     caplog.set_level(logging.WARNING)
     players = []
-    for play in disturbed():
+    for play in play_with_crashes():
         _ = play.call("pay").task
         players.append(play)
     messages = [record.getMessage() for record in caplog.records]
@@ -146,20 +146,20 @@ def test_a_single_crash_can_be_played() -> None:
     began = play.clock()
     assert play.call("pay").task.text == "charged"
     assert CHARGES == ["charge", "charge"]
-    assert play.clock() - began > 900, "the lease of the one that was lost is over"
+    assert play.clock() - began > 900, "the lease of the lost worker has expired"
 
 
-def test_a_test_without_tasks_kills_no_worker_and_says_so() -> None:
+def test_a_test_without_tasks_fails_with_a_message() -> None:
     with pytest.raises(AssertionError, match="no worker"):
-        list(disturbed())
+        list(play_with_crashes())
 
 
-def test_a_test_that_does_something_else_the_next_time_says_so() -> None:
+def test_a_nondeterministic_test_fails_with_a_message() -> None:
     tools = iter(["order"])
 
-    def a_fickle_test() -> None:
-        for play in disturbed():
+    def a_nondeterministic_test() -> None:
+        for play in play_with_crashes():
             _ = play.call(next(tools, "pay")).task
 
     with pytest.raises(AssertionError, match="in this repetition"):
-        a_fickle_test()
+        a_nondeterministic_test()

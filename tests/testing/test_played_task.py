@@ -1,4 +1,4 @@
-"""The driver of tasks that tool authors use in their own tests."""
+"""`PlayedTask`, with which tool authors test tasks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RAN: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> None:
+def reset_ran() -> None:
     RAN.clear()
 
 
-def did(what: str) -> str:
+def record_run(what: str) -> str:
     RAN.append(what)
     return what
 
@@ -28,12 +28,12 @@ def did(what: str) -> str:
 def provision(ctx: Context, name: str) -> dict[str, object]:
     size = ctx.elicit("size", f"How large is {name}?", int)
     ctx.run_as_task()
-    made = ctx.step("create", did, f"create {size}")
+    made = ctx.step("create", record_run, f"create {size}")
     ctx.progress(1, 2, "created")
     return {
         "made": made,
         "kept": ctx.elicit("keep", f"Keep {made}?", bool),
-        "did": ctx.step("end", did, "end"),
+        "record_run": ctx.step("end", record_run, "end"),
     }
 
 
@@ -42,7 +42,7 @@ async def compare(ctx: AsyncContext) -> dict[str, str]:
     await ctx.run_as_task()
 
     async def quote(branch: AsyncContext) -> str:
-        return await branch.step("quote", did, await branch.elicit("name", "Name?", str))
+        return await branch.step("quote", record_run, await branch.elicit("name", "Name?", str))
 
     return await ctx.gather({"a": quote, "b": quote})
 
@@ -50,9 +50,9 @@ async def compare(ctx: AsyncContext) -> dict[str, str]:
 @server.tool(task="required")
 def naps(ctx: Context) -> str:
     ctx.run_as_task()
-    ctx.step("before", did, "before")
+    ctx.step("before", record_run, "before")
     ctx.sleep("nap", 30_000)
-    return ctx.step("after", did, "after")
+    return ctx.step("after", record_run, "after")
 
 
 @server.tool(task="required")
@@ -84,11 +84,11 @@ def provisioning(*, always_replay: bool = False) -> PlayedTask:
 def test_a_task_is_played_in_three_lines() -> None:
     task = Player(server, WITH_TASKS).call("provision", {"name": "db"}, size=4).task
     assert task.question("keep") == "Keep create 4?"
-    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "did": "end"}
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "record_run": "end"}
     assert RAN == ["create 4", "end"]
 
 
-def test_a_task_that_waits_shows_what_its_client_sees() -> None:
+def test_a_waiting_task_shows_the_view_of_its_client() -> None:
     task = provisioning()
     assert (task.status, task.status_message, task.asked.keys()) == ("input_required", "created", {"keep"})
     assert len(task.task_id) == 32
@@ -111,25 +111,25 @@ def test_every_kind_of_question_can_be_answered() -> None:
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_client_can_refuse(refusal: object) -> None:
+def test_a_client_can_decline(refusal: object) -> None:
     refused = provisioning().answer(keep=refusal)
     assert (refused.status, refused.failed) == ("completed", True)
 
 
 @pytest.mark.parametrize("key", ["keep", "keep~2"])
-def test_a_question_that_is_asked_again_is_answered_by_its_own_key_or_the_one_on_the_wire(key: str) -> None:
+def test_a_repeated_question_is_answered_by_its_key_or_by_its_wire_key(key: str) -> None:
     again = provisioning().answer(keep="maybe")
     assert again.asked.keys() == {"keep~2"}
     assert again.question(key) == again.question("keep~2")
     assert again.answer(**{key: False}).structured["kept"] is False
 
 
-def test_an_answer_to_what_is_not_asked_is_a_mistake_of_the_test() -> None:
+def test_an_answer_to_no_question_fails_the_test() -> None:
     with pytest.raises(AssertionError, match="asked: keep; you answered: size"):
         provisioning().answer(size=4)
 
 
-def test_responses_can_be_sent_as_they_are() -> None:
+def test_raw_responses_can_be_sent() -> None:
     task = provisioning()
     assert task.respond({"unknown": 1}).detailed == task.detailed
     assert task.respond({"keep": {"action": "accept", "content": {"value": True}}}).structured["kept"] is True
@@ -146,7 +146,7 @@ def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time() -> None:
     assert RAN == ["before", "after"]
 
 
-def test_the_time_a_task_sleeps_for_can_be_skipped() -> None:
+def test_sleeps_of_a_task_can_be_skipped() -> None:
     play = Player(server, WITH_TASKS)
     before = play.clock()
     done = play.call("naps").task.wake()
@@ -155,7 +155,7 @@ def test_the_time_a_task_sleeps_for_can_be_skipped() -> None:
     assert done.wake().detailed == done.detailed
 
 
-def test_a_cancelled_task_is_worked_on_no_more() -> None:
+def test_a_cancelled_task_does_not_run_again() -> None:
     cancelled = provisioning().cancel()
     assert (cancelled.status, RAN) == ("cancelled", ["create 4"])
     assert cancelled.cancel().detailed == cancelled.detailed
@@ -170,14 +170,14 @@ def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it() -> None:
         _ = broken.result
 
 
-def test_a_call_that_became_no_task_is_shown_where_a_task_was_expected() -> None:
-    with pytest.raises(AssertionError, match="did not become a task: it asks 'size'"):
+def test_the_failure_shows_a_call_that_did_not_become_a_task() -> None:
+    with pytest.raises(AssertionError, match="record_run not become a task: it asks 'size'"):
         _ = Player(server, WITH_TASKS).call("provision", {"name": "db"}).task
     with pytest.raises(AssertionError, match="-32021"):
         _ = Player(server).call("naps").task
 
 
-def test_a_task_that_is_forgotten_shows_the_error_of_the_poll() -> None:
+def test_a_deleted_task_shows_the_error_of_the_poll() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     play.clock.advance(3 * 3600)
@@ -185,14 +185,14 @@ def test_a_task_that_is_forgotten_shows_the_error_of_the_poll() -> None:
         _ = task.poll().status
 
 
-def test_a_task_whose_time_to_live_ends_has_failed() -> None:
+def test_an_expired_task_has_failed() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     play.clock.advance(3600)
     assert task.poll().error["code"] == -32603
 
 
-def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
+def test_a_worker_without_time_is_followed_by_the_next() -> None:
     play, other = Player(server, WITH_TASKS), Server("other")
 
     @other.tool(task="required")
@@ -202,7 +202,7 @@ def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
 
     def slow(name: str) -> str:
         play.clock.advance(55)
-        return did(name)
+        return record_run(name)
 
     play = Player(other, WITH_TASKS, worker_ms=60_000)
     assert play.call("long").task.text == "one two three"
@@ -210,14 +210,14 @@ def test_a_worker_that_runs_out_of_time_is_followed_by_the_next() -> None:
     assert [event for event, _ in play.observer.events].count("worker_finished") == 3
 
 
-def test_workers_with_hardly_any_time_take_an_answer_once_and_continue() -> None:
+def test_workers_with_little_time_apply_an_answer_once_and_continue() -> None:
     server = Server("hasty")
 
     @server.tool(task="required")
     def hasty(ctx: Context) -> str:
         ctx.run_as_task()
         ctx.elicit("q", "?", bool)
-        return ctx.step("s", did, "s")
+        return ctx.step("s", record_run, "s")
 
     play = Player(server, WITH_TASKS, worker_ms=1)
     assert play.call("hasty").task.answer(q=True).text == "s"
@@ -230,7 +230,7 @@ def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatc
     def endless(ctx: Context) -> None:
         ctx.run_as_task()
         for number in range(1_000_000):
-            ctx.step(str(number), did, "work")
+            ctx.step(str(number), record_run, "work")
 
     monkeypatch.setattr(driver, "MAX_TURNS", 20)
     created = Player(other, WITH_TASKS, always_replay=True).call("endless")
@@ -239,21 +239,21 @@ def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatc
     assert len(RAN) <= 20
 
 
-def test_with_always_replay_every_step_gives_its_task_back() -> None:
+def test_with_always_replay_every_step_runs_in_another_worker() -> None:
     task = provisioning(always_replay=True)
-    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "did": "end"}
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "record_run": "end"}
     assert RAN == ["create 4", "end"]
     again = provisioning(always_replay=True).answer(keep="maybe")
     assert again.answer(keep=True).structured["kept"] is True
 
 
-def test_with_always_replay_a_sleep_is_slept_once() -> None:
+def test_with_always_replay_a_sleep_happens_once() -> None:
     play = Player(server, WITH_TASKS, always_replay=True)
     assert play.call("naps").task.wake().text == "after"
     assert RAN == ["before", "after"]
 
 
-def test_always_replay_finds_a_task_that_is_not_deterministic() -> None:
+def test_always_replay_detects_a_nondeterministic_task() -> None:
     numbers, other = iter(range(100)), Server("other")
 
     @other.tool(task="required")
@@ -280,7 +280,7 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_loaded_again_for_every_worker(tmp_path: Path) -> None:
+def test_a_module_is_reloaded_for_every_worker(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1

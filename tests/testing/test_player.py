@@ -1,4 +1,4 @@
-"""The driver that tool authors use in their own tests."""
+"""`Player`, with which tool authors test tools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_call_is_played_in_two_lines() -> None:
     assert RAN == ["create"]
 
 
-def test_a_call_can_be_played_round_by_round_and_its_journal_looked_at() -> None:
+def test_a_call_can_be_played_round_by_round_with_access_to_its_journal() -> None:
     asked = Player(server).call("provision", {"name": "db"})
     assert asked.question("size") == "How large should db be?"
     confirm = asked.answer(size=4)
@@ -45,7 +45,7 @@ def test_a_call_can_be_played_round_by_round_and_its_journal_looked_at() -> None
     assert confirm.answer(keep=False).structured == [4, "DB", False]
 
 
-def test_a_client_can_refuse() -> None:
+def test_a_client_can_decline() -> None:
     for refusal in (DECLINE, CANCEL):
         assert Player(server).call("provision", {"name": "db"}, size=refusal).failed
 
@@ -56,12 +56,12 @@ def test_every_kind_of_question_can_be_answered() -> None:
     assert played.text == "Hello 0"
 
 
-def test_an_answer_is_given_once_so_a_question_that_comes_back_is_seen() -> None:
+def test_an_answer_is_used_once_so_that_a_repeated_question_is_visible() -> None:
     asked = Player(server).call("provision", {"name": "db"}, size="many")
     assert "not accepted" in asked.question("size")
 
 
-def test_with_always_replay_every_step_gives_its_state_back() -> None:
+def test_with_always_replay_every_step_ends_its_round() -> None:
     RAN.clear()
     playing = Player(server, always_replay=True)
     assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
@@ -72,7 +72,7 @@ def test_with_always_replay_every_step_gives_its_state_back() -> None:
     assert "checkpoint" in outcomes
 
 
-def test_always_replay_finds_a_tool_that_is_not_deterministic() -> None:
+def test_always_replay_detects_a_nondeterministic_tool() -> None:
     numbers = iter(range(100))
     other = Server("other")
 
@@ -97,18 +97,18 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_loaded_again_for_every_round(tmp_path: Path) -> None:
+def test_a_module_is_reloaded_for_every_round(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path).call("counts", q=True).structured == 1
 
 
-def test_an_error_is_shown_where_a_result_was_expected() -> None:
+def test_the_failure_shows_an_error_in_place_of_a_result() -> None:
     with pytest.raises(AssertionError, match="-32602"):
         _ = Player(server).call("unknown").result
 
 
-def test_an_answer_to_nothing_is_refused_instead_of_restarting_the_call() -> None:
+def test_an_answer_without_a_question_is_refused() -> None:
     done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
     with pytest.raises(AssertionError, match="nothing was asked"):
         done.answer(size=5)

@@ -75,7 +75,7 @@ ANYTHING: dict[str, Callable[[Round], Any]] = {
 
 
 def shown(error: BaseException) -> str:
-    """What pytest shows: the chain of exceptions, each with its traceback."""
+    """Return the chain of exceptions with tracebacks, as pytest shows it."""
     return "".join(traceback.format_exception(error))
 
 
@@ -91,13 +91,13 @@ def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected: Callabl
     assert text.index("ValueError") < text.index("CallFailed")
 
 
-def test_pytest_shows_the_line_of_the_test_and_none_of_the_player() -> None:
+def test_pytest_shows_the_line_of_the_test_and_hides_the_player() -> None:
     with pytest.raises(CallFailed) as failure:
         Player(server).call("asks", seize=4)
     assert failure.traceback.filter(failure)[-1].path == Path(__file__)
 
 
-def test_what_an_assertion_shows_of_a_call_is_where_it_stands() -> None:
+def test_an_assertion_shows_the_position_of_a_call() -> None:
     raised = Player(server).call("raises")
     assert repr(raised).startswith("<Round: it raised ValueError: invalid literal")
     assert repr(Player(server).call("asks")) == "<Round: it asks 'size' ('How large?')>"
@@ -106,7 +106,7 @@ def test_what_an_assertion_shows_of_a_call_is_where_it_stands() -> None:
     assert repr(unknown).startswith("<PlayedTask: tasks/get ended in the JSON-RPC error {'code': -32602")
 
 
-def test_a_tool_error_is_a_cause_too_and_its_text_can_be_read() -> None:
+def test_a_tool_error_is_a_cause_with_a_readable_text() -> None:
     played = Player(server).call("refuses")
     assert (played.failed, played.text) == (True, "There is no such item.")
     with pytest.raises(CallFailed, match="There is no such item") as failure:
@@ -114,7 +114,7 @@ def test_a_tool_error_is_a_cause_too_and_its_text_can_be_read() -> None:
     assert 'raise ToolError("There is no such item.")' in shown(failure.value)
 
 
-def test_a_refusal_is_a_cause_with_its_key() -> None:
+def test_a_declined_question_is_a_cause_with_its_key() -> None:
     with pytest.raises(CallFailed) as failure:
         _ = Player(server).call("asks", size=DECLINE).structured
     assert isinstance(failure.value.__cause__, ElicitationDeclined)
@@ -147,7 +147,7 @@ def test_the_exception_of_a_task_is_the_cause_of_the_failure(expected: Callable[
     assert "return int(price)" in shown(failure.value)
 
 
-def test_a_task_has_the_cause_of_its_own_failure() -> None:
+def test_a_task_has_the_cause_of_its_failure() -> None:
     play = Player(server, WITH_TASKS)
     first, second = (play.call("becomes_a_task", {"error": text}).task for text in ("one", "two"))
     assert [str(task.raised) for task in (first, second)] == ["one", "two"]
@@ -176,11 +176,11 @@ def test_an_answer_to_a_question_of_the_task_is_given_to_the_task() -> None:
         play.call("becomes_a_task").task.answer(kep=True)
 
 
-def test_answers_are_not_missed_by_a_call_that_failed() -> None:
+def test_a_failed_call_does_not_report_unused_answers() -> None:
     assert Player(server).call("refuses", size="4").failed
 
 
-# -- what is there, and what is not ---------------------------------------------------------------------
+# -- results and errors ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["structured", "text"])
@@ -200,7 +200,7 @@ def test_a_call_that_completed_has_no_error_and_no_question() -> None:
         _ = done.structured
 
 
-def test_a_task_that_waits_has_no_result() -> None:
+def test_a_waiting_task_has_no_result() -> None:
     task = Player(server, WITH_TASKS).call("becomes_a_task").task
     with pytest.raises(CallFailed, match=re.escape("the task has no result: it asks 'keep' ('Keep it?')")):
         _ = task.structured
@@ -212,21 +212,21 @@ def test_a_task_that_waits_has_no_result() -> None:
 
 
 def changing() -> Server:
-    fickle, passes = Server("fickle"), count(1)
+    nondeterministic, passes = Server("nondeterministic"), count(1)
 
-    @fickle.tool
+    @nondeterministic.tool
     def dial(ctx: Context) -> bool:
         return ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
 
-    @fickle.tool(task="required")
+    @nondeterministic.tool(task="required")
     def dial_later(ctx: Context) -> bool:
         ctx.run_as_task()
         return ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
 
-    return fickle
+    return nondeterministic
 
 
-def test_a_question_that_changes_is_warned_of_with_both_texts() -> None:
+def test_a_changed_question_causes_a_warning_with_both_texts() -> None:
     asked = Player(changing()).call("dial")
     with pytest.warns(QuestionChanged, match="question 'sure' changed") as heard:
         asked.answer(sure=True)
@@ -236,18 +236,18 @@ def test_a_question_that_changes_is_warned_of_with_both_texts() -> None:
     assert heard[0].filename == __file__
 
 
-def test_a_question_of_a_task_that_changes_is_warned_of() -> None:
+def test_a_changed_question_of_a_task_causes_a_warning() -> None:
     task = Player(changing(), WITH_TASKS).call("dial_later").task
     with pytest.warns(QuestionChanged, match=r"It is \d o'clock"):
         task.answer(sure=True)
 
 
-def test_a_replay_that_asks_something_else_shows_both_questions() -> None:
+def test_a_replay_with_another_question_shows_both_questions() -> None:
     with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
         Player(changing(), always_replay=True).call("dial")
 
 
-def test_a_replay_of_a_task_that_asks_something_else_shows_both_questions() -> None:
+def test_a_replay_of_a_task_with_another_question_shows_both_questions() -> None:
     play = Player(changing(), WITH_TASKS, always_replay=True)
     with pytest.raises(NotReplayable, match=r"(?s)-.*It is 1 o'clock.*\+.*It is 2 o'clock"):
         _ = play.call("dial_later").task
