@@ -115,6 +115,7 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
             **task,
             **scopes,
             **_questions(feature),
+            **_view(feature),
             "signatureDigest": feature.signature_digest,
             "definition": feature.definition(),
         }
@@ -125,6 +126,12 @@ def _questions(feature: Feature) -> dict[str, Any]:
     if not isinstance(feature, Tool) or not feature.asks:
         return {}
     return {"asks": True, "channels": list(feature.channels)}
+
+
+def _view(feature: Feature) -> dict[str, Any]:
+    """Return the member for a tool with a view of its own."""
+    uri = feature.view_uri if isinstance(feature, Tool) else None
+    return {} if uri is None else {"view": uri}
 
 
 def merged_scopes(servers: Mapping[str, Server]) -> dict[str, list[str]]:

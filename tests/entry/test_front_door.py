@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.entry.front_door import Catalog
+from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.ports import Ports

@@ -116,11 +116,10 @@ def test_lists_equal_those_of_the_owner(door: Door) -> None:
 
 def test_the_catalog_says_which_tools_ask_and_how() -> None:
     rows = catalog_lists({"owner": owner})["tools"]
-    own = ["app", "page", "default"]
     assert {row["definition"]["name"]: (row.get("asks"), row.get("channels")) for row in rows} == {
         "greet": (True, ["model"]),
         "count": (None, None),
-        "last": (True, own),
+        "last": (True, ["page", "default"]),
     }
     assert "input_responses" not in json.dumps(rows)
 

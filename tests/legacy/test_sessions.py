@@ -83,7 +83,7 @@ def test_initialize_begins_a_session_and_no_other_response_has_one() -> None:
 def test_a_tool_knows_the_client_and_its_capabilities() -> None:
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     info = {"name": "claude-ai", "version": "2.0"}
-    assert described(session(apps)) == {"client": info, "urls": False, "apps": True}
+    assert described(session(apps)) == {"client": info, "urls": True, "apps": True}
     assert described(session(URLS)) == {"client": info, "urls": True, "apps": False}
 
 

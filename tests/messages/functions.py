@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from unittest.mock import patch
 
@@ -348,6 +349,35 @@ def an_argument_that_the_model_needs() -> None:
     def find(input_responses: str) -> None: ...
 
     tool(find, channels=("model",))
+
+
+@says("find: ui=5 is no view; use the text of an HTML document, or a Path")
+def a_view_that_is_no_document() -> None:
+    tool(annotated(str), ui=5)
+
+
+@says(
+    "find: the view cannot be read; give another path: [Errno 2] No such file or directory: '/no/view.html'"
+)
+def a_view_that_cannot_be_read() -> None:
+    tool(annotated(str), ui=Path("/no/view.html"))
+
+
+@says(
+    "find: the view is no HTML5 document; write <!doctype html> at its start, or pass a file as ui=Path(...)"
+)
+def a_view_that_is_named_by_text() -> None:
+    tool(annotated(str), ui="view.html")
+
+
+@says("find: the view has more than 1000000 bytes; use a smaller one")
+def a_view_that_is_too_large() -> None:
+    tool(annotated(str), ui="<!doctype html>" + "x" * 1_000_000)
+
+
+@says("find: ui= sets the member 'ui' of meta= as well; remove one of them")
+def a_view_that_meta_names_as_well() -> None:
+    tool(annotated(str), ui="<!doctype html>", meta={"ui": {"resourceUri": "ui://x/y"}})
 
 
 @says("tool find: title must be str")

@@ -382,6 +382,32 @@ def test_the_old_result_does_not_ask_again(show: Show) -> None:
     assert "Virtual CPUs" not in log["values"][0]
 
 
+def test_a_user_may_take_longer_than_a_state_lives(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("evaluate", "renew()"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=[{"result": asking({"size": SIZE}, "state-2")}, *DONE],
+    )
+    renewal, answer = (call["arguments"] for call in log["calls"])
+    assert (renewal["state"], renewal["answers"]) == ("state-1", {})
+    assert (answer["state"], answers_of(log["calls"][1])) == ("state-2", {"size": {"vcpus": 4}})
+
+
+def test_a_question_that_was_answered_elsewhere_leaves_the_view(show: Show) -> None:
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("see", "Virtual CPUs"),
+        ("evaluate", "renew()"),
+        ("see", "provision_database has finished."),
+        ("tree",),
+        answers=DONE,
+    )
+    assert "Virtual CPUs" not in log["values"][1]
+
+
 def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
     ended = {
         "content": [{"type": "text", "text": "This question has expired."}],

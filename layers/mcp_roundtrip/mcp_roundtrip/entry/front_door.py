@@ -7,18 +7,18 @@ unchanged, to the function that owns the feature. It runs no code of a feature.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     COMPLETION_COMPLETE,
     PROMPTS_GET,
@@ -31,6 +31,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
+    UnknownResource,
     authorize,
     find_by_name,
     find_by_uri,
@@ -38,10 +39,10 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
+from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
+from mcp_roundtrip.server.invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
+from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     PAGE_SIZE,
     LegacyTasks,
@@ -54,94 +55,8 @@ from mcp_roundtrip.server.options import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.protocol.uri_template import UriIndex
     from mcp_roundtrip.server.tool_variants import ToolList
-
-
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class CatalogEntry:
-    """A feature in the catalog: its owner, its definition, and the options that lists depend on.
-
-    `asks`: whether it is a tool that may ask. `channels`: the fallbacks of its questions.
-    """
-
-    owner: str
-    members: Mapping[str, Any]
-    task: TaskSupport | None = None
-    channels: tuple[Fallback, ...] = ()
-    asks: bool = False
-    scopes: tuple[str, ...] = ()
-    signature_digest: str | None = None
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> CatalogEntry:
-        """Read a row of the catalog file."""
-        return cls(
-            row["owner"],
-            row["definition"],
-            row.get("task"),
-            tuple(row.get("channels", ())),
-            row.get("asks") is True,
-            tuple(row.get("scopes", ())),
-            row.get("signatureDigest"),
-        )
-
-    @property
-    def name(self) -> str:
-        """The name, URI or URI template that identifies the feature."""
-        identity: str = self.members.get("uriTemplate") or self.members.get("uri") or self.members["name"]
-        return identity
-
-    @cached_property
-    def definition_digest(self) -> str:
-        """The digest of the definition, which the owner compares with its own."""
-        return definition_digest(self.members)
-
-    def definition(self) -> Mapping[str, Any]:
-        """Return the object that lists contain."""
-        return self.members
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """The features of all owners, by name, URI or template.
-
-    `scopes`: which narrower scopes a scope implies.
-    `hides_unauthorized`: whether owners hide features that the caller may not use.
-    """
-
-    tools: Mapping[str, CatalogEntry]
-    prompts: Mapping[str, CatalogEntry]
-    resources: Mapping[str, CatalogEntry]
-    templates: Mapping[str, CatalogEntry]
-    scopes: Mapping[str, Sequence[str]]
-    hides_unauthorized: bool = False
-
-    @classmethod
-    def read(cls, text: str) -> Catalog:
-        """Read a catalog file; the lists keep their order. Raises ValueError for any other text."""
-        content = parse_json(text)
-        try:
-            tools, prompts, resources, templates = (
-                {row["definition"][key]: CatalogEntry.read(row) for row in content.get(member, ())}
-                for member, key in CATALOG_KEYS.items()
-            )
-            scopes = {name: tuple(narrower) for name, narrower in content.get("scopes", {}).items()}
-            hides = content.get("hideUnauthorized") is True
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError("this is no catalog; write one with `make catalog`") from None
-        return cls(tools, prompts, resources, templates, scopes, hides)
-
-    @property
-    def required_scopes(self) -> set[str]:
-        """The scopes that any feature requires."""
-        kinds = (self.tools, self.prompts, self.resources, self.templates)
-        return {scope for kind in kinds for each in kind.values() for scope in each.scopes}
-
-
-CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
-"""The lists of a catalog file, and the member that identifies a definition in each."""
 
 
 class FrontDoor:
@@ -195,10 +110,11 @@ class FrontDoor:
             self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
             has_tasks=self._has_tasks,
+            has_views=self._has_views,
         )
 
     @cached_property
-    def _features(self) -> dict[str, dict[str, Handler]]:
+    def _features(self) -> Mapping[str, Mapping[str, Handler]]:
         """The handlers by capability."""
         catalog = self.catalog
         features: dict[str, dict[str, Handler]] = {
@@ -217,7 +133,9 @@ class FrontDoor:
             }
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
-        return features
+        if not self._has_views:
+            return features
+        return with_views(features, self._options, self._read_view, self._forward_answer)
 
     def _list_tools(self, context: RequestContext) -> Reply:
         return self._tool_list(context)
@@ -239,11 +157,17 @@ class FrontDoor:
             from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
 
             tasks = task_handlers()
-        return LegacyMethods(self._options, self._features, self.catalog.tools, tasks).handlers()
+        return LegacyMethods(
+            self._options, self._features, self.catalog.tools, tasks, has_views=self._has_views
+        ).handlers()
 
     @property
     def _has_tasks(self) -> bool:
         return any(each.task for each in self.catalog.tools.values())
+
+    @property
+    def _has_views(self) -> bool:
+        return any(each.view_uri or each.asks_in_app for each in self.catalog.tools.values())
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = front_door.lambda_handler`."""
@@ -253,6 +177,26 @@ class FrontDoor:
 
     def _forward_tool(self, context: RequestContext) -> HttpResponse:
         return self._forward(find_by_name(self._options, self.catalog.tools, context), context)
+
+    def _forward_answer(self, context: RequestContext) -> HttpResponse:
+        """Forward a call of the answer tool to the owner of the tool that asked."""
+        given = CallParams.read(context.params).arguments.get("tool")
+        if not isinstance(given, str) or not shows_apps(context.request.meta.capabilities):
+            raise unknown_item("tool", str(given))
+        entry = authorize(
+            self._options, self.catalog.tools.get(given), context, lambda: unknown_item("tool", given)
+        )
+        return self._forward(entry, context)
+
+    def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
+        from mcp_roundtrip.server.views import QUESTIONS_URI, read_questions_view  # most clients show none
+
+        if uri == QUESTIONS_URI:
+            return read_questions_view(self._options, context)
+        entry = next((each for each in self.catalog.tools.values() if each.view_uri == uri), None)
+        if entry is None:
+            return None
+        return self._forward(authorize(self._options, entry, context, lambda: UnknownResource(uri)), context)
 
     def _forward_prompt(self, context: RequestContext) -> HttpResponse:
         return self._forward(find_by_name(self._options, self.catalog.prompts, context, "prompt"), context)

@@ -12,8 +12,8 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint
-from mcp_roundtrip.server.model import Handler, RunFeature
+from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.options import (
     DEFAULT_CHANNELS,
     PAGE_SIZE,
@@ -71,7 +71,7 @@ class Server(Registry):
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         wiring.prewarm()
-        super().__init__(channels)
+        super().__init__(channels, name)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
         self._legacy_clients = legacy_clients
@@ -97,11 +97,31 @@ class Server(Registry):
         required = [scope for feature in self._registered for scope in feature.scopes]
         return make_endpoint(
             self._options,
-            self._features(run_round),
+            self._with_views(self._features(run_round), run_round),
             self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, self._options.hierarchy, required),
             has_tasks=self._tool_methods.has_tasks,
+            has_views=self._tool_methods.has_views,
         )
+
+    def _with_views(
+        self, features: Mapping[str, Mapping[str, Handler]], run: RunFeature
+    ) -> Mapping[str, Mapping[str, Handler]]:
+        """Add the views of tools to the handlers by capability, if there are any."""
+        if not self._tool_methods.has_views:
+            return features
+
+        def read(context: RequestContext, uri: str) -> Reply | None:
+            from mcp_roundtrip.server.views import read_view  # most clients show none
+
+            return read_view(self._options, self.tools, context, uri)
+
+        def answer(context: RequestContext) -> Reply:
+            from mcp_roundtrip.server.answer_tool import answer  # as above
+
+            return answer(context, self._tool_methods, run)
+
+        return with_views(features, self._options, read, answer)
 
     def _features(self, run: RunFeature) -> dict[str, dict[str, Handler]]:
         """Return the handlers by capability; modules of capabilities that are not used are not imported."""
@@ -138,7 +158,10 @@ class Server(Registry):
 
             features["tools"] = {TOOLS_CALL: TaskAugmentedCalls(self._tool_methods, run_round, run)}
             tasks = task_handlers() if self._tool_methods.has_tasks else {}
-        return LegacyMethods(self._options, features, self.tools, tasks).handlers()
+        served = self._with_views(features, run)
+        return LegacyMethods(
+            self._options, served, self.tools, tasks, has_views=self._tool_methods.has_views
+        ).handlers()
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = server.lambda_handler`."""

@@ -71,6 +71,15 @@ def shows_apps(capabilities: Mapping[str, Any]) -> bool:
     return isinstance(types, list) and UI_MIME_TYPE in types
 
 
+def shows_forms_in_apps(capabilities: Mapping[str, Any]) -> bool:
+    """Return whether a client can show an elicitation in an MCP App (draft SEP-3118)."""
+    return (
+        shows_apps(capabilities)
+        and declares(capabilities, ELICITATION_FORM)
+        and declares(capabilities, ("extensions", UI_EXTENSION, "elicitation"))
+    )
+
+
 def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[CapabilityPath]) -> dict[str, Any]:
     """Return the capabilities that a client does not declare, as the `requiredCapabilities` of -32021."""
     required: dict[str, Any] = {}

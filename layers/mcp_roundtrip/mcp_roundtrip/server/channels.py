@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_CALL
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.tools import Tool
 
-SERVED: Final[frozenset[Fallback]] = frozenset({"page", "model", "default"})
+SERVED: Final[frozenset[Fallback]] = frozenset({"app", "page", "model", "default"})
 """The fallbacks that this version of the package has."""
 
 
@@ -48,7 +48,8 @@ def _is_usable(fallback: Fallback, call: FeatureCall) -> bool:
         return False
     match fallback:
         case "app":
-            return shows_apps(call.context.request.meta.capabilities)
+            shown = isinstance(call.feature, Tool) and call.feature.asks_in_app
+            return shown and shows_apps(call.context.request.meta.capabilities)
         case "page":
             return may_park(call)
         case "model":

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
-from mcp_roundtrip.protocol.capabilities import TASKS
+from mcp_roundtrip.protocol.capabilities import TASKS, shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
     META_SERVER_INFO,
@@ -34,15 +34,28 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-def discovery_methods(options: ServerOptions, *features: str, has_tasks: bool) -> dict[str, Handler]:
-    """Return the handlers of a server with these capabilities ("tools", "prompts" …)."""
+def discovery_methods(
+    options: ServerOptions, *features: str, has_tasks: bool, has_views: bool = False
+) -> dict[str, Handler]:
+    """Return the handlers of a server with these capabilities ("tools", "prompts" …).
+
+    `has_views`: whether clients that show MCP Apps can read views.
+    """
     # `logging`, because any feature may send log messages to a client that requests them.
     capabilities: dict[str, Any] = {**{feature: {} for feature in features}, "logging": {}}
     if has_tasks:
         capabilities["extensions"] = {TASKS_EXTENSION: {}}
     result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
+
+    def discover(context: RequestContext) -> Reply:
+        if not has_views or not shows_apps(context.request.meta.capabilities):
+            return Reply(result)
+        from mcp_roundtrip.server.views import view_capabilities  # few clients show views
+
+        return Reply({**result, "capabilities": view_capabilities(capabilities), "cacheScope": "private"})
+
     return {
-        DISCOVER: lambda context: Reply(result),
+        DISCOVER: discover,
         SUBSCRIPTIONS_LISTEN: lambda context: decline_subscription(context, options.server_info),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
@@ -12,13 +12,21 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Observer, Ports
-from mcp_roundtrip.protocol.constants import DISCOVER, SUBSCRIPTIONS_LISTEN
+from mcp_roundtrip.protocol.capabilities import shows_apps
+from mcp_roundtrip.protocol.constants import (
+    DISCOVER,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
+    SUBSCRIPTIONS_LISTEN,
+    TOOLS_CALL,
+)
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
-from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
+from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, unknown_method
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
 from mcp_roundtrip.server.responses import error_response, result_response
 
 if TYPE_CHECKING:
@@ -171,6 +179,7 @@ def make_endpoint(
     scopes: Sequence[str],
     *,
     has_tasks: bool,
+    has_views: bool = False,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
@@ -181,7 +190,7 @@ def make_endpoint(
     def discovery() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.discovery import discovery_methods  # a call needs none
 
-        return discovery_methods(options, *features, has_tasks=has_tasks)
+        return discovery_methods(options, *features, has_tasks=has_tasks, has_views=has_views)
 
     handlers: dict[str, Handler] = {
         DISCOVER: lambda context: discovery()[DISCOVER](context),
@@ -195,3 +204,44 @@ def make_endpoint(
         handlers |= TaskMethods(options.server_info).handlers()
     name = options.server_info.get("title") or options.server_info["name"]
     return Endpoint(handlers, None if legacy_handlers is None else cache(legacy_handlers), name, scopes)
+
+
+def with_views(
+    features: Mapping[str, Mapping[str, Handler]],
+    options: ServerOptions,
+    read: Callable[[RequestContext, str], Reply | HttpResponse | None],
+    answer: Handler,
+) -> dict[str, Mapping[str, Handler]]:
+    """Add the methods of views to the handlers of these capabilities.
+
+    `read` returns the view of a `ui://` URI, or None. `answer` handles the calls of the answer tool.
+    """
+    tools, resources = features["tools"], features.get("resources", {})
+
+    def call_tool(context: RequestContext) -> Reply | HttpResponse:
+        is_answer = context.params.get("name") == ANSWER_TOOL
+        return (answer if is_answer else tools[TOOLS_CALL])(context)
+
+    def read_resource(context: RequestContext) -> Reply | HttpResponse:
+        uri = context.params.get("uri")
+        if isinstance(uri, str) and uri.startswith("ui://") and (view := read(context, uri)) is not None:
+            return view
+        if not resources:
+            raise unknown_method(RESOURCES_READ)
+        return resources[RESOURCES_READ](context)
+
+    def list_nothing(member: str, context: RequestContext) -> Reply | HttpResponse:
+        if not shows_apps(context.request.meta.capabilities):
+            raise unknown_method(context.request.method)
+        from mcp_roundtrip.server.views import empty_list  # few clients show views
+
+        return empty_list(options, member)
+
+    lists: dict[str, Handler] = {
+        RESOURCES_LIST: partial(list_nothing, "resources"),
+        RESOURCES_TEMPLATES_LIST: partial(list_nothing, "resourceTemplates"),
+    }
+    views = {**(resources or lists), RESOURCES_READ: read_resource}
+    if resources:
+        return {**features, "tools": {**tools, TOOLS_CALL: call_tool}, "resources": views}
+    return {**features, "tools": {**tools, TOOLS_CALL: call_tool, **views}}

@@ -28,6 +28,9 @@ Every response carries them, and so does the client context of a forwarded call,
 DEFAULT_CHANNELS: Final[tuple[Fallback, ...]] = ("app", "page", "default")
 """The fallbacks of a server that chooses none."""
 
+ANSWER_TOOL: Final = "answer_questions"
+"""The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""
+
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
@@ -12,6 +12,12 @@ from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.question_links import question_page_url
+
+PARKED: Final = "parked"
+"""The member of a view's state that names the task of a parked call."""
+
+VIEW_PAUSE_MS: Final = 2_000
+"""How long a view waits before it asks again where a call stands."""
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
@@ -23,6 +29,10 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
 
         text = model_prompt(call.name, {key: request["params"] for key, request in requests.items()})
         return _text_reply(this_round, text, "asked_through_model", asked=sorted(requests))
+    if channel == "app":
+        from mcp_roundtrip.server.app_questions import show  # most clients show no views
+
+        return show(this_round, requests, {PARKED: task.task_id}, link=_url(call, task))
     text = _page_text(call.name, requests, _url(call, task))
     outcome = "waiting_for_answer" if is_repeated else "asked_on_page"
     return _text_reply(this_round, text, outcome, asked=sorted(requests))
@@ -31,6 +41,8 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
 def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
     """Build the reply of a call that asks nothing now, and needs another call to continue."""
     tool, is_leased = this_round.call.name, task.lease_owner is not None
+    if this_round.call.params.is_in_app:
+        return _working(this_round, waits_for_url=waits_for_url)
     again = f"Call {tool} again with the same arguments"
     if waits_for_url:
         text = f"{tool} waits for the user, who has not finished at the page. {again} when they have."
@@ -40,6 +52,16 @@ def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply
         return _text_reply(this_round, text, "still_running")
     text = f"This is not finished: {tool} needs more time. {again}: it continues where it stopped."
     return _text_reply(this_round, text, "parked")
+
+
+def _working(this_round: Round, *, waits_for_url: bool) -> Reply:
+    """Build the reply to a view, which asks again by itself."""
+    from mcp_roundtrip.server.app_questions import working_result  # most clients show no views
+
+    call = this_round.call
+    text = "Waiting until you have finished at the link." if waits_for_url else f"{call.name} is working."
+    body = working_result(call, text, VIEW_PAUSE_MS)
+    return this_round.reply(body, "waiting_for_answer" if waits_for_url else "still_running")
 
 
 def result(this_round: Round, task: Task) -> Reply:

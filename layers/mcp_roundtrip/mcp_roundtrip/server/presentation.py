@@ -8,9 +8,11 @@ from typing import Any
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
+from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.channels import may_park
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.server.unaskable import lost_effects
 
 
@@ -20,15 +22,31 @@ def present(this_round: Round, outcome: NeedsInput | Checkpointed) -> Reply:
         return _continue(this_round, outcome.journal)
     requests, journal = outcome.requests, outcome.journal
     match outcome.channel:
-        case "page":
-            return _park(this_round, requests, journal, "page")
+        case "app" if not may_park(this_round.call):
+            from mcp_roundtrip.server import app_questions  # deployments with a table park the call
+
+            return app_questions.ask(this_round, requests, journal)
+        case "app" | "page":
+            return _park(this_round, requests, journal, outcome.channel)
         case "model" if lost_effects(journal) and may_park(this_round.call):
             return _park(this_round, requests, journal, "model")
         case "model":
             from mcp_roundtrip.server import model_questions  # few tools choose it
 
             return model_questions.ask(this_round, requests, journal)
-    return this_round.request_input(requests, journal)
+    return this_round.request_input(_in_view(this_round, requests), journal)
+
+
+def _in_view(this_round: Round, requests: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """Name the view of the tool in its forms, for a client that can show them there."""
+    call = this_round.call
+    tool = call.feature
+    if not isinstance(tool, Tool) or not shows_forms_in_apps(call.context.request.meta.capabilities):
+        return requests
+    from mcp_roundtrip.server.views import QUESTIONS_URI, with_view  # few clients can
+
+    uri = tool.view_uri or (QUESTIONS_URI if tool.asks_in_app else None)
+    return requests if uri is None else with_view(requests, uri)
 
 
 def _continue(this_round: Round, journal: Journal) -> Reply:
@@ -38,6 +56,10 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
     match way_to_continue(this_round.call):
         case "state":
             return this_round.request_input({}, journal)
+        case "app":
+            from mcp_roundtrip.server import app_questions  # few calls continue one that a view shows
+
+            return app_questions.working(this_round, journal)
         case "task":
             from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcp_roundtrip.errors import DefinitionError
@@ -21,7 +22,7 @@ from mcp_roundtrip.server.decorator_options import (
     string_arguments_of,
 )
 from mcp_roundtrip.server.model import Feature, Parameters, TaskSupport
-from mcp_roundtrip.server.options import DEFAULT_CHANNELS
+from mcp_roundtrip.server.options import ANSWER_TOOL, DEFAULT_CHANNELS
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
+    from mcp_roundtrip.server.views import View
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,11 +39,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `channels` is the default for tools. Raises DefinitionError for a channel that does not exist.
+    `channels` is the default for tools, `name` the server's, for the URIs of views. Raises DefinitionError
+    for a channel that does not exist.
     """
 
-    def __init__(self, channels: Sequence[Fallback] = DEFAULT_CHANNELS) -> None:
+    def __init__(self, channels: Sequence[Fallback] = DEFAULT_CHANNELS, name: str = "server") -> None:
         self.channels = check_channels("Server", channels)
+        self._name = name
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -89,6 +93,7 @@ class Registry:
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
         channels: Sequence[Fallback] | None = None,
+        ui: str | Path | None = None,
     ) -> Callable[[F], F]: ...
     def tool(
         self,
@@ -106,6 +111,7 @@ class Registry:
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
         channels: Sequence[Fallback] | None = None,
+        ui: str | Path | None = None,
     ) -> Any:
         """Register a function as a tool, and return the function unchanged.
 
@@ -119,6 +125,7 @@ class Registry:
         call is refused with -32021 ("required") or continues without a task ("optional").
         `input_schema`: replaces the schema from the signature; the function takes the arguments as one dict.
         `channels`: how to ask the questions that the client cannot show, instead of the server's option.
+        `ui`: an HTML document, or its file, in which clients with MCP Apps show the results.
 
         Raises DefinitionError.
         """
@@ -131,9 +138,12 @@ class Registry:
 
         def register(function: F) -> F:
             own_name = feature_name("@server.tool", name, function)
-            check_name("tool", own_name, self.tools)
+            check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
             parameters = arguments_of(function, input_schema)
             chosen = self._tool_channels(own_name, channels, parameters)
+            if task == "required" or "ui" in extra.get("_meta", {}):
+                # No view follows a task, and a view that the author names knows no questions.
+                chosen = tuple(channel for channel in chosen if channel != "app")
             self.tools[own_name] = Tool(
                 own_name,
                 function,
@@ -144,10 +154,19 @@ class Registry:
                 extra,
                 chosen,
                 check_scopes(own_name, scopes),
+                None if ui is None else self._view(own_name, ui, extra),
             )
             return function
 
         return register if function is None else register(function)
+
+    def _view(self, tool: str, ui: str | Path, extra: Mapping[str, Any]) -> View:
+        """Return the view of a tool. Raises DefinitionError."""
+        from mcp_roundtrip.server.views import View  # few tools have one of their own
+
+        if "ui" in extra.get("_meta", {}):
+            raise DefinitionError(f"{tool}: ui= sets the member 'ui' of meta= as well; remove one of them")
+        return View.from_option(self._name, tool, ui)
 
     def _tool_channels(
         self, name: str, given: Sequence[Fallback] | None, parameters: Parameters

@@ -1,5 +1,6 @@
 """The list of tools, which depends on how its client can be asked.
 
+Clients that show MCP Apps learn which view shows the results of a tool, and through which tool views answer.
 A result that asks has no structured content, so a tool whose questions may go through a fallback has no
 `outputSchema` for such a client. If the model may answer, the tool has an argument for the answers.
 """
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares, shows_apps
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
@@ -40,6 +42,8 @@ class ListedTool(Listable, Protocol):
     def asks(self) -> bool: ...
     @property
     def channels(self) -> tuple[Fallback, ...]: ...
+    @property
+    def view_uri(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,17 @@ class ClientKind:
         if not tool.asks or (self.forms and self.urls):
             return frozenset()
         usable: dict[Fallback, bool] = {
-            "app": self.apps and tool.task != "required",
+            "app": self.apps,
             "page": self.pages,
             "model": not self.forms,
         }
         return frozenset(each for each in tool.channels if usable.get(each))
+
+    def view_uri(self, tool: ListedTool) -> str | None:
+        """Return the URI of the view of the tool's results: the author's own, or that of questions."""
+        if not self.apps:
+            return None
+        return tool.view_uri or (QUESTIONS_URI if "app" in self.fallbacks(tool) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +98,32 @@ class ToolVariant:
 
     def definition(self) -> Mapping[str, Any]:
         """Build the Tool object."""
-        fallbacks = self.kind.fallbacks(self.tool)
-        if not fallbacks:
-            return self.tool.definition()
-        members = {name: each for name, each in self.tool.definition().items() if name != "outputSchema"}
+        members, fallbacks = dict(self.tool.definition()), self.kind.fallbacks(self.tool)
+        if fallbacks:
+            members.pop("outputSchema", None)
         if "model" in fallbacks:
             members["inputSchema"] = _with_input_responses(members["inputSchema"])
+        if (uri := self.kind.view_uri(self.tool)) is not None:
+            # Some hosts read the flat member only, which preceded the other.
+            view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
+            members["_meta"] = {**members.get("_meta", {}), **view}
         return members
 
 
 def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Add the optional argument for answers to an `inputSchema`."""
     return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerToolItem:
+    """The tool through which views answer."""
+
+    scopes: tuple[str, ...] = ()
+
+    def definition(self) -> Mapping[str, Any]:
+        """Return the Tool object."""
+        return ANSWER_TOOL_DEFINITION
 
 
 @dataclass(slots=True)
@@ -135,9 +159,15 @@ class ToolList:
 
     def items(self, kind: ClientKind) -> dict[str, Listable]:
         """Return the tools as clients of one kind see them."""
-        return {name: ToolVariant(tool, kind) for name, tool in self.tools.items()}
+        items: dict[str, Listable] = {name: ToolVariant(tool, kind) for name, tool in self.tools.items()}
+        if any("app" in kind.fallbacks(tool) for tool in self.tools.values()):
+            items[ANSWER_TOOL] = AnswerToolItem()
+        return items
 
     @property
     def is_varied(self) -> bool:
         """Whether clients of different kinds see different lists, so that no cache may share one."""
-        return any(tool.asks and not {"default"}.issuperset(tool.channels) for tool in self.tools.values())
+        return any(
+            tool.view_uri or (tool.asks and not {"default"}.issuperset(tool.channels))
+            for tool in self.tools.values()
+        )

@@ -28,13 +28,15 @@ from mcp_roundtrip.server.options import DEFAULT_CHANNELS, ServerOptions
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.server.tool_variants import ToolList
+    from mcp_roundtrip.server.views import View
 
 
 @dataclass(frozen=True)  # without slots: the digest is computed at most once
 class Tool:
     """A registered tool: a `Feature`.
 
-    `extra` holds further members of its definition, `channels` the fallbacks for its questions.
+    `extra` holds further members of its definition, `channels` the fallbacks for its questions. `view` is the
+    author's own view of its results.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Tool:
     extra: Mapping[str, Any] = field(default_factory=dict)
     channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
     scopes: tuple[str, ...] = ()
+    view: View | None = None
 
     kind: ClassVar[str] = "tool"
 
@@ -64,6 +67,16 @@ class Tool:
     def asks(self) -> bool:
         """Whether the tool may ask: it takes a context."""
         return self.parameters.context_parameter is not None
+
+    @property
+    def asks_in_app(self) -> bool:
+        """Whether a view may show the questions of the tool."""
+        return self.asks and "app" in self.channels
+
+    @property
+    def view_uri(self) -> str | None:
+        """The URI of the author's own view."""
+        return None if self.view is None else self.view.uri
 
     @cached_property
     def definition_digest(self) -> str:
@@ -105,6 +118,11 @@ class ToolMethods:
     def has_tasks(self) -> bool:
         """Whether any tool supports tasks."""
         return any(tool.task for tool in self.tools.values())
+
+    @property
+    def has_views(self) -> bool:
+        """Whether any tool has results that a view shows."""
+        return any(tool.view or tool.asks_in_app for tool in self.tools.values())
 
     @cached_property
     def _list(self) -> ToolList:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     HEADER_SESSION_ID,
     INITIALIZE,
@@ -50,6 +51,7 @@ class LegacyMethods:
     features: Mapping[str, Mapping[str, Handler]]
     tools: Mapping[str, ListedTool]
     tasks: Mapping[str, Handler] = field(default_factory=dict)
+    has_views: bool = False
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each method."""
@@ -83,6 +85,10 @@ class LegacyMethods:
         capabilities: dict[str, Any] = {feature: {} for feature in self.features}
         if self.tasks and has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+        if self.has_views and shows_apps(context.params["capabilities"]):
+            from mcp_roundtrip.server.views import view_capabilities  # few clients show views
+
+            capabilities = view_capabilities(capabilities)
         instructions = self.options.instructions
         result = {
             "protocolVersion": version,

@@ -1,0 +1,150 @@
+"""Views: the HTML documents in which hosts show results (MCP Apps, SEP-1865).
+
+A view has a `ui://` URI. Clients that show views read it with `resources/read`; lists of resources omit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
+from mcp_roundtrip.server.admission import UnknownResource, authorize
+from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+
+SCHEME: Final = "ui://"
+
+QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
+"""The question app."""
+
+MAX_DOCUMENT: Final = 1_000_000
+"""Largest view in bytes of UTF-8."""
+
+
+_OBJECT: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": True}
+
+ANSWER_TOOL_DEFINITION: Final[Mapping[str, Any]] = {
+    "name": ANSWER_TOOL,
+    "title": "Answer questions",
+    "description": "The form in the conversation sends the answers of the user through this tool.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "description": "The tool that asked."},
+            "arguments": {**_OBJECT, "description": "The arguments of the call that asked."},
+            "state": {"type": "string", "description": "The state from the result that asked."},
+            "answers": {
+                **_OBJECT,
+                "description": "ElicitResult objects by key. Without any: where does the call stand?",
+            },
+        },
+        "required": ["tool", "arguments", "state", "answers"],
+    },
+    "_meta": {"ui": {"visibility": ["app"]}},
+}
+"""The Tool object of `server.answer_tool`, in lists for clients to whose views a tool may show questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The document in which the results of a tool are shown."""
+
+    uri: str
+    document: str
+
+    @classmethod
+    def from_option(cls, server: str, tool: str, ui: object) -> View:
+        """Return the view of the option `ui`: the text of a document, or its file. Raises DefinitionError."""
+        if isinstance(ui, Path):
+            try:
+                text = ui.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise DefinitionError(
+                    f"{tool}: the view cannot be read; give another path: {error}"
+                ) from None
+        elif isinstance(ui, str):
+            text = ui
+        else:
+            raise DefinitionError(
+                f"{tool}: ui={ui!r:.100} is no view; use the text of an HTML document, or a Path"
+            )
+        if not text.lstrip("\ufeff \t\r\n").lower().startswith("<!doctype html"):
+            raise DefinitionError(
+                f"{tool}: the view is no HTML5 document; write <!doctype html> at its start, or pass a file "
+                "as ui=Path(...)"
+            )
+        if len(text.encode("utf-8", "surrogatepass")) > MAX_DOCUMENT:
+            raise DefinitionError(f"{tool}: the view has more than {MAX_DOCUMENT} bytes; use a smaller one")
+        return cls(f"{SCHEME}{quote(server, safe='')}/{tool}", text)
+
+
+class HasView(Protocol):
+    """A tool that may have a view of its own."""
+
+    @property
+    def view(self) -> View | None: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+
+
+def read_view(
+    options: ServerOptions, tools: Mapping[str, HasView], context: RequestContext, uri: str
+) -> Reply | None:
+    """Return the result with a view, or None for another URI. Raises UnknownResource or InsufficientScope."""
+    if uri == QUESTIONS_URI:
+        return read_questions_view(options, context)
+    for tool in tools.values():
+        if tool.view is not None and tool.view.uri == uri:
+            authorize(options, tool, context, lambda: UnknownResource(uri))
+            return _result(options, context, tool.view)
+    return None
+
+
+def read_questions_view(options: ServerOptions, context: RequestContext) -> Reply:
+    """Return the result with the question app."""
+    document = (Path(__file__).parents[1] / "question_app" / "view.html").read_text(encoding="utf-8")
+    return _result(options, context, View(QUESTIONS_URI, document))
+
+
+def _result(options: ServerOptions, context: RequestContext, view: View) -> Reply:
+    """Build the ReadResourceResult. A view may load nothing from other origins: it declares no `csp`."""
+    contents = {
+        "uri": view.uri,
+        "mimeType": UI_MIME_TYPE,
+        "text": view.document,
+        # A view without a question has no height, and should have no border either.
+        "_meta": {"ui": {"prefersBorder": False}},
+    }
+    server_info = options.server_info_for(context.invocation)
+    return Reply(results.cacheable(server_info, options.list_ttl_ms, contents=[contents]))
+
+
+def empty_list(options: ServerOptions, member: str) -> Reply:
+    """Return a list of a server that has views, which lists omit, and no other resources."""
+    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **{member: []}))
+
+
+def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what a server with views declares: `resources/read`, and forms in views (draft SEP-3118)."""
+    extensions = {**capabilities.get("extensions", {}), UI_EXTENSION: {"elicitation": {}}}
+    return {"resources": {}, **capabilities, "extensions": extensions}
+
+
+def with_view(requests: Mapping[str, Mapping[str, Any]], uri: str) -> dict[str, dict[str, Any]]:
+    """Add to forms the view in which the host may show them (draft SEP-3118)."""
+    hint = {"_meta": {"ui": {"resourceUri": uri}}}
+    return {
+        key: {**request, "params": {**request["params"], **(hint if _is_form(request) else {})}}
+        for key, request in requests.items()
+    }
+
+
+def _is_form(request: Mapping[str, Any]) -> bool:
+    is_elicitation: bool = request["method"] == "elicitation/create"
+    return is_elicitation and request["params"]["mode"] == "form"

@@ -1,0 +1,415 @@
+"""Questions that a view shows: the results, the answer tool, and attempts to misuse them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server, ToolError
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.http import MAX_JSON_VALUES
+from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.observers import RecordingObserver
+from support.app_client import (
+    APPS,
+    AUTHORIZERS,
+    LEGACY,
+    QUESTIONS,
+    AppClient,
+    answer_arguments,
+    app_ports,
+    status,
+    text,
+)
+
+DOCUMENT = "<!doctype html><title>Forecast</title>"
+
+server = Server("shop", scopes={"shop:all": ["shop:write"]}, channels=("app", "default"))
+
+CHARGED: list[str] = []
+
+
+@server.tool
+def order(ctx: Context, item: str) -> dict[str, Any]:
+    """Order something."""
+    count = ctx.elicit("count", f"How many {item}?", int)
+    if not ctx.confirm("sure", f"Order {count} {item}?"):
+        raise ToolError("Not ordered.")
+    ctx.step("charge", CHARGED.append, item)
+    return {"ordered": count}
+
+
+@server.tool
+async def order_async(ctx: AsyncContext, item: str) -> dict[str, Any]:
+    """Order something."""
+    count = await ctx.elicit("count", f"How many {item}?", int)
+    if not await ctx.confirm("sure", f"Order {count} {item}?"):
+        raise ToolError("Not ordered.")
+    await ctx.step("charge", CHARGED.append, item)
+    return {"ordered": count}
+
+
+VISITED: set[str] = set()
+
+
+@server.tool
+def sign_in(ctx: Context) -> str:
+    ctx.elicit_url(
+        "page", "Sign in", "https://x.test/page", done=lambda: "page" in VISITED, poll_interval_ms=None
+    )
+    return "signed in"
+
+
+@server.tool(scopes=("shop:write",))
+def guarded(ctx: Context) -> str:
+    return str(ctx.elicit("count", "How many?", int))
+
+
+@server.tool(ui=DOCUMENT)
+def forecast() -> dict[str, int]:
+    return {"celsius": 3}
+
+
+@server.tool
+def plain() -> str:
+    return "plain"
+
+
+@pytest.fixture(autouse=True)
+def nothing_charged() -> None:
+    CHARGED.clear()
+    VISITED.clear()
+
+
+@pytest.fixture(params=["2026-07-28", LEGACY, "2025-06-18"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
+def client(request: pytest.FixtureRequest, version: str) -> AppClient:
+    return AppClient(server, version, through_door=request.param)
+
+
+both_kinds = pytest.mark.parametrize("tool", ["order", "order_async"])
+
+
+# -- asking ------------------------------------------------------------------------------------------
+
+
+@both_kinds
+def test_a_call_is_asked_and_answered_through_a_view(client: AppClient, tool: str) -> None:
+    asked = client.call(tool, item="tea")
+    assert (status(asked), asked["isError"]) == ("asking", False)
+    again = client.answer(asked, count={"value": 3})
+    assert status(again) == "asking"
+    assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
+    done = client.answer(again, sure={"value": True})
+    assert (status(done), done["structuredContent"]) == ("complete", {"ordered": 3})
+    assert CHARGED == ["tea"]
+
+
+def test_the_text_of_the_result_is_for_the_model_and_holds_no_state(client: AppClient) -> None:
+    asked = client.call("order", item="tea")
+    questions = asked["_meta"][QUESTIONS]
+    assert "How many tea?" in text(asked)
+    assert questions["state"] not in json.dumps({**asked, "_meta": None})
+    assert "structuredContent" not in asked
+    request = questions["requests"]["count"]
+    assert request["params"]["requestedSchema"]["required"] == ["value"]
+    assert (questions["tool"], questions["arguments"]) == ("order", {"item": "tea"})
+
+
+def test_an_invalid_answer_is_asked_again_with_the_reason(client: AppClient) -> None:
+    again = client.answer(client.call("order", item="tea"), count={"value": "many"})
+    message = again["_meta"][QUESTIONS]["requests"]["count"]["params"]["message"]
+    assert message.startswith("How many tea?\n\nThe previous answer was not accepted.")
+    assert status(client.answer(again, count={"value": 1})) == "asking"
+
+
+def test_a_declined_question_ends_the_call_and_an_old_state_asks_again(client: AppClient) -> None:
+    asked = client.call("order", item="tea")
+    declined = client.answer(asked, count={"action": "decline"})
+    assert (status(declined), declined["isError"]) == ("complete", True)
+    assert status(client.answer(asked)) == "asking"
+    assert CHARGED == []
+
+
+def test_without_answers_the_result_says_where_the_call_stands(client: AppClient) -> None:
+    asked = client.call("order", item="tea")
+    stands = client.answer(asked)
+    assert status(stands) == "asking"
+    assert stands["_meta"][QUESTIONS]["requests"] == asked["_meta"][QUESTIONS]["requests"]
+
+
+def test_a_url_is_shown_until_the_user_has_finished_there(client: AppClient) -> None:
+    asked = client.call("sign_in")
+    assert asked["_meta"][QUESTIONS]["requests"]["page"]["params"]["url"] == "https://x.test/page"
+    again = client.answer(asked, page={"action": "accept"})
+    assert status(again) == "asking"
+    VISITED.add("page")
+    assert text(client.answer(again, page={"action": "accept"})) == "signed in"
+
+
+def test_a_client_that_can_be_asked_itself_is(version: str) -> None:
+    client = AppClient(server, capabilities={**APPS, "elicitation": {}})
+    assert client.call("order", item="tea")["resultType"] == "input_required"
+
+
+def test_forms_name_their_view_for_a_client_that_can_show_them_there() -> None:
+    ui = {"extensions": {name: {**each, "elicitation": {}} for name, each in APPS["extensions"].items()}}
+    client = AppClient(server, capabilities={**ui, "elicitation": {}})
+    asked = client.call("order", item="tea")
+    assert asked["inputRequests"]["count"]["params"]["_meta"] == {
+        "ui": {"resourceUri": "ui://mcp-roundtrip/questions"}
+    }
+    answer = {"count": {"action": "accept", "content": {"value": 2}}}
+    again = client.result(
+        "tools/call",
+        name="order",
+        arguments={"item": "tea"},
+        requestState=asked["requestState"],
+        inputResponses=answer,
+    )
+    assert list(again["inputRequests"]) == ["sure"]
+
+
+# -- attacks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["tool", "arguments", "state", "answers"])
+def test_an_answer_that_lacks_an_argument_changes_nothing(client: AppClient, missing: str) -> None:
+    arguments = answer_arguments(client.call("order", item="tea"), count={"value": 3})
+    del arguments[missing]
+    response = client.send("tools/call", {"name": "answer_questions", "arguments": arguments})
+    refused = "error" in response or response["result"]["isError"]
+    assert refused
+    assert CHARGED == []
+
+
+@pytest.mark.parametrize("mode", [mode for mode in AUTHORIZERS if mode is not AuthMode.NONE])
+@pytest.mark.parametrize("through_door", [False, True])
+def test_another_user_cannot_answer(mode: AuthMode, through_door: bool, version: str) -> None:
+    alice = AppClient(server, version, mode=mode, through_door=through_door)
+    asked = alice.call("order", item="tea")
+    refused = alice.as_user("eve").answer(asked, count={"value": 3})
+    assert (status(refused), refused["isError"]) == ("ended", True)
+    assert status(alice.answer(asked, count={"value": 3})) == "asking"
+
+
+def test_an_anonymous_state_is_a_bearer_token(version: str) -> None:
+    """docs/security.md says so: such a deployment is for development."""
+    asked = AppClient(server, version, mode=AuthMode.NONE, ports=(ports := app_ports(AuthMode.NONE))).call(
+        "order", item="tea"
+    )
+    other = AppClient(server, version, mode=AuthMode.NONE, ports=ports, user="eve")
+    assert status(other.answer(asked, count={"value": 3})) == "asking"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tool": "order_async"},
+        {"arguments": {"item": "gold"}},
+        {"arguments": {}},
+        {"state": ""},
+        {"state": "x" * 300_000},
+    ],
+)
+def test_a_state_is_good_for_its_own_call_only(client: AppClient, change: dict[str, Any]) -> None:
+    arguments = answer_arguments(client.call("order", item="tea"), count={"value": 3}) | change
+    refused = client.result("tools/call", name="answer_questions", arguments=arguments)
+    assert (status(refused), refused["isError"]) == ("ended", True)
+
+
+def test_a_late_answer_is_refused_and_the_log_says_why(version: str) -> None:
+    clock, observer = FakeClock(), RecordingObserver()
+    client = AppClient(server, version, ports=app_ports(clock=clock, observer=observer))
+    asked = client.call("order", item="tea")
+    clock.advance(601)
+    assert status(client.answer(asked, count={"value": 3})) == "ended"
+    assert [fields["reason"] for event, fields in observer.events if event == "state_refused"] == ["expired"]
+
+
+def test_a_call_without_answers_renews_the_state_for_as_long_as_the_flow_lives() -> None:
+    clock = FakeClock()
+    client = AppClient(server, ports=app_ports(clock=clock))
+    asked = client.call("order", item="tea")
+    for _ in range(5):
+        clock.advance(590)
+        asked = client.answer(asked)
+        assert status(asked) == "asking"
+    clock.advance(650)
+    assert status(client.answer(asked, count={"value": 3})) == "ended"
+
+
+def test_a_client_without_views_has_no_answer_tool(version: str) -> None:
+    ports = app_ports()
+    asked = AppClient(server, version, ports=ports).call("order", item="tea")
+    model = AppClient(server, version, ports=ports, capabilities={})
+    error = model.error("tools/call", name="answer_questions", arguments=answer_arguments(asked))
+    assert (error["code"], error["message"]) == (-32602, "Unknown tool: answer_questions")
+
+
+def test_an_unknown_tool_cannot_be_answered(client: AppClient) -> None:
+    arguments = answer_arguments(client.call("order", item="tea")) | {"tool": "nothing"}
+    error = client.error("tools/call", name="answer_questions", arguments=arguments)
+    assert (error["code"], error["message"]) == (-32602, "Unknown tool: nothing")
+    arguments["tool"] = "answer_questions"
+    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32602
+
+
+@pytest.mark.parametrize("through_door", [False, True])
+def test_the_scopes_of_the_tool_that_asked_are_needed(through_door: bool, version: str) -> None:
+    allowed = AppClient(server, version, through_door=through_door, scopes=("shop:all",))
+    asked = allowed.call("guarded")
+    refused = replace(allowed, scopes=(), _session=None).send(
+        "tools/call", {"name": "answer_questions", "arguments": answer_arguments(asked, count={"value": 3})}
+    )
+    assert refused["error"]["message"] == "Insufficient scope"
+    assert text(allowed.answer(asked, count={"value": 3})) == "3"
+
+
+def test_the_name_in_the_header_is_that_of_the_answer_tool() -> None:
+    client = AppClient(server)
+    params = {"name": "answer_questions", "arguments": answer_arguments(client.call("order", item="tea"))}
+    assert client.send("tools/call", params, mcp_name="order")["error"]["code"] == -32020
+
+
+def test_too_many_answers_are_refused_unread() -> None:
+    client = AppClient(server)
+    arguments = answer_arguments(client.call("order", item="tea"))
+    arguments["answers"] = {f"key {number}": {} for number in range(MAX_JSON_VALUES)}
+    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32600
+
+
+def test_answers_to_questions_that_were_not_asked_do_not_count(client: AppClient) -> None:
+    again = client.answer(client.call("order", item="tea"), count={"value": 3}, sure={"value": True})
+    assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
+    assert CHARGED == []
+
+
+def test_the_state_for_the_view_is_refused_in_another_tool_call() -> None:
+    client = AppClient(server)
+    state = client.call("order", item="tea")["_meta"][QUESTIONS]["state"]
+    error = client.error("tools/call", name="order", arguments={"item": "gold"}, requestState=state)
+    assert error["code"] == -32602
+
+
+def test_without_a_key_the_call_is_an_internal_error(version: str) -> None:
+    class Unavailable:
+        def seal(self, *args: Any, **given: Any) -> str:
+            raise KeyServiceError("no key", reason="ThrottlingException")
+
+        open = seal
+
+    client = AppClient(server, version, ports=app_ports(state_codec=Unavailable))
+    assert client.error("tools/call", name="order", arguments={"item": "tea"})["code"] == -32603
+    arguments = {"tool": "order", "arguments": {}, "state": "x", "answers": {}}
+    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32603
+
+
+# -- views ------------------------------------------------------------------------------------------
+
+
+def test_the_list_names_the_views_and_the_answer_tool(client: AppClient) -> None:
+    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
+    views = {name: tool.get("_meta", {}).get("ui", {}).get("resourceUri") for name, tool in tools.items()}
+    questions = "ui://mcp-roundtrip/questions"
+    assert views == {
+        **dict.fromkeys(("order", "order_async", "sign_in", "guarded"), questions),
+        "forecast": "ui://shop/forecast",
+        "plain": None,
+        "answer_questions": None,
+    }
+    assert tools["order"]["_meta"]["ui/resourceUri"] == questions
+    assert tools["answer_questions"]["_meta"]["ui"]["visibility"] == ["app"]
+    assert "outputSchema" not in tools["order"]
+    assert "outputSchema" in tools["forecast"]
+
+
+def test_the_list_of_other_clients_has_no_views() -> None:
+    listed = AppClient(server, capabilities={}).result("tools/list")["tools"]
+    assert "answer_questions" not in {tool["name"] for tool in listed}
+    assert [tool for tool in listed if "_meta" in tool] == []
+
+
+def test_views_are_read_by_their_uri_and_not_listed(client: AppClient) -> None:
+    for uri, start in (
+        ("ui://mcp-roundtrip/questions", "<!doctype html>"),
+        ("ui://shop/forecast", DOCUMENT),
+    ):
+        (content,) = client.result("resources/read", uri=uri)["contents"]
+        assert (content["uri"], content["mimeType"]) == (uri, UI_MIME_TYPE)
+        assert content["text"].startswith(start)
+        assert "csp" not in content["_meta"]["ui"]
+    assert client.result("resources/list")["resources"] == []
+    assert client.result("resources/templates/list")["resourceTemplates"] == []
+    for uri in ("ui://shop/order", "ui://other/forecast", "ui://", "docs://x"):
+        assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
+
+
+def test_clients_that_show_views_learn_that_the_server_has_them(client: AppClient, version: str) -> None:
+    if version == "2026-07-28":
+        discovered = client.result("server/discover")
+        assert discovered["cacheScope"] == "private"
+    else:
+        info = {"name": "host", "version": "1"}
+        discovered = client.result("initialize", protocolVersion=version, capabilities=APPS, clientInfo=info)
+    capabilities = discovered["capabilities"]
+    assert capabilities["extensions"]["io.modelcontextprotocol/ui"] == {"elicitation": {}}
+    assert capabilities["resources"] == {}
+
+
+def test_other_clients_see_no_views() -> None:
+    client = AppClient(server, capabilities={})
+    discovered = client.result("server/discover")
+    assert "resources" not in discovered["capabilities"]
+    assert discovered["cacheScope"] == "public"
+    assert client.error("resources/list")["code"] == -32601
+
+
+def test_a_view_is_checked_when_it_is_defined(tmp_path: Path) -> None:
+    path = tmp_path / "view.html"
+    path.write_text(f"\n{DOCUMENT}")
+    Server("one").tool(ui=path)(plain)
+    for wrong, reason in (
+        ("view.html", "is no HTML5 document"),
+        (tmp_path / "missing.html", "cannot be read"),
+        (5, "is no view"),
+        (DOCUMENT + " " * 1_000_000, "more than 1000000 bytes"),
+    ):
+        with pytest.raises(DefinitionError, match=reason):
+            Server("one").tool(ui=wrong)(plain)  # type: ignore[call-overload]  # one is no view
+    with pytest.raises(DefinitionError, match="remove one of them"):
+        Server("one").tool(ui=path, meta={"ui": {"resourceUri": "ui://one/x"}})(plain)
+
+
+def test_the_name_of_the_answer_tool_is_reserved() -> None:
+    with pytest.raises(DefinitionError, match="registered twice"):
+        Server("one").tool("answer_questions")(plain)
+
+
+def test_a_tool_with_a_view_of_its_authors_own_or_with_a_task_is_not_asked_in_a_view() -> None:
+    own = Server("own", channels=("app",))
+
+    @own.tool(meta={"ui": {"resourceUri": "ui://own/x"}})
+    def shown(ctx: Context) -> int:
+        return ctx.elicit("count", "How many?", int)
+
+    result = AppClient(own).send("tools/call", {"name": "shown", "arguments": {}})
+    assert result["error"]["code"] == -32021
+
+
+def test_async_tools_run_in_an_event_loop_of_their_own() -> None:
+    async def call() -> Any:
+        return await asyncio.to_thread(AppClient(server).call, "order_async", item="tea")
+
+    assert status(asyncio.run(call())) == "asking"
