@@ -57,6 +57,15 @@ def test_the_new_resources_equal_those_of_the_copied_tool_except_for_names(deplo
     assert f"{logical_id_prefix(MODEL)}FunctionMcpPermission" in of(logical_id_prefix(MODEL))
 
 
+def test_the_new_tool_has_no_settings_or_permissions_of_its_own(project: Path) -> None:
+    resources = load(project / "template.yaml")["Resources"]
+    function, role = resources[f"{BASE}Function"]["Properties"], resources[f"{BASE}Role"]["Properties"]
+    own = {name for name in function["Environment"]["Variables"] if not name.startswith("MCP_")}
+    assert own == {"POWERTOOLS_SERVICE_NAME"}
+    assert not {"MemorySize", "Timeout", "Policies", "Layers"} & function.keys()
+    assert [policy["PolicyName"] for policy in role["Policies"]] == ["Logs"]
+
+
 def test_the_front_door_may_invoke_the_new_tool_and_has_its_address(deployed: dict[str, Any]) -> None:
     variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
     owner = json.loads(variables["MCP_OWNERS"])[TOOL]
