@@ -47,7 +47,10 @@ def app_ports(mode: AuthMode = AuthMode.JWT, **given: Any) -> Ports:
 
 @dataclass
 class AppClient:
-    """Sends requests as `user`. `version` decides whether it opens with `initialize`."""
+    """Sends requests as `user`.
+
+    `version` decides whether it opens with `initialize`. A request may take `round_ms` milliseconds.
+    """
 
     server: Server
     version: str = PROTOCOL_VERSION
@@ -57,6 +60,7 @@ class AppClient:
     capabilities: Mapping[str, Any] = field(default_factory=lambda: APPS)
     through_door: bool = False
     scopes: tuple[str, ...] = ()
+    round_ms: float = 1e18
     _session: str | None = None
 
     def __post_init__(self) -> None:
@@ -102,12 +106,13 @@ class AppClient:
         assert self.ports is not None
 
         ports = self.ports
+        deadline_ms = ports.clock_ms() + self.round_ms
 
         def forward(owner: str, event: Any, custom: Any, timeout_s: int) -> Any:
-            return self.server.endpoint.respond(request, ports, Invocation("id", 1e18))
+            return self.server.endpoint.respond(request, ports, Invocation("id", deadline_ms))
 
         response = self._endpoint.respond(
-            request, replace(ports, forward=forward), Invocation("id", 1e18, event={})
+            request, replace(ports, forward=forward), Invocation("id", deadline_ms, event={})
         )
         return response.raw if response.raw is not None else response
 
