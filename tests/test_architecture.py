@@ -220,6 +220,9 @@ NEVER_LOADED = {
     "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
     "mcp_roundtrip.schema.raw_arguments": "for a raw input_schema",
     "mcp_roundtrip.server.client_behavior": "for calls that run out of time",
+    "mcp_roundtrip.server.answer_tool": "for clients that show views",
+    "mcp_roundtrip.server.app_questions": "for clients that show views",
+    "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
 """What a plain call must never load, with what it costs a cold start or what it is for."""

@@ -66,6 +66,7 @@ try {
       log.values.push(result);
       await take.result(result);
     },
+    read: async (uri) => log.values.push((await rpc("resources/read", { uri })).result),
     cancelled: () => page.evaluate(() => host.cancelled()),
     teardown: async () => log.values.push(await page.evaluate(() => host.teardown())),
     context: (context) => page.evaluate((value) => host.context(value), context),

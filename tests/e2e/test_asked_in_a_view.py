@@ -1,0 +1,115 @@
+"""The question app in a browser, in a host of MCP Apps, before the front door of the example over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from support.app_client import APPS, QUESTIONS
+from support.mailbox import Mailbox
+from support.question_app import view
+from support.served_application import Served, serve_anonymously, serve_for_alice
+
+if TYPE_CHECKING:
+    from support.question_app import Show
+    from support.typescript_client import RunModule
+
+pytest_plugins = ["support.question_app", "support.typescript_client"]
+
+META = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: APPS}
+
+
+def host(served: Served) -> dict[str, Any]:
+    """Return how the test host reaches the server."""
+    return {"url": served.url, "headers": {}, "meta": META}
+
+
+CHOOSE = """
+(() => {
+  const field = document.querySelector("[type=radio], select");
+  if (field.type === "radio") field.click(); else field.selectedIndex = 1;
+})()
+"""
+
+PROVISIONED = (
+    ("call", "provision_database", {"name": "orders"}),
+    ("see", "Which size should orders have?"),
+    ("evaluate", CHOOSE),
+    ("click", "Send"),
+    ("see", "In which region should orders be?"),
+    ("evaluate", CHOOSE),
+    ("click", "Send"),
+    ("see", "Keep it?"),
+    ("check", "Yes"),
+    ("click", "Send"),
+    ("see", "The assistant can go on."),
+)
+
+
+def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result(
+    show: Show,
+) -> None:
+    with serve_for_alice(Mailbox()) as served:
+        again = ("call", "provision_database", {"name": "orders"})
+        log = show(*PROVISIONED, again, server=host(served))
+    first, *_, last = [value for value in log["values"] if isinstance(value, dict)]
+    assert first["_meta"][QUESTIONS]["status"] == "asking"
+    assert last["structuredContent"]["name"] == "orders"
+    assert last["structuredContent"]["host"]
+    assert last["structuredContent"]["host"] in log["contexts"][0]["content"][1]["text"]
+    assert log["messages"][0]["content"][0]["text"].endswith(
+        "Call provision_database again with the same arguments to read the result."
+    )
+    assert log["complaints"] == []
+
+
+def test_an_anonymous_user_answers_in_a_view(show: Show) -> None:
+    with serve_anonymously() as served:
+        log = show(*PROVISIONED, server=host(served))
+    assert '"name":"orders"' in log["contexts"][0]["content"][1]["text"].replace(" ", "")
+
+
+def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show: Show) -> None:
+    with serve_anonymously() as served:
+        log = show(("read", "ui://mcp-roundtrip/questions"), server=host(served))
+    (content,) = log["values"][0]["contents"]
+    assert content["text"] == view()
+
+
+TYPESCRIPT = """
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+const ui = { mimeTypes: ["text/html;profile=mcp-app"] };
+const capabilities = { extensions: { "io.modelcontextprotocol/ui": ui } };
+const client = new Client({ name: "host", version: "1" }, { capabilities%s });
+await client.connect(new StreamableHTTPClientTransport(new URL("%s")));
+const { tools } = await client.listTools();
+const tool = tools.find((each) => each.name === "provision_database");
+const view = await client.readResource({ uri: tool._meta.ui.resourceUri });
+const asked = await client.callTool({ name: tool.name, arguments: { name: "orders" } });
+const { state, arguments: given } = asked._meta["mcp-roundtrip/questions"];
+const answers = { size: { action: "decline" } };
+const answer = { tool: tool.name, arguments: given, state, answers };
+const declined = await client.callTool({ name: "answer_questions", arguments: answer });
+console.log(JSON.stringify({
+  names: tools.map((each) => each.name),
+  type: view.contents[0].mimeType,
+  text: asked.content[0].text,
+  declined,
+}));
+"""
+
+
+@pytest.mark.parametrize(
+    "mode", ["", ', versionNegotiation: { mode: "auto" }'], ids=["initialize", "2026-07-28"]
+)
+def test_the_official_typescript_client_takes_results_that_ask(run_module: RunModule, mode: str) -> None:
+    """It refuses results without structured content from tools that list an output schema."""
+    with serve_for_alice(Mailbox()) as served:
+        seen = json.loads(run_module(TYPESCRIPT % (mode, served.url)))
+    assert "answer_questions" in seen["names"]
+    assert seen["type"] == "text/html;profile=mcp-app"
+    assert "Which size should orders have?" in seen["text"]
+    assert seen["declined"]["isError"] is True
