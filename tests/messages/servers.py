@@ -143,70 +143,52 @@ def template(text: str) -> None:
     Server("x").resource(text)(name)
 
 
-@says("URI template 'docs://{name': its braces are not balanced; write each variable as {name}")
+@says("URI template 'docs://{name': '{' cannot be there; percent-encode it, and write variables as {name}")
 def a_template_with_a_brace() -> None:
     template("docs://{name")
 
 
 @says(
-    "URI template 'docs://my docs/{name}': 'docs://my docs/' cannot be part of a URI (' ' is not "
-    "allowed); percent-encode it"
+    "URI template 'docs://my docs/{name}': ' ' cannot be there; "
+    "percent-encode it, and write variables as {name}"
 )
 def a_template_with_a_space() -> None:
     template("docs://my docs/{name}")
 
 
-@says("URI template 'docs://{name}/{name}': the variable 'name' occurs twice; give one of them another name")
+@says("URI template 'docs://{name}/{name}': a variable occurs twice; give one of them another name")
 def a_template_with_a_variable_twice() -> None:
     template("docs://{name}/{name}")
 
 
-@says("URI template 'docs://{name}{.format}': {.format} is not supported here; write .{name}")
-def a_template_with_an_operator_that_is_not_supported() -> None:
+@says(
+    "URI template 'docs://{name}{.format}': {.format} is not supported; "
+    "write {name}, {+name}, {/name} or {?a,b}"
+)
+def a_template_with_an_expression_that_is_not_supported() -> None:
     template("docs://{name}{.format}")
 
 
-@says(
-    "URI template 'docs://{name*}': 'name*' is a list, not a string; write {+name} for a value with slashes"
-)
-def a_template_of_a_list() -> None:
-    template("docs://{name*}")
-
-
-@says("URI template 'docs://{name:3}': 'name:3' is a prefix of a value; write 'name'")
-def a_template_of_a_beginning() -> None:
-    template("docs://{name:3}")
-
-
-@says("URI template 'docs://{na-me}': 'na-me' is not a variable name; use letters, digits and '_'")
-def a_template_with_another_name() -> None:
-    template("docs://{na-me}")
-
-
-@says(
-    "URI template 'docs://{name}{other}': nothing separates 'name' from the variable after it; put text "
-    "between them"
-)
+@says("URI template 'docs://{name}{other}': put '/' or another reserved character between {other} and {name}")
 def a_template_without_text_between_variables() -> None:
     template("docs://{name}{other}")
 
 
-@says("URI template 'docs://x/{+name}/{+other}': it has {+…} twice; remove one '+'")
+@says("URI template 'docs://x{/name}.md': put '/' or another reserved character after {/name}")
+def a_template_with_text_after_a_segment() -> None:
+    template("docs://x{/name}.md")
+
+
+@says(
+    "URI template 'docs://x/{+name}/{+other}': write /{name} for {+other}: after {+…} its end cannot be found"
+)
 def a_template_with_two_paths() -> None:
     template("docs://x/{+name}/{+other}")
 
 
 @says(
-    "URI template 'docs://{+name}.md': the text after {+name} could be in the host or in the path; put "
-    "'/' before it"
-)
-def a_template_with_a_path_that_may_be_a_host() -> None:
-    template("docs://{+name}.md")
-
-
-@says(
-    "URI template 'docs://x{?name}/more': {?name} is not supported here; put it at the end, once, "
-    "without another '?' before it"
+    "URI template 'docs://x{?name}/more': {?name} is not at the end; "
+    "put it there once, without another '?' or '#'"
 )
 def a_template_with_text_after_a_query() -> None:
     template("docs://x{?name}/more")
@@ -220,12 +202,8 @@ def a_completion_without_its_prompt() -> None:
     Server("x").completion("plan", "place")(name)
 
 
-@says(
-    "URI template 'docs://x/../{name}': no URI in normal form (RFC 3986 §6.2.2, §6.2.3) matches it; "
-    "remove '.' and '..' segments and, with http and https, a default port, and write '/' for an "
-    "empty path"
-)
-def a_template_that_is_not_in_normal_form() -> None:
+@says("URI template 'docs://x/../{name}': remove '.' and '..' segments")
+def a_template_with_dot_segments() -> None:
     template("docs://x/../{name}")
 
 

@@ -63,7 +63,7 @@ REFUSED = {
         *("{}", "{+}", "{a/}", "{/}", "{ a}", "{a.b}", "{%61}", "{é}", "{1a}", "{a-b}"),
         *("{=a}", "{!a}", "{@a}", "{|a}", "{$a}", "{/?a}", "{++a}", "{?a, b}", "/h{#hello+}"),
     ],
-    "has to be at the end": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top", "a#b{?c}"],
+    "put it there once": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top", "a#b{?c}"],
     # boundaries that cannot be found, or only by trying many
     "its end cannot be found": ["{+a}{/b}", "{+a}/{+b}", "{+a}/x{/b}"],
     "put '/' or another reserved character between": [

@@ -87,7 +87,9 @@ def _normalize(text: str) -> NormalUri:
 
 def _normalize_octets(text: str) -> str:
     if invalid := _INVALID.search(text):
-        raise ValueError(f"{invalid[0]!r} cannot be there; percent-encode it")
+        raise ValueError(
+            f"{invalid[0]!r} cannot be there; percent-encode it, and write variables as {{name}}"
+        )
     return _ENCODED.sub(_normal_octets, text)
 
 

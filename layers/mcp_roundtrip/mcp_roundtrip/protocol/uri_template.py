@@ -144,7 +144,7 @@ def _check(expression: str, before: list[str], literals: list[str], after: list[
         raise ValueError(f"{expression} is not supported; write {{name}}, {{+name}}, {{/name}} or {{?a,b}}")
     if expression[1] == "?":
         if "?" in "".join(literals) or "#" in "".join(literals) or after != [""]:
-            raise ValueError(f"{expression} has to be at the end, without another '?' or '#'")
+            raise ValueError(f"{expression} is not at the end; put it there once, without another '?' or '#'")
         return
     has_path = any(each.startswith("{+") for each in before)
     if has_path and expression[1] in "+/":
