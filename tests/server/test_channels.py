@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import permutations
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.engine.channels import Fallback
+from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip_testing import EVERYTHING, Player
 from support.legacy_client import LegacyClient, text
 from support.passes import accept
@@ -155,28 +160,70 @@ def test_a_required_form_may_go_through_a_channel() -> None:
 
 # -- laws -----------------------------------------------------------------------------------------------
 
-ELICITATION = st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}])
-LADDERS = st.sampled_from([(), ("default",), ("model",), ("model", "default"), ("default", "model")])
-ANSWERS = st.dictionaries(
+UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
+SIGNED_IN = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
+
+capabilities = st.builds(
+    lambda elicitation, ui: {**({} if elicitation is None else {"elicitation": elicitation}), **ui},
+    st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}]),
+    st.sampled_from([{}, UI]),
+)
+ladders = st.sampled_from([each for size in range(5) for each in permutations(get_args(Fallback), size)])
+tools = st.sampled_from(["order", "order_later"])
+answers = st.dictionaries(
     st.sampled_from(["amount", "sure", "other"]),
     st.sampled_from([3, True, {"value": 3}, {"value": True}, accept(True)]),
 )
 
 
-@given(ELICITATION, LADDERS, ANSWERS, st.sampled_from(["order", "order_later"]))
-def test_nothing_is_paid_unless_a_user_was_shown_the_question(
-    elicitation: Any, ladder: Any, answers: Any, tool: str
+def playing(made: Server, declared: Mapping[str, Any], *, signed_in: bool) -> Player:
+    """Return a client of a deployment with a task table."""
+    given_options: Any = {"authorizer": SIGNED_IN, "ports": {"auth": EventAuthenticator(AuthMode.JWT)}}
+    return Player(made, declared, **(given_options if signed_in else {}))
+
+
+@given(capabilities, ladders, st.booleans(), tools)
+def test_a_form_goes_to_the_first_channel_that_can_carry_it(
+    declared: dict[str, Any], ladder: tuple[Fallback, ...], signed_in: bool, tool: str
 ) -> None:
-    capabilities = {} if elicitation is None else {"elicitation": elicitation}
+    shows_forms = declares(declared, ELICITATION_FORM)
+    usable = {
+        "app": "extensions" in declared,
+        "page": signed_in and not (shows_forms and declares(declared, ELICITATION_URL)),
+        "model": not shows_forms,
+        "default": False,  # the first question has none
+    }
+    outcomes = {
+        "app": "asked_in_app",
+        "page": "asked_on_page",
+        "model": "asked_through_model",
+        "client": "input_required",
+    }
+    chosen = ["client"] if shows_forms else [each for each in ladder if usable[each]]
+    player = playing(server(channels=ladder), declared, signed_in=signed_in)
+    played = player.send(tool, {"item": "apples"}, None, None)
+    if not chosen:
+        assert played.error["code"] == -32021
+        return
+    [outcome] = [
+        fields["outcome"] for event, fields in player.observer.events if event == "request_completed"
+    ]
+    assert outcome == outcomes[chosen[0]]
+
+
+@given(capabilities, ladders, answers, st.booleans(), tools)
+def test_nothing_is_paid_unless_a_user_was_shown_the_question(
+    declared: dict[str, Any], ladder: tuple[Fallback, ...], given_answers: Any, signed_in: bool, tool: str
+) -> None:
     made = server(channels=ladder)
-    player = Player(made, capabilities)
-    for responses in (None, {key: accept(value=answer) for key, answer in answers.items()}):
-        for passed_on in ({}, {"input_responses": answers}):
+    player = playing(made, declared, signed_in=signed_in)
+    for responses in (None, {key: accept(answer) for key, answer in given_answers.items()}):
+        for passed_on in ({}, {"input_responses": given_answers}):
             played = player.send(tool, {"item": "apples", **passed_on}, responses, None)
             if "error" not in played.message and not played.asked and not played.failed:
                 assert '"paid":true' not in played.text.replace(" ", "")
     legacy = LegacyClient(made)
-    for passed_on in ({}, {"input_responses": answers}):
+    for passed_on in ({}, {"input_responses": given_answers}):
         result = legacy.call(tool, item="apples", **passed_on)
         assert '"paid":true' not in text(result).replace(" ", "")
 

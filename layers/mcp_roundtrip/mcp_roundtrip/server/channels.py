@@ -17,9 +17,6 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_CALL
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.tools import Tool
 
-SERVED: Final[frozenset[Fallback]] = frozenset({"app", "page", "model", "default"})
-"""The fallbacks that this version of the package has."""
-
 
 def usable_channels(call: FeatureCall) -> Channels:
     """Return the channels of one round of a call."""
@@ -27,15 +24,14 @@ def usable_channels(call: FeatureCall) -> Channels:
     if feature.parameters.context_parameter is None:  # it asks nothing
         return Channels(declared)
     chosen = feature.channels if isinstance(feature, Tool) else call.options.channels
-    return Channels(declared, tuple(each for each in chosen if each in SERVED and _is_usable(each, call)))
+    return Channels(declared, tuple(each for each in chosen if _is_usable(each, call)))
 
 
 def task_channels(call: FeatureCall) -> Channels:
     """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
     feature, context = call.feature, call.context
     assert isinstance(feature, Tool)
-    has_page = "page" in SERVED and context.serves_pages
-    usable = {"default", "page"} if has_page else {"default"}
+    usable = {"default", "page"} if context.serves_pages else {"default"}
     return Channels(
         context.request.meta.capabilities, tuple(each for each in feature.channels if each in usable)
     )
@@ -77,14 +73,27 @@ _INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
 def may_park(call: FeatureCall) -> bool:
     """Return whether the call can wait in the task table, and continue when it is made again.
 
-    A client that shows all questions itself continues its calls with `requestState` instead. The condition
-    costs a read of the table in the first request of a call, so it leaves out such clients.
+    Such a call costs a read of the table in its first request. So the condition leaves out clients that show
+    all questions themselves, and tools whose questions have no fallback that waits, unless their calls cannot
+    continue in another way when they run out of time.
     """
-    context = call.context
+    context, tool = call.context, call.feature
     return (
-        "page" in SERVED
-        and context.request.method == TOOLS_CALL
-        and call.feature.parameters.context_parameter is not None
-        and missing_capabilities(context.request.meta.capabilities, (ELICITATION_FORM, ELICITATION_URL)) != {}
+        isinstance(tool, Tool)
+        and tool.asks
         and context.can_store_calls
+        and missing_capabilities(context.request.meta.capabilities, (ELICITATION_FORM, ELICITATION_URL)) != {}
+        and (not _WAITING.isdisjoint(tool.channels) or not continues_with_state(call))
     )
+
+
+_WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
+
+
+def continues_with_state(call: FeatureCall) -> bool:
+    """Return whether the client continues a call with the state of a result that asks nothing."""
+    if not call.follows_state:
+        return False
+    from mcp_roundtrip.server.client_behavior import breaks_on_state_only_rounds  # rarely decides
+
+    return not breaks_on_state_only_rounds(call.context.request.meta.info)

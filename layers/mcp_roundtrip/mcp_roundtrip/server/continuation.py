@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mcp_roundtrip.server.channels import may_park
-from mcp_roundtrip.server.client_behavior import breaks_on_state_only_rounds
+from mcp_roundtrip.server.channels import continues_with_state, may_park
 from mcp_roundtrip.server.model import FeatureCall
 
 Way = Literal["state", "app", "task", "parked"]
@@ -18,10 +17,9 @@ def way_to_continue(call: FeatureCall) -> Way | None:
     to break on. "app": the question app calls again. "task": the call becomes a task. "parked": the model
     calls again, and the call continues from the task table.
     """
-    request = call.context.request
     if call.params.is_in_app:
         return "app"
-    if call.follows_state and not breaks_on_state_only_rounds(request.meta.info):
+    if continues_with_state(call):
         return "state"
     if call.may_start_task:
         return "task"
