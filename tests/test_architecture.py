@@ -1,4 +1,4 @@
-"""Dependencies go one way, and a plain call imports little."""
+"""Direction of dependencies, and the budget of imports of a plain call."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def part(module: Path) -> str:
 
 
 def forbidden(module: Path) -> Iterator[str]:
-    """Yield what a module imports and may not."""
+    """Yield the forbidden imports of a module."""
     own = part(module)
     allowed = MAY_IMPORT[own] | {own}
     for name in imports(ast.parse((PACKAGE / module).read_text())):
@@ -102,7 +102,7 @@ def forbidden(module: Path) -> Iterator[str]:
             yield f"{module} imports os: only wiring and aws/ read the environment"
 
 
-def test_a_module_imports_only_what_its_part_may() -> None:
+def test_a_module_imports_only_the_parts_allowed_for_its_part() -> None:
     found = [each for module in modules() if part(module) != "__init__" for each in forbidden(module)]
     assert found == []
 
@@ -154,12 +154,12 @@ def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:
     return next((found for name in sorted(graph) if (found := visit(name, []))), [])
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_the_import_graph_has_no_cycle() -> None:
     """Imports in functions and for type checkers count: they hide a cycle and do not remove it."""
     assert " -> ".join(find_cycle(import_graph())) == ""
 
 
-def test_a_cycle_is_found_and_named() -> None:
+def test_a_cycle_is_detected_and_named() -> None:
     graph = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset({"a"})}
     assert find_cycle(graph) == ["b", "c", "b"]
     assert find_cycle({**graph, "c": frozenset()}) == []
@@ -171,7 +171,7 @@ SHARED_CLASS_NAMES = {
 """Name of a public class that two modules define -> the reason."""
 
 
-def test_a_public_class_name_means_one_thing() -> None:
+def test_public_class_names_are_unique() -> None:
     folders = (
         PACKAGE,
         Path(mcp_roundtrip_local.__file__).parent,
@@ -188,10 +188,10 @@ def test_a_public_class_name_means_one_thing() -> None:
 
 
 LONGEST_MODULE = 330
-"""Lines. A longer module held two ideas each time one was reviewed."""
+"""Lines. In reviews every longer module had two responsibilities."""
 
 
-def test_no_module_is_longer_than_one_idea_needs() -> None:
+def test_no_module_exceeds_the_maximum_length() -> None:
     lengths = {module.as_posix(): len((PACKAGE / module).read_text().splitlines()) for module in modules()}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
 
@@ -225,7 +225,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
-"""What a plain call must never load, with what it costs a cold start or what it is for."""
+"""Modules that a plain call must never load, with their cost or purpose."""
 
 PACKAGE_BUDGET = 71
 """Modules of this package that a plain call may load; one adds up to some milliseconds. (70 today.)"""
@@ -252,14 +252,14 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 
 @pytest.fixture(scope="module")
 def loaded() -> frozenset[str]:
-    """The modules that are loaded once a server with one tool has answered its first call."""
+    """Return the loaded modules after the first call of a server with one tool."""
     done = subprocess.run([sys.executable, "-c", PLAIN_CALL], capture_output=True, text=True, check=True)
     return frozenset(json.loads(done.stderr))
 
 
-def test_a_plain_call_loads_nothing_that_it_does_not_need(loaded: frozenset[str]) -> None:
+def test_a_plain_call_does_not_load_unneeded_modules(loaded: frozenset[str]) -> None:
     assert {name: reason for name, reason in NEVER_LOADED.items() if name in loaded} == {}
-    # A stale name would never be found.
+    # The test could never find a stale name.
     assert [name for name in NEVER_LOADED if find_spec(name) is None] == []
 
 
@@ -271,7 +271,7 @@ def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str])
 
 
 def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
-    """They take most of the time of a cold start, and a front door runs no tool."""
+    """Both take most of the time of a cold start, and a front door runs no tool."""
     code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = ("pydantic", "mcp_roundtrip.engine", "mcp_roundtrip.schema")
@@ -287,9 +287,9 @@ ToolError TraceContext UsageError one_of
 """
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_are_pinned() -> None:
     assert set(mcp_roundtrip.__all__) == set(PUBLIC.split())
 
 
-def test_every_public_name_is_there_and_documented() -> None:
+def test_every_public_name_exists_and_is_documented() -> None:
     assert [name for name in mcp_roundtrip.__all__ if not getattr(mcp_roundtrip, name).__doc__] == []

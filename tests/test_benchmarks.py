@@ -49,14 +49,14 @@ def test_a_benchmark_runs(command, ministack, benchmarks):
     assert measure.run_script(*command, variables=variables)
 
 
-def test_a_revision_that_is_not_there_is_not_compared_with(benchmarks):
+def test_an_unknown_revision_is_not_compared(benchmarks):
     import earlier_revision
 
     with pytest.raises(earlier_revision.RevisionUnavailable):
         earlier_revision.compare_with("0" * 40, 1, 1, 1)
 
 
-def test_this_revision_is_compared_with_itself(benchmarks):
+def test_this_revision_can_be_compared_with_itself(benchmarks):
     import earlier_revision
 
     try:
@@ -66,7 +66,7 @@ def test_this_revision_is_compared_with_itself(benchmarks):
     assert all(min(each.before, each.now, each.ratio) > 0 for each in found.values())
 
 
-def test_a_call_through_the_front_door_is_measured_beside_the_tools_own(benchmarks):
+def test_a_call_through_the_front_door_is_compared_with_a_direct_call(benchmarks):
     import forwarding
 
     found = forwarding.measure_forwarding(1, 1, 20)  # a median: one call can be delayed by other processes
@@ -75,7 +75,7 @@ def test_a_call_through_the_front_door_is_measured_beside_the_tools_own(benchmar
     assert (target.value, target.limit) == (found[forwarding.FRONT_DOOR].warm_ms, 3)
 
 
-def test_verifying_a_token_is_measured_beside_pyjwt(benchmarks):
+def test_verifying_a_token_is_compared_with_pyjwt(benchmarks):
     import bearer_tokens
 
     found = bearer_tokens.measure_verification(3)

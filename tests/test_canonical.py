@@ -1,4 +1,4 @@
-"""Laws of the canonical form, and what the strict reader refuses."""
+"""Properties of the canonical form, and documents that the strict reader refuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 
 def as_javascript_writes_it(value: object) -> object:
-    """Integral floats lose their point, as JSON.stringify does it; up to 2^53 that changes no value."""
+    """Write integral floats as integers, as JSON.stringify does. Up to 2^53 that changes no value."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     if isinstance(value, list):
@@ -29,18 +29,18 @@ def as_javascript_writes_it(value: object) -> object:
 
 
 @given(JSON)
-def test_reading_what_was_written_gives_the_same_value(value: object) -> None:
+def test_a_written_value_round_trips(value: object) -> None:
     assert parse_json(canonical_json(value)) == value
     assert parse_json(compact_json(value)) == value
 
 
 @given(JSON)
-def test_the_canonical_form_of_a_canonical_form_is_itself(value: object) -> None:
+def test_canonicalizing_is_idempotent(value: object) -> None:
     assert canonical_json(parse_json(canonical_json(value))) == canonical_json(value)
 
 
 @given(JSON)
-def test_the_canonical_form_survives_a_javascript_runtime(value: object) -> None:
+def test_a_javascript_runtime_does_not_change_the_canonical_form(value: object) -> None:
     assert canonical_json(as_javascript_writes_it(value)) == canonical_json(value)
 
 
@@ -59,11 +59,11 @@ NODE = {
     "1e-7": "1e-7",
     "5e-324": "5e-324",
 }
-"""A number -> what Node.js 20 makes of it by JSON.stringify(JSON.parse(...))."""
+"""A number -> the result of JSON.stringify(JSON.parse(...)) in Node.js 20."""
 
 
 @pytest.mark.parametrize(("text", "written"), NODE.items())
-def test_a_number_that_node_has_rewritten_is_the_same(text: str, written: str) -> None:
+def test_a_number_rewritten_by_node_has_the_same_canonical_form(text: str, written: str) -> None:
     assert canonical_json(parse_json(written)) == canonical_json(parse_json(text))
 
 
@@ -88,19 +88,19 @@ def test_different_values_have_different_canonical_forms(one: object, other: obj
         ([], {}),
     ],
 )
-def test_values_that_look_alike_stay_apart(one: object, other: object) -> None:
+def test_similar_values_have_different_canonical_forms(one: object, other: object) -> None:
     assert canonical_json(one) != canonical_json(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [(1.0, 1), (-0.0, 0), (1e20, 10**20), ({"a": 1, "b": 2}, {"b": 2, "a": 1})]
 )
-def test_spellings_of_one_value_agree(one: object, other: object) -> None:
+def test_all_spellings_of_a_value_have_one_canonical_form(one: object, other: object) -> None:
     assert canonical_json(one) == canonical_json(other)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), {1: "a"}, {"a": object()}])
-def test_what_json_cannot_hold_has_no_canonical_form(value: object) -> None:
+def test_a_value_without_json_form_has_no_canonical_form(value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         canonical_json(value)
 
@@ -109,7 +109,7 @@ def test_a_lone_surrogate_can_be_digested() -> None:
     assert digest("label", "\ud800") != digest("label", "\ud801")
 
 
-def test_a_digest_for_one_purpose_is_none_for_another() -> None:
+def test_digests_for_different_purposes_differ() -> None:
     assert digest("one", {}) != digest("other", {})
 
 
@@ -137,21 +137,21 @@ def too_deep(levels: int) -> str:
         '{"a": 1} trailing',
     ],
 )
-def test_the_reader_refuses(text: str | bytes) -> None:
+def test_the_reader_refuses_malformed_documents(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_json(text)
 
 
-def test_the_reader_accepts_the_deepest_document_it_promises() -> None:
+def test_the_reader_accepts_a_document_of_the_maximum_depth() -> None:
     assert parse_json(too_deep(MAX_DEPTH)) is not None
     assert parse_json("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH) is not None
 
 
-def test_many_shallow_objects_are_no_deep_document() -> None:
+def test_many_shallow_objects_do_not_count_as_depth() -> None:
     assert len(parse_json(json.dumps([{} for _ in range(1000)]))) == 1000
 
 
-def test_a_refusal_quotes_nothing_of_the_document() -> None:
+def test_a_refusal_does_not_quote_the_document() -> None:
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 - the text is the point, not its wording
         parse_json('{"password": "hunter2", "password": "hunter3"}')
     assert "hunter" not in str(refusal.value)

@@ -36,13 +36,13 @@ def prices(cost):
     return cost.Prices.read(cost.PRICES)
 
 
-def test_the_document_has_the_tables_as_they_are_today(cost, usage, kms_usages, prices):
+def test_the_tables_of_the_document_are_up_to_date(cost, usage, kms_usages, prices):
     document = (ROOT / "docs/cost.md").read_text("utf-8")
     found = cost.report(usage, kms_usages, prices, cost.Assumptions())
     assert cost.insert_tables(document, found) == document, 'make cost ARGUMENTS="--into docs/cost.md"'
 
 
-def test_the_numbers_in_its_prose_are_those_of_the_tables(cost, usage, prices):
+def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     before_tables, _, _ = (ROOT / "docs/cost.md").read_text("utf-8").partition(cost.BEGIN)
     prose = " ".join(before_tables.split())
     whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
@@ -56,7 +56,7 @@ def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(usage):
     assert usage.plain == {"request": 1, "front door": 1, "tool": 1}
 
 
-def test_a_question_is_a_request_and_a_signature(usage):
+def test_a_question_costs_a_request_and_a_signature(usage):
     assert usage.question == {"request": 1, "front door": 1, "tool": 1, "Sign": 1}
 
 
@@ -64,7 +64,7 @@ def test_a_poll_dispatches_no_worker_and_reads_one_item(usage):
     assert usage.poll == {"request": 1, "front door": 1, "read": 1}
 
 
-def test_only_states_that_kms_signs_itself_cost_a_call_each(kms_usages):
+def test_only_directly_signed_states_cost_a_kms_call_each(kms_usages):
     assert {title: each.per_state["Sign"] for title, each in kms_usages.items()} == {
         "direct, signed": 1,
         "direct, encrypted": 1,
@@ -74,7 +74,7 @@ def test_only_states_that_kms_signs_itself_cost_a_call_each(kms_usages):
     assert all(sum(each.per_hour.values()) < 10 for each in kms_usages.values())
 
 
-def test_a_bill_grows_with_each_assumption_that_is_about_its_parts(cost, usage, prices):
+def test_a_bill_grows_with_each_relevant_assumption(cost, usage, prices):
     def usd(**changed):
         return prices.usd(cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions(**changed)))
 

@@ -1,4 +1,4 @@
-"""Deadlines: the least limit counts, and the margin depends on the caller."""
+"""Deadlines: the smallest limit applies, and the margin depends on the caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LambdaContext:
         return 20_000
 
 
-def test_a_request_ends_a_second_before_the_least_of_its_limits() -> None:
+def test_a_request_ends_a_second_before_its_smallest_limit() -> None:
     limits_and_deadlines = [
         ((None, None), 100 + 20_000 - 1_000),
         ((29_000, None), 100 + 20_000 - 1_000),
@@ -31,11 +31,11 @@ def test_without_a_lambda_context_the_longest_timeout_of_lambda_is_the_limit() -
     assert request_deadline_ms(0, None) == 899_000
 
 
-def test_a_worker_begins_nothing_in_the_last_tenth_of_its_time() -> None:
+def test_a_worker_starts_nothing_in_the_last_tenth_of_its_time() -> None:
     assert worker_deadline_ms(1_000, 10_000) == 10_000
 
 
-def test_a_deadline_is_short_of_its_reserve_or_of_what_is_asked_for() -> None:
+def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time() -> None:
     deadline = Deadline(at_ms=10_000, clock_ms=lambda: 8_000)
     assert deadline.remaining_ms() == 2_000
     assert deadline.is_short_of()
@@ -44,5 +44,5 @@ def test_a_deadline_is_short_of_its_reserve_or_of_what_is_asked_for() -> None:
     assert not deadline.without_reserve().is_short_of()
 
 
-def test_a_deadline_that_has_passed_leaves_nothing() -> None:
+def test_a_passed_deadline_has_no_time_left() -> None:
     assert Deadline(at_ms=1_000, clock_ms=lambda: 5_000).remaining_ms() == 0

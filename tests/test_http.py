@@ -1,4 +1,4 @@
-"""What every response is written as."""
+"""Serialization of responses."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ def refuses() -> str:
 
 
 def repaired(text: str) -> str:
-    """By a way of its own: every pair becomes a character, the halves that are left are replaced."""
+    """Repair independently: join surrogate pairs, and replace lone surrogates."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").translate(
         dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
     )  # fmt: skip
 
 
-# Halves, pairs, and what looks like an escape of one.
+# Lone surrogates, pairs, and text that looks like an escape of one.
 PIECES = st.sampled_from(
     ["\ud83d", "\ude00", "\ud800", "\udfff", "\U0001f600", "\\", "u", "ud83d", "\\ud83d", "\n", '"', "é"]
 )
 
 
 @given(st.lists(PIECES | st.text()).map("".join))
-def test_half_of_a_surrogate_pair_leaves_as_a_replacement_character_and_all_else_as_it_is(text: str) -> None:
+def test_a_lone_surrogate_is_replaced_and_other_text_is_unchanged(text: str) -> None:
     body = HttpResponse(200, compact_json({text: [text]})).body
     assert from_json(body) == {repaired(text): [repaired(text)]}
 
 
 @given(st.lists(st.lists(PIECES).map("".join), min_size=1))
-def test_every_event_of_a_stream_can_be_read(texts: list[str]) -> None:
+def test_every_event_of_a_stream_is_valid(texts: list[str]) -> None:
     *events, response = map(compact_json, texts)
     body = build_response(response, events, {"accept": "text/event-stream"}).body
     read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]
     assert read == [repaired(text) for text in texts]
 
 
-def test_what_needs_no_repair_is_the_same_text() -> None:
+def test_text_without_lone_surrogates_is_unchanged() -> None:
     body = compact_json(["\U0001f600", "\\ud83d", "é"])
     assert HttpResponse(200, body).body == body
 
 
-def test_a_response_as_large_as_can_be_is_read_through_in_a_moment() -> None:
+def test_scanning_the_largest_response_is_fast() -> None:
     body = compact_json(["\U0001f600\n" * 428_000])
     begun = time.perf_counter()
     HttpResponse(200, body)
@@ -85,7 +85,7 @@ def test_a_response_as_large_as_can_be_is_read_through_in_a_moment() -> None:
         ("prompts/get", {"name": "refuses"}),
     ],
 )
-def test_what_an_author_says_to_client_and_user_can_be_read(method: str, params: dict[str, object]) -> None:
+def test_texts_of_authors_are_valid_in_every_response(method: str, params: dict[str, object]) -> None:
     answer = json.dumps(Player(server, log_level="debug").request(method, **params))
     assert "\\ufffd" in answer
     from_json(answer)
@@ -108,10 +108,12 @@ def test_what_an_author_says_to_client_and_user_can_be_read(method: str, params:
         ("", False),
     ],
 )
-def test_the_most_specific_media_range_says_whether_a_stream_is_accepted(accept: str, accepted: bool) -> None:
+def test_the_most_specific_media_range_decides_whether_a_stream_is_accepted(
+    accept: str, accepted: bool
+) -> None:
     assert accepts(accept, "text/event-stream") is accepted
 
 
 @given(st.text())
-def test_any_accept_header_can_be_read(accept: str) -> None:
+def test_any_accept_header_can_be_parsed(accept: str) -> None:
     assert accepts(accept, "text/event-stream") in (True, False)

@@ -1,4 +1,4 @@
-"""What `make` checks before it installs anything."""
+"""Checks of `make` before it installs anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLIENTS = ROOT / "tests/clients"
 
 
 def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`make -n` in a folder with nothing but the Makefile, what its rules read, and an environment."""
+    """Run `make -n` in a folder with only the Makefile, its inputs, and an environment."""
     shutil.copy(ROOT / "Makefile", folder)
     (folder / "pyproject.toml").touch()
     shutil.copytree(CLIENTS, folder / CLIENTS.relative_to(ROOT), dirs_exist_ok=True)
@@ -28,7 +28,7 @@ def make(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 
 
 def interpreter(path: Path, version: str) -> Path:
-    """What answers as an interpreter of this version would."""
+    """Write a program that reports this Python version."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\necho {version}\n")
     path.chmod(0o755)
@@ -36,7 +36,7 @@ def interpreter(path: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.15", "2.7"])
-def test_an_interpreter_that_is_not_supported_is_refused_by_its_version(tmp_path: Path, version: str) -> None:
+def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path: Path, version: str) -> None:
     python = str(interpreter(tmp_path / "python", version))
     for done in (make(tmp_path, "run", f"PYTHON={python}"), make(tmp_path, "run", PYTHON=python)):
         assert done.returncode == 2
@@ -44,14 +44,14 @@ def test_an_interpreter_that_is_not_supported_is_refused_by_its_version(tmp_path
         assert "pip" not in done.stdout
 
 
-def test_an_interpreter_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_a_missing_interpreter_is_refused(tmp_path: Path) -> None:
     done = make(tmp_path, "run", "PYTHON=no-such-python")
     assert done.returncode == 2
     assert "PYTHON=no-such-python cannot be run" in done.stderr
 
 
 @pytest.mark.parametrize("goal", ["run", "test"])
-def test_an_environment_of_another_python_is_named(tmp_path: Path, goal: str) -> None:
+def test_a_virtual_environment_of_an_unsupported_python_is_named(tmp_path: Path, goal: str) -> None:
     interpreter(tmp_path / ".venv/bin/python", "3.10")
     done = make(tmp_path, goal)
     assert done.returncode == 2
@@ -65,7 +65,7 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
 
 
 def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
-    """Git leaves the folder of a removed function behind if it contains caches."""
+    """Git does not remove the folder of a removed function if it contains caches."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "functions/removed/__pycache__").mkdir(parents=True)
     (tmp_path / "functions/present").mkdir()

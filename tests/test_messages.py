@@ -1,4 +1,4 @@
-"""Every message to an author names the place and ends with what to write: the tables have each in full."""
+"""Every message to an author names the place and ends with the remedy. The tables have the full texts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ KINDS = {
     *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift", "UnboundedType"),
     "SettingsError",
 }
-"""What an author gets to read."""
+"""The exceptions that authors see."""
 
 REMEDY = re.compile(
     r"[;:] (write|use|pass|return|remove|register|import|define|give|keep|call|put|make|run|set|add|check"
     r"|did you mean|percent-encode|split|encode|copy|raise|take|await) |must be |must hold "
 )
-"""The last clause says what to write instead, or the only one what the value must be."""
+"""Matches a last clause with the remedy, or an only clause with the required value."""
 
 
 def raised(case: Case) -> tuple[type[Exception], str] | None:
@@ -42,19 +42,21 @@ def raised(case: Case) -> tuple[type[Exception], str] | None:
     return None
 
 
-def test_a_mistake_is_answered_with_exactly_this() -> None:
+def test_each_mistake_has_exactly_the_message_in_the_table() -> None:
     answers = {case.name: raised(case) for case in CASES}
     assert len(answers) == len(CASES), "two mistakes have one name"
     assert answers == {case.name: (case.kind, case.message) for case in CASES}
 
 
-def tells_what_to_write(case: Case) -> bool:
-    lines = case.message.splitlines() if case.kind is not Drift else []  # a note of it says so
+def has_remedy(case: Case) -> bool:
+    lines = (
+        case.message.splitlines() if case.kind is not Drift else []
+    )  # the remedy is in a note of the exception
     return all(REMEDY.search(line) or line.startswith("result") for line in lines)
 
 
-def test_a_message_ends_with_what_to_write() -> None:
-    assert [case.name for case in CASES if not tells_what_to_write(case)] == []
+def test_a_message_ends_with_the_remedy() -> None:
+    assert [case.name for case in CASES if not has_remedy(case)] == []
     informal = re.compile(r"\b(nobody|whoever|anybody|alone|told)\b")
     assert [case.name for case in CASES if informal.search(case.message)] == []
 
@@ -63,14 +65,14 @@ Site = tuple[str, range]
 
 
 def _makers(tree: ast.AST) -> Iterator[str]:
-    """Functions that return such an error."""
+    """Return the functions that return such an error."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.unparse(node.returns or node) in KINDS:
             yield node.name
 
 
 def sites() -> Iterator[Site]:
-    """Where the package makes such an error: the module, and the lines of the call."""
+    """A place where the package raises such an error: module and lines."""
     trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
     made = {path: set(_makers(tree)) for path, tree in trees.items()}
     makers = KINDS.union(*made.values())
@@ -83,7 +85,7 @@ def sites() -> Iterator[Site]:
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def test_every_place_that_makes_such_an_error_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_covers_every_place_that_raises_such_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     passed: set[tuple[str, int]] = set()
     plain = McpRoundtripError.__init__
 

@@ -1,4 +1,4 @@
-"""docs/operating.md names alarms, log lines and fields that exist, and its queries find what they should."""
+"""The alarms, log lines and fields in docs/operating.md exist, and its queries find log lines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Line = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def lines() -> list[Line]:
-    """What the functions log of a call that asks, of one that becomes a task, and of a forged state."""
+    """Return the log lines of a call with a question, of a task, and of a forged state."""
     printed, changed = list[str](), threading.Condition()
 
     def log(line: str) -> None:
@@ -90,7 +90,7 @@ def lines() -> list[Line]:
 
 
 def fields_of(query: str) -> set[str]:
-    """The names in a query that are neither words of the language, nor functions, nor its own aliases."""
+    """Return the field names in a query, without keywords, functions and aliases."""
     plain = re.sub(r'"[^"]*"', "", query)
     aliases = set(re.findall(r"\bas (\w+)", plain))
     functions = set(re.findall(r"(\w+)\(", plain))
@@ -99,7 +99,7 @@ def fields_of(query: str) -> set[str]:
 
 
 def found(query: str, lines: list[Line]) -> list[Line]:
-    """The lines that a query's first filter lets through."""
+    """Return the lines that match the first filter of a query."""
     condition = re.findall(r"^(?:\| )?filter (.*)$", query, re.MULTILINE)[0]
     return [line for line in lines if any(_all(terms, line) for terms in condition.split(" or "))]
 
@@ -116,8 +116,8 @@ def _holds(term: str, line: Line) -> bool:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=[query.splitlines()[-1][:40] for query in QUERIES])
-def test_a_query_uses_fields_that_lines_have_and_finds_some(query: str, lines: list[Line]) -> None:
-    optional = {"exception"}  # only an ERROR has it
+def test_a_query_uses_existing_fields_and_finds_lines(query: str, lines: list[Line]) -> None:
+    optional = {"exception"}  # only ERROR lines have it
     assert fields_of(query) <= {name for line in lines for name in line} | optional
     logged = next(line for line in lines if "task" in line and "flow" in line)
     for name, placeholder in (("correlation_id", "CORRELATION-ID"), ("flow", "FLOW"), ("task", "TASK")):
@@ -125,7 +125,7 @@ def test_a_query_uses_fields_that_lines_have_and_finds_some(query: str, lines: l
     assert found(query, lines)
 
 
-def test_the_page_has_its_queries() -> None:
+def test_the_page_has_all_queries() -> None:
     assert len(QUERIES) == 7
 
 
@@ -138,14 +138,14 @@ def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(
     assert sorted(outcomes) == ["input_required", "input_required", "task", "worker_finished"]
 
 
-def test_every_alarm_of_the_template_has_its_row() -> None:
+def test_every_alarm_of_the_template_has_a_row() -> None:
     resources = load(ROOT / "template.yaml")["Resources"]
     alarms = {name for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
     kinds = {"CrashesAlarm" if name.endswith("CrashesAlarm") else name for name in alarms}
     assert {name.split("`")[-2] for name, _ in TABLES if name.endswith("Alarm`")} == kinds
 
 
-def test_every_log_line_it_names_is_one_that_is_logged() -> None:
+def test_every_named_log_line_is_logged() -> None:
     section = PAGE[PAGE.index("| event | `reason` |") : PAGE.index("## One call")]
     rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     named = {name.strip("`") for row in rows for name in row.split(", ")}
@@ -160,13 +160,13 @@ def test_every_warning_and_error_is_explained() -> None:
 
 
 def _failures() -> set[str]:
-    """The names that the package gives to errors in the log."""
+    """Return the event names of errors in the package."""
     calls = (node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call) and node.args)
     named = (call.args[0] for call in calls if ast.unparse(call.func).endswith((".failure", ".failed")))
     return {name.value for name in named if isinstance(name, ast.Constant)}
 
 
-def test_the_limits_are_those_that_are_kept() -> None:
+def test_the_documented_limits_are_enforced() -> None:
     section = PAGE[PAGE.index("## Limits") : PAGE.index("## Safe actions")]
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
@@ -182,7 +182,7 @@ def test_the_limits_are_those_that_are_kept() -> None:
     assert documented == enforced | {states.max_minted, states.max_presented, LARGE_STATE}
 
 
-def test_every_metric_of_a_request_has_its_row_and_its_dimensions(lines: list[Line]) -> None:
+def test_every_metric_of_a_request_has_a_row_with_its_dimensions(lines: list[Line]) -> None:
     section = LOGS_AND_METRICS[LOGS_AND_METRICS.index("## Metrics") :]
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE)
     documented = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}

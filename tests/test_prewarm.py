@@ -1,4 +1,4 @@
-"""What happens during initialization, and what does not: with the real runtime client, in processes."""
+"""Initialization of execution environments, with the real runtime client in processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SLOW = {"boto3", "botocore", "jwt", "cryptography", "ssl", "http", "urllib3"}
 
 
 class SnapshotApi(RuntimeApi):
-    """Says that the snapshot was taken, and is restored at once."""
+    """A runtime API that takes a snapshot and restores it at once."""
 
     def _respond(self, request: Request) -> Response:
         if request.target.endswith("/restore/next"):
@@ -86,7 +86,7 @@ class Function:
     kms: FakeKms
 
     def first_answer(self, initialization_type: str) -> First:
-        """That of a new execution environment."""
+        """Return the first response of a new execution environment."""
         api = SnapshotApi()
         process = subprocess.Popen(
             [sys.executable, "-m", "awslambdaric", "app.handler"],
@@ -120,7 +120,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What the first answer took: `imported` are top-level packages."""
+    """The cost of the first response. `imported` has top-level packages."""
 
     imported: set[str]
     random: float
@@ -132,23 +132,23 @@ AHEAD = ["snap-start", "provisioned-concurrency"]
 
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
-def test_what_is_ready_ahead_of_its_first_request_imports_nothing_slow_for_it(
+def test_a_prewarmed_environment_imports_no_slow_package_in_its_first_request(
     function: Function, initialization_type: str
 ) -> None:
     assert function.first_answer(initialization_type).imported & SLOW == set()
 
 
-def test_an_environment_that_is_started_for_a_request_imports_what_that_needs(function: Function) -> None:
+def test_an_environment_started_for_a_request_imports_packages_on_demand(function: Function) -> None:
     assert function.first_answer("on-demand").imported >= {"boto3", "jwt", "cryptography"}
 
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
-def test_no_key_is_asked_for_before_the_first_request(function: Function, initialization_type: str) -> None:
+def test_no_key_is_loaded_before_the_first_request(function: Function, initialization_type: str) -> None:
     assert function.first_answer(initialization_type).calls_before == 0
     assert function.kms.calls.keys() == {"Sign", "GetPublicKey", "GenerateMac"}
 
 
-def test_random_numbers_differ_between_the_environments_of_one_snapshot(function: Function) -> None:
+def test_environments_of_one_snapshot_have_different_random_numbers(function: Function) -> None:
     assert function.first_answer("snap-start").random != function.first_answer("snap-start").random
     assert function.first_answer("on-demand").random == function.first_answer("on-demand").random
 

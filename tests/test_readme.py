@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The examples of the README work as shown."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from support.served_application import serve_anonymously
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the README's tool where its test expects it."""
+    """Return a folder with the tool and the test of the README."""
     (tmp_path / "functions/databases").mkdir(parents=True)
     (tmp_path / "functions/databases/app.py").write_text(code_blocks("README.md", "python")[0])
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_the_tool_answers_as_shown_after_the_questions_shown(project: Path) -> None:
+def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
     play = Player(project / "functions/databases/app.py", always_replay=True)
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
@@ -67,7 +67,7 @@ def order(ctx: Context, item: str) -> str:
 
 @pytest.mark.usefixtures("example_services")
 @pytest.mark.parametrize("shown", PLAYED, ids=[str(number) for number in range(len(PLAYED))])
-def test_what_writing_tools_shows_of_the_player_plays(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_player_examples_of_writing_tools_run(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {"Path": Path, "Player": Player, "WITH_TASKS": WITH_TASKS}
     names |= {"crashes": crashes, "server": server, "shop": shop}

@@ -1,4 +1,4 @@
-"""Tracebacks: what happened is in them, what the request brought is not."""
+"""Redacted tracebacks have the location and kind of an error but no values of the request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pydantic import BaseModel, ValidationError
 from mcp_roundtrip.redaction import MAX_MESSAGE, redacted_traceback
 
 
-def traceback(message: str, *brought: Any) -> str:
+def traceback(message: str, *values_of_request: Any) -> str:
     try:
         raise ValueError(message)
     except ValueError as error:
-        return redacted_traceback(error, brought)
+        return redacted_traceback(error, values_of_request)
 
 
-def test_where_it_happened_and_what_kind_it_was_stay() -> None:
+def test_location_and_kind_of_an_error_are_not_redacted() -> None:
     text = traceback("no such city: Atlantis", {"location": "Atlantis"})
     assert "test_redaction.py" in text
     assert "raise ValueError(message)" in text
@@ -27,7 +27,7 @@ def test_where_it_happened_and_what_kind_it_was_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "brought"),
+    ("message", "values_of_request"),
     [
         ("card 4111111111111111", {"card": 4111111111111111}),
         ("in {'a': ['sesame']}", {"a": {"b": ["sesame"]}}),
@@ -39,19 +39,19 @@ def test_where_it_happened_and_what_kind_it_was_stay() -> None:
         ("GET /files/a/b%20c", "a/b c"),
     ],
 )
-def test_a_value_is_found_however_it_is_written(message: str, brought: Any) -> None:
-    assert "[redacted]" in traceback(message, brought)
+def test_a_value_is_redacted_in_any_spelling(message: str, values_of_request: Any) -> None:
+    assert "[redacted]" in traceback(message, values_of_request)
 
 
-def test_short_values_and_names_are_not_looked_for() -> None:
+def test_short_values_and_names_are_not_redacted() -> None:
     assert "a is not sesame" in traceback("a is not sesame", {"sesame": "a"}, None, True, 12)
 
 
-def test_the_longest_value_goes_first_so_that_no_rest_of_it_stays() -> None:
+def test_the_longest_value_is_redacted_first() -> None:
     assert "sesame" not in traceback("open sesame", ["open", "open sesame"])
 
 
-def test_causes_notes_and_groups_are_no_way_around() -> None:
+def test_causes_notes_and_groups_are_redacted() -> None:
     try:
         try:
             raise KeyError("sesame")
@@ -83,13 +83,13 @@ def noted(note: str) -> Exception:
         ),
     ],
 )
-def test_of_a_value_with_several_lines_no_line_is_quoted(error: Exception) -> None:
+def test_all_lines_of_a_multiline_value_are_redacted(error: Exception) -> None:
     text = redacted_traceback(error, ["open\nsesame or\n  barley"])
     assert "sesame" not in text
     assert "barley" not in text
 
 
-def test_a_note_that_looks_like_a_frame_is_none() -> None:
+def test_a_note_that_looks_like_a_frame_is_redacted() -> None:
     assert "sesame" not in redacted_traceback(noted('File "sesame'), ['File "sesame'])
 
 
@@ -100,7 +100,7 @@ class Order(BaseModel):
 @pytest.mark.parametrize(
     "number", ["open" + 100 * "!" + "sesame", {"a": {"b": "open" + 100 * "!" + "sesame"}}]
 )
-def test_pydantic_shortens_values_and_so_quotes_none(number: Any) -> None:
+def test_messages_of_pydantic_do_not_quote_values(number: Any) -> None:
     with pytest.raises(ValidationError) as raised:
         Order.model_validate({"number": number})
     text = redacted_traceback(raised.value, [number])
@@ -109,7 +109,7 @@ def test_pydantic_shortens_values_and_so_quotes_none(number: Any) -> None:
     assert "input_type=" in text
 
 
-def test_a_message_of_any_length_takes_no_long_time_and_no_long_line() -> None:
+def test_a_long_message_is_truncated_in_little_time() -> None:
     words = [f"{'b' if number % 2 else ''}{'a' * 4_000}{number}" for number in range(1_000)]
     text = traceback("a" * MAX_MESSAGE, words)
     assert len(text) < MAX_MESSAGE + 1_000
@@ -126,7 +126,7 @@ def test_no_value_is_ever_quoted(values: list[str]) -> None:
 @pytest.mark.parametrize(
     "values", [[f"value-{number}" for number in range(200_000)], ["\n".join(map(str, range(200_000)))]]
 )
-def test_with_more_values_than_are_looked_for_the_message_is_left_out(values: list[str]) -> None:
+def test_the_message_is_omitted_if_there_are_too_many_values(values: list[str]) -> None:
     text = traceback("value-150000 failed", values)
     assert "150000" not in text
     assert "raise ValueError(message)" in text

@@ -1,4 +1,4 @@
-"""The reference is true: its signatures are the code's, its examples run, and its links lead somewhere."""
+"""The reference matches the code: signatures, runnable examples, and valid links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGES = sorted(page for page in REFERENCE.glob("*.md") if page != INDEX)
 LINKED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 MODULES = (mcp_roundtrip, s3, testing)
-"""What the pages are about."""
+"""The modules that the pages document."""
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -33,7 +33,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in P
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The fenced blocks of a language, each at its own line, for tracebacks."""
+    """Return the fenced blocks of a language, padded to their line numbers for tracebacks."""
     text = page.read_text("utf-8")
     return [
         "\n" * text.count("\n", 0, fence.start(2)) + fence[2]
@@ -43,7 +43,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def shown(page: Path) -> list[ast.ClassDef]:
-    """The classes in the page's signatures."""
+    """Return the classes in the signatures of a page."""
     [signatures] = blocks(page, "pyi")
     return [node for node in ast.parse(signatures).body if isinstance(node, ast.ClassDef)]
 
@@ -56,7 +56,7 @@ def functions(shown_class: ast.ClassDef) -> Iterator[Function]:
 
 
 def parameters(function: Function) -> str:
-    """Names, kinds and defaults, as `inspect.signature` spells them."""
+    """Return names, kinds and defaults of parameters as in `inspect.signature`."""
     for node in ast.walk(function.args):
         if isinstance(node, ast.arg):
             node.annotation = None
@@ -64,7 +64,7 @@ def parameters(function: Function) -> str:
 
 
 def fields(shown_class: ast.ClassDef) -> str:
-    """The same of the dataclass whose fields a class shows."""
+    """Return the parameters of a dataclass, from the fields of a class in a page."""
     shown_fields = [
         ast.unparse(node.target) + (f"={ast.unparse(node.value)}" if node.value else "")
         for node in shown_class.body
@@ -88,7 +88,7 @@ def public(owner: type) -> set[str]:
 
 
 @every_page
-def test_the_signatures_shown_are_those_of_the_code(page: Path) -> None:
+def test_the_documented_signatures_match_the_code(page: Path) -> None:
     for shown_class in shown(page):
         owner = next(
             getattr(module, shown_class.name) for module in MODULES if hasattr(module, shown_class.name)
@@ -116,14 +116,14 @@ def _is_awaited(member: Callable[..., Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(public(Context)))
-def test_async_code_takes_the_same_parameters(name: str) -> None:
+def test_async_methods_have_the_same_parameters(name: str) -> None:
     ours, theirs = (inspect.getattr_static(owner, name) for owner in (Context, AsyncContext))
     assert isinstance(ours, property) is isinstance(theirs, property)
     if not isinstance(ours, property):
         assert in_code(ours) == in_code(theirs)
 
 
-def test_the_index_names_what_async_code_does_not_await() -> None:
+def test_the_index_names_the_methods_that_are_not_awaited() -> None:
     plain = {
         name
         for name in public(AsyncContext)
@@ -135,7 +135,7 @@ def test_the_index_names_what_async_code_does_not_await() -> None:
     assert "all but `branch`, `supports`, `idempotency_key`, `reference` and the properties" in index
 
 
-def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:
+def test_every_decorator_and_every_context_method_has_a_page() -> None:
     found: dict[str, set[str]] = {}
     for page in PAGES:
         for shown_class in shown(page):
@@ -147,7 +147,7 @@ def test_every_decorator_and_every_call_of_a_context_has_a_page() -> None:
     assert found["AsyncContext"] == public(AsyncContext) - public(Context)
 
 
-def test_the_page_about_testing_names_all_that_it_offers() -> None:
+def test_the_page_about_testing_names_all_public_names() -> None:
     page = (REFERENCE / "testing.md").read_text("utf-8")
     assert {name for name in testing.__all__ if not re.search(rf"\b{name}\b", page)} == set()
     options = {each.name for each in dataclasses.fields(testing.Player) if each.init and each.name[0] != "_"}
@@ -168,7 +168,7 @@ def test_the_page_about_testing_names_all_that_it_offers() -> None:
 
 
 @every_page
-def test_the_example_plays(page: Path) -> None:
+def test_the_example_runs(page: Path) -> None:
     server, test = blocks(page, "python")
     assert "Server(" in server
     assert "Player(" in test
@@ -192,7 +192,7 @@ def is_broken(link: str, page: Path) -> bool:
     return not target.exists() or (anchor != "" and anchor not in anchors(target))
 
 
-def test_relative_links_lead_to_a_file_and_a_heading() -> None:
+def test_relative_links_point_to_existing_files_and_headings() -> None:
     links = [(link, page) for page in LINKED for link in LINK.findall(FENCE.sub("", page.read_text("utf-8")))]
     relative = [(link, page) for link, page in links if not re.match(r"[a-z]+:", link)]
     broken = [f"{page.relative_to(ROOT)}: {link}" for link, page in relative if is_broken(link, page)]
@@ -200,6 +200,6 @@ def test_relative_links_lead_to_a_file_and_a_heading() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub makes of the headings."""
+    """Return the anchors that GitHub generates for the headings."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

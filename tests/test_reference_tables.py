@@ -27,7 +27,7 @@ TEMPLATE = load(ROOT / "template.yaml")
 SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
 
 MADE = {"tool_raised", "prompt_raised", "resource_raised", "worker_failed"}
-"""Errors whose names do not stand where they are logged."""
+"""Errors whose event names are not literals at the place of logging."""
 
 
 def section(page: str, heading: str) -> str:
@@ -36,7 +36,7 @@ def section(page: str, heading: str) -> str:
 
 
 def rows(text: str) -> Iterator[tuple[set[str], list[str]]]:
-    """The names in the first cell of each row that begins with one, and the other cells."""
+    """Return the names in the first cell of each row, with the other cells."""
     for row in re.findall(r"^\| (`.+) \|$", text, re.MULTILINE):
         first, *others = row.split(" | ")
         yield set(re.findall(r"`(\w+)`", first)), others
@@ -46,11 +46,11 @@ def names(text: str) -> set[str]:
     return {name for found, _ in rows(text) for name in found}
 
 
-def test_every_parameter_has_its_row_and_no_other() -> None:
+def test_the_table_has_exactly_the_parameters_of_the_template() -> None:
     assert names(section(DEPLOYING, "Parameters")) == TEMPLATE["Parameters"].keys()
 
 
-def test_every_environment_variable_has_its_row_and_no_other() -> None:
+def test_the_table_has_exactly_the_environment_variables() -> None:
     functions = [
         each for each in TEMPLATE["Resources"].values() if each["Type"] == "AWS::Serverless::Function"
     ]
@@ -72,13 +72,13 @@ def test_every_environment_variable_has_its_row_and_no_other() -> None:
 
 
 def logged(level: str) -> set[str]:
-    """The names of the lines that the page says to be of a level."""
+    """Return the documented events of a log level."""
     table = rows(section(LOGS_AND_METRICS, "Log events"))
     return {name for found, others in table if others[0] == level for name in found}
 
 
 def called(method: str) -> set[str]:
-    """The names that the package gives to an observer's `record` or `record_failure`."""
+    """Return the event names in calls of an observer's `record` or `record_failure`."""
     nodes = (node for module in SOURCE for node in ast.walk(module))
     calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
     named = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == method]
@@ -86,23 +86,25 @@ def called(method: str) -> set[str]:
     return {text.value for text in texts if isinstance(text.value, str)}
 
 
-def test_every_log_event_has_its_row_with_its_level() -> None:
+def test_every_log_event_has_a_row_at_its_level() -> None:
     assert logged("INFO") > FINAL_EVENTS
     assert logged("WARNING") == WARNING_EVENTS
     assert logged("INFO") | WARNING_EVENTS == called("record") | called("_record")
 
 
-def test_every_error_has_its_row() -> None:
+def test_every_error_has_a_row() -> None:
     assert logged("ERROR") - MADE == (called("record_failure") | called("on_error")) - {"_raised"}
 
 
 # Metrics
 
 
-def test_every_metric_has_its_row_with_its_dimensions(
+def test_every_metric_has_a_row_with_its_dimensions(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")  # its handler keeps the first stdout
+    monkeypatch.setenv(
+        "POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}"
+    )  # the handler of the logger keeps the first stdout
     observer = LogObserver()
     observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
     observer.record("request_completed", outcome="checkpoint")
@@ -121,7 +123,7 @@ def test_every_metric_has_its_row_with_its_dimensions(
 
 
 def counted(text: str) -> Iterator[tuple[str, set[str]]]:
-    """The metrics in lines, with their dimensions."""
+    """Return the metrics in log lines with their dimensions."""
     for line in map(json.loads, text.splitlines()):
         for directive in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             assert directive["Namespace"] == NAMESPACE
@@ -130,7 +132,7 @@ def counted(text: str) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize("level", ["INFO", "WARNING"])
-def test_above_info_requests_leave_neither_lines_nor_metrics(
+def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
     level: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
@@ -144,7 +146,7 @@ def test_above_info_requests_leave_neither_lines_nor_metrics(
 # Names
 
 
-def test_every_resource_that_it_names_is_one() -> None:
+def test_every_named_resource_exists() -> None:
     ours = TEMPLATE["Resources"].keys() | TEMPLATE["Parameters"].keys() | TEMPLATE["Outputs"].keys()
     suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|InvokesItself|Policy|Table|Logs"
     named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", DEPLOYING + ADDING_A_TOOL + LOGS_AND_METRICS))

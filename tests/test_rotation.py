@@ -1,4 +1,4 @@
-"""The table "Rotating a key" of docs/security.md, deployment by deployment, with calls in flight."""
+"""The table "Rotating a key" of docs/security.md, executed with calls in flight."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from support.transformed_template import variables
 
 DOCUMENT = Path(__file__).parent.parent / "docs/security.md"
 OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}
-"""What the template says for the stack's own keys."""
+"""The parameters of the stack's own keys."""
 
 TRUSTED = {"StateKeyArn": "TrustedStateKeyArns", "StateEncryptionKeyArn": "TrustedStateEncryptionKeyArns"}
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    """deployment -> (the key in use, the other trusted keys), as OLD and NEW."""
+    """Return deployment -> (current key, other trusted keys), as OLD and NEW."""
     table = DOCUMENT.read_text().partition("## Rotating a key")[2].partition("\n\nFor the encryption key")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines() if "|" in line]
     assert rows[0] == ["deployment", "`StateKeyArn`", "`TrustedStateKeyArns`"]
@@ -49,7 +49,7 @@ def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
 
 
 class Rotation:
-    """A stack, one of its keys being replaced."""
+    """A stack during the rotation of one of its keys."""
 
     def __init__(self, kms: FakeKms, parameter: str, signing: str) -> None:
         self.own = {own: str(kms.CreateKey(**kind(name))["KeyMetadata"]["Arn"]) for name, own in OWN.items()}
@@ -62,12 +62,12 @@ class Rotation:
         self.signing = signing
 
     def environment(self, used: str, trusted: str) -> Server:
-        """A new execution environment of a deployment."""
+        """Return a new execution environment of a deployment."""
         environment = variables(
             "WeatherFunction",
             StateSigning=self.signing,
             **{
-                # The old key is the stack's own: its parameter is empty until there is another.
+                # The old key is the stack's own, so its parameter is empty until the rotation.
                 self.parameter: "" if used == "OLD" else self.arns[used],
                 TRUSTED[self.parameter]: self.arns[trusted],
             },
@@ -102,7 +102,7 @@ def asked(server: Server) -> str:
     return str(post(server)["result"]["requestState"])
 
 
-def goes_on(server: Server, state: str) -> bool:
+def resumes(server: Server, state: str) -> bool:
     answers = {"name": {"action": "accept", "content": {"value": "Ada"}}}
     answer = post(server, inputResponses=answers, requestState=state)
     return "result" in answer and answer["result"]["content"][0]["text"] == "Hello, Ada!"
@@ -118,31 +118,31 @@ def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Rota
     return Rotation(kms, request.param, signing)
 
 
-def test_every_call_in_flight_resumes_before_and_after_each_deployment(rotation: Rotation) -> None:
+def test_calls_in_flight_resume_before_and_after_each_deployment(rotation: Rotation) -> None:
     deployments = [rotation.environment(*keys) for keys in documented().values()]
     assert len(deployments) == 4
     for before, after in pairwise(deployments):
         # While a deployment is rolled out, environments of both serve the same callers.
         for minting in (before, after):
             state = asked(minting)
-            assert goes_on(before, state)
-            assert goes_on(after, state)
+            assert resumes(before, state)
+            assert resumes(after, state)
 
 
-def test_afterwards_the_old_key_is_no_longer_needed(rotation: Rotation, kms: FakeKms) -> None:
+def test_the_old_key_is_not_needed_after_the_rotation(rotation: Rotation, kms: FakeKms) -> None:
     *_, last = documented().values()
     kms.DisableKey(KeyId=rotation.arns["OLD"])
     server = rotation.environment(*last)
-    assert goes_on(server, asked(server))
+    assert resumes(server, asked(server))
 
 
-def test_without_the_first_deployment_calls_in_flight_would_be_lost(rotation: Rotation) -> None:
+def test_omitting_the_first_deployment_loses_calls_in_flight(rotation: Rotation) -> None:
     documentation = documented()
     before, after = (rotation.environment(*documentation[name]) for name in ("now", "2"))
-    assert goes_on(after, asked(before))
-    assert not goes_on(before, asked(after))
+    assert resumes(after, asked(before))
+    assert not resumes(before, asked(after))
 
 
-def test_a_leaked_key_is_revoked_by_the_second_deployment_without_it(rotation: Rotation) -> None:
+def test_a_second_deployment_without_a_leaked_key_revokes_it(rotation: Rotation) -> None:
     state = asked(rotation.environment(*documented()["1"]))
-    assert not goes_on(rotation.environment("NEW", ""), state)
+    assert not resumes(rotation.environment("NEW", ""), state)

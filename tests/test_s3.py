@@ -1,4 +1,4 @@
-"""Large results are stored in a bucket; a link lets its holder fetch them until it expires."""
+"""Large results are stored in a bucket, and a presigned link is valid until it expires."""
 
 import io
 import secrets
@@ -37,7 +37,7 @@ def credentials(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials it once found
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # boto3 caches credentials
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def bucket(client):
 
 @pytest.fixture
 def offline():
-    """Nothing listens where its client would send something."""
+    """Return a client of an address without a server."""
     connected = s3_client(REGION, "http://127.0.0.1:1")
     yield Bucket("example-exports", client=connected, clock=lambda: NOW)
     connected.close()
@@ -71,7 +71,7 @@ def fetched(url):
 
 
 @pytest.mark.parametrize("data", [CSV, bytearray(CSV), io.BytesIO(CSV)], ids=lambda data: type(data).__name__)
-def test_what_was_put_is_fetched_with_its_type_and_as_a_download_of_its_name(bucket, data):
+def test_a_stored_result_is_downloaded_with_its_type_and_name(bucket, data):
     stored = bucket.put(data, "Größe; 2026.csv", "text/csv")
     assert (stored.name, stored.mime_type, stored.size) == ("Größe; 2026.csv", "text/csv", len(CSV))
     headers, body = fetched(bucket.link(stored).uri)
@@ -88,13 +88,13 @@ def test_a_file_is_uploaded_from_its_beginning(bucket, tmp_path):
         assert fetched(bucket.link(bucket.put(file, "report.csv")).uri)[1] == CSV
 
 
-def test_the_key_cannot_be_guessed_from_name_or_content(bucket):
+def test_the_object_key_is_unguessable(bucket):
     first, second = (bucket.put(CSV, "report.csv") for _ in range(2))
     assert first.key != second.key
     assert all(stored.key.startswith("reports/") and len(stored.key) == 40 for stored in (first, second))
 
 
-def test_a_link_is_signed_with_version_4_for_its_region_and_by_its_session(monkeypatch):
+def test_a_link_has_a_version_4_signature_with_region_and_session_token(monkeypatch):
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
     client = s3_client(REGION)
     query = parse_qs(urlsplit(Bucket("example-exports", client=client).link(REPORT).uri).query)
@@ -110,7 +110,7 @@ def test_a_link_is_signed_with_version_4_for_its_region_and_by_its_session(monke
     ("before", "after"),
     [("X-Amz-Expires=3600", "X-Amz-Expires=3601"), ("X-Amz-Signature=", "X-Amz-Signature=0")],
 )
-def test_a_link_that_was_changed_opens_nothing(bucket, before, after):
+def test_a_changed_link_is_refused(bucket, before, after):
     uri = bucket.link(bucket.put(CSV, "report.csv")).uri
     assert before in uri
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -120,7 +120,7 @@ def test_a_link_that_was_changed_opens_nothing(bucket, before, after):
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "ap-south-2"])
-def test_a_link_leads_to_the_buckets_own_host(region):
+def test_a_link_uses_the_host_of_the_bucket(region):
     client = s3_client(region)
     hosts = {"us-east-1": "example-exports.s3.amazonaws.com"}
     try:
@@ -131,17 +131,17 @@ def test_a_link_leads_to_the_buckets_own_host(region):
     assert (url.scheme, url.path) == ("https", "/reports/key")
 
 
-def test_without_a_client_the_functions_own_region_is_used(monkeypatch):
+def test_without_a_client_the_region_of_the_function_is_used(monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
     assert ".s3.eu-north-1." in Bucket("example-exports").link(REPORT).uri
 
 
-# -- how long a link is good ----------------------------------------------------------------------------
+# -- validity of a link ----------------------------------------------------------------------------
 
 
 @given(ttl_ms=st.integers(1_000, MAX_TTL_MS))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it keeps nothing
-def test_a_link_says_in_its_url_and_its_description_until_when_it_is_good(offline, ttl_ms):
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the client stores nothing
+def test_url_and_description_of_a_link_have_its_expiry(offline, ttl_ms):
     link = offline.link(REPORT, ttl_ms=ttl_ms, description="All orders.")
     seconds = int(parse_qs(urlsplit(link.uri).query)["X-Amz-Expires"][0])
     assert seconds == ttl_ms // 1000
@@ -150,12 +150,12 @@ def test_a_link_says_in_its_url_and_its_description_until_when_it_is_good(offlin
 
 
 @pytest.mark.parametrize("ttl_ms", [999, MAX_TTL_MS + 1, 0, -1, 3600.0, True, None])
-def test_a_link_is_good_for_a_second_to_seven_days(offline, ttl_ms):
+def test_a_link_is_valid_for_a_second_to_seven_days(offline, ttl_ms):
     with pytest.raises(UsageError):
         offline.link(REPORT, ttl_ms=ttl_ms)
 
 
-def test_a_link_has_what_a_resource_link_tells(offline):
+def test_a_link_is_a_resource_link_with_name_type_and_size(offline):
     link = offline.link(REPORT, annotations={"audience": ["user"]}).to_wire()
     assert {name: link[name] for name in link if name not in ("uri", "description")} == {
         "type": "resource_link",
@@ -189,7 +189,7 @@ def test_a_replay_uploads_nothing_and_signs_again(bucket):
     assert "structuredContent" not in done.result
 
 
-def test_a_link_that_a_question_shows_can_be_recorded(bucket):
+def test_a_link_in_a_question_can_be_journaled(bucket):
     server = Server("reports")
 
     @server.tool
@@ -201,11 +201,11 @@ def test_a_link_that_a_question_shows_can_be_recorded(bucket):
     assert Player(server, always_replay=True).call("export", right=True).structured is True
 
 
-# -- what goes wrong ------------------------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", ["text", io.StringIO("text"), None, 7, io.BufferedReader(io.BytesIO())])
-def test_what_is_no_bytes_is_refused_before_anything_is_sent(offline, data):
+def test_data_other_than_bytes_is_refused_before_sending(offline, data):
     if isinstance(data, io.BufferedReader):
         data = NotSeekable(data)
     with pytest.raises(UsageError):
@@ -224,13 +224,13 @@ def test_a_name_is_plain_text(offline, name):
 
 
 @pytest.mark.parametrize("mime_type", ["", "csv", "text/csv\r\na: b", "text/", None])
-def test_a_mime_type_is_one(offline, mime_type):
+def test_an_invalid_mime_type_is_refused(offline, mime_type):
     with pytest.raises(UsageError):
         offline.put(CSV, "report.csv", mime_type)
 
 
 class Endless(io.RawIOBase):
-    """A file of more bytes than an upload takes."""
+    """A file that exceeds the limit of an upload."""
 
     def seekable(self):
         return True
@@ -239,19 +239,19 @@ class Endless(io.RawIOBase):
         return MAX_BYTES + 1
 
 
-def test_a_file_that_one_upload_does_not_take_is_refused_with_both_figures(offline):
+def test_a_file_over_the_upload_limit_is_refused_with_both_sizes(offline):
     with pytest.raises(UsageError, match=rf"{MAX_BYTES + 1}.*{MAX_BYTES}"):
         offline.put(Endless(), "dump.bin")
 
 
-def test_a_client_that_signs_with_version_2_is_refused():
+def test_a_client_with_signature_version_2_is_refused():
     client = boto3.client("s3", region_name=REGION, config=Config(signature_version="s3"))
     with pytest.raises(UsageError, match="s3_client"):
         Bucket("example-exports", client=client).link(REPORT)
     client.close()
 
 
-def test_an_upload_that_fails_says_in_the_log_which_bucket_and_permission_it_needs(client):
+def test_a_failed_upload_is_logged_with_bucket_and_permission(client):
     with pytest.raises(ClientError) as failed:
         Bucket("no-such-bucket", prefix="reports/", client=client).put(CSV, "report.csv")
     assert failed.value.response["Error"]["Code"] == "NoSuchBucket"
@@ -259,7 +259,7 @@ def test_an_upload_that_fails_says_in_the_log_which_bucket_and_permission_it_nee
     assert "s3:PutObject on no-such-bucket/reports/*" in note
 
 
-def test_an_upload_that_fails_can_be_tried_again(bucket, client):
+def test_a_failed_upload_can_be_retried(bucket, client):
     server, missing, attempts = Server("reports"), Bucket("no-such-bucket", client=client), []
 
     def upload() -> Stored:

@@ -1,4 +1,4 @@
-"""Settings: read once, never guessed."""
+"""Settings are read once and never guessed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEARER = {
 }
 
 
-def test_the_minimum_is_who_identifies_callers() -> None:
+def test_only_the_authorization_mode_is_required() -> None:
     settings = load_settings(MINIMAL)
     assert (settings.auth_mode, settings.max_rounds, settings.allowed_origins) == (
         AuthMode.JWT,
@@ -79,7 +79,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.required("issuer") == "urn:x"
 
 
-def test_a_lambda_authorizers_context_is_read_by_its_keys() -> None:
+def test_the_keys_of_a_lambda_authorizers_context_are_configured() -> None:
     settings = load_settings(LAMBDA)
     assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
 
@@ -162,10 +162,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
     ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
 ]
-"""Environments, and the setting that the error names."""
+"""Environments and the setting in the error."""
 
 
-def test_a_wrong_setting_is_named(subtests: pytest.Subtests) -> None:
+def test_the_error_names_the_invalid_setting(subtests: pytest.Subtests) -> None:
     for environment, setting in WRONG:
         with subtests.test(str(environment)[:200]):
             with pytest.raises(SettingsError) as refused:
@@ -174,7 +174,7 @@ def test_a_wrong_setting_is_named(subtests: pytest.Subtests) -> None:
 
 
 @pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])
-def test_tokens_are_verified_with_public_keys_of_an_issuer(issuer: str) -> None:
+def test_bearer_mode_requires_an_issuer_with_public_keys(issuer: str) -> None:
     settings = load_settings({**BEARER, "MCP_TOKEN_ISSUER": issuer})
     assert settings.token_issuer == issuer
     assert settings.token_algorithms == ("RS256", "ES256")
@@ -183,7 +183,7 @@ def test_tokens_are_verified_with_public_keys_of_an_issuer(issuer: str) -> None:
 KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 
 
-def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None:
+def test_key_arns_are_read_in_the_order_of_the_settings() -> None:
     other = KEY_ARN.replace("mrk-1", "mrk-2")
     settings = load_settings({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
     assert settings.key_arns("state_key_arn", "trusted_state_key_arns") == (KEY_ARN, other)
@@ -201,14 +201,14 @@ def test_keys_are_named_by_their_own_arns_in_the_order_of_the_settings() -> None
     ],
 )
 @pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
-def test_a_key_that_is_not_named_by_its_own_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
+def test_a_key_without_a_key_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
     settings = load_settings({**MINIMAL, setting: key})
     with pytest.raises(SettingsError) as refused:
         settings.key_arns(setting.removeprefix("MCP_").lower())
     assert refused.value.setting == setting
 
 
-def test_a_setting_that_is_needed_only_now_is_named_now() -> None:
+def test_a_missing_setting_is_named_when_it_is_needed() -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings(MINIMAL).required("state_key_arn")
     assert refused.value.setting == "MCP_STATE_KEY_ARN"

@@ -1,4 +1,4 @@
-"""What ends up in the log, and as a metric."""
+"""Log lines and metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_roundtrip.telemetry import LogObserver
 
 
 class Lines:
-    """The lines that were written since the last look."""
+    """The log lines since the last call."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -24,12 +24,12 @@ class Lines:
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lines:
-    # Powertools keeps one handler for each service name, on the stdout it saw first.
+    # Powertools caches one handler per service name, with the stdout of its creation.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
     return Lines(capsys)
 
 
-def test_a_line_carries_the_invocations_id_and_the_fields(lines: Lines) -> None:
+def test_a_line_has_the_request_id_and_the_fields(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
     observer.record("request_completed", tool="weather", round=1)
@@ -42,9 +42,9 @@ def test_a_line_carries_the_invocations_id_and_the_fields(lines: Lines) -> None:
     assert (line["tool"], line["round"]) == ("weather", 1)
 
 
-def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0"
-    monkeypatch.setenv("_X_AMZN_TRACE_ID", header)  # Powertools reads it itself for every other line
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", header)  # for other lines Powertools reads it
     observer = LogObserver(trace_header=lambda: header)
     observer.begin("request-1")
     observer.tag(flow="f")
@@ -59,13 +59,13 @@ def test_the_last_line_has_what_every_other_line_has(lines: Lines, monkeypatch: 
     }
 
 
-def test_below_the_level_there_is_no_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_below_the_level_are_not_logged(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
     LogObserver().record("request_completed", outcome="input_required", asked=["a"])
     assert lines() == []
 
 
-def test_the_id_of_one_invocation_is_not_on_the_lines_of_the_next(lines: Lines) -> None:
+def test_a_line_never_has_the_id_of_an_earlier_invocation(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
     observer.begin("request-2")
@@ -81,7 +81,7 @@ def test_a_refused_state_is_a_warning_and_a_metric_by_reason(lines: Lines) -> No
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "mcp-roundtrip"
 
 
-def test_a_failure_has_its_traceback_and_the_reason_its_message_keeps_back(lines: Lines) -> None:
+def test_a_failure_is_logged_with_traceback_and_reason(lines: Lines) -> None:
     try:
         raise KeyServiceError("ThrottlingException")
     except KeyServiceError as error:
@@ -92,7 +92,7 @@ def test_a_failure_has_its_traceback_and_the_reason_its_message_keeps_back(lines
     assert metric["state_unavailable"] == [1.0]
 
 
-def test_the_reason_of_a_foreign_exception_is_neither_a_metric_nor_a_field(lines: Lines) -> None:
+def test_the_reason_of_a_foreign_exception_is_not_logged(lines: Lines) -> None:
     class Refused(Exception):
         reason = "card 4111"
 
@@ -100,7 +100,7 @@ def test_the_reason_of_a_foreign_exception_is_neither_a_metric_nor_a_field(lines
     assert "card 4111" not in json.dumps(lines())
 
 
-def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
+def test_the_last_line_of_a_request_has_its_costs(lines: Lines) -> None:
     now = [0.0]
     observer = LogObserver(clock_ms=lambda: now[0])
     for correlation_id in ("request-1", "request-2"):
@@ -135,7 +135,7 @@ def test_the_last_line_of_a_request_says_what_it_took(lines: Lines) -> None:
     ],
     ids=str,
 )
-def test_the_last_line_is_a_metric_as_well(
+def test_the_last_line_contains_metrics(
     lines: Lines, event: str, fields: dict[str, Any], counts: dict[str, int]
 ) -> None:
     LogObserver().record(event, **fields)
@@ -153,12 +153,12 @@ def test_the_last_line_is_a_metric_as_well(
     [{"method": "tools/list"}, {"outcome": "complete", "round": 1}, {"outcome": "not_asked"}],
     ids=str,
 )
-def test_a_request_with_nothing_to_count_is_only_a_line(lines: Lines, fields: dict[str, Any]) -> None:
+def test_a_request_without_counts_has_no_metrics(lines: Lines, fields: dict[str, Any]) -> None:
     LogObserver().record("request_completed", **fields)
     assert "_aws" not in lines()[0]
 
 
-def test_a_traceback_quotes_nothing_that_is_to_be_hidden(lines: Lines) -> None:
+def test_a_traceback_is_redacted(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
     observer.redact(lambda: [{"card": "4111 1111"}])
@@ -167,12 +167,10 @@ def test_a_traceback_quotes_nothing_that_is_to_be_hidden(lines: Lines) -> None:
     observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
     first, _, second, _ = lines()
     assert "card [redacted] expired" in first["exception"]
-    assert "card 4111 1111 expired" in second["exception"], "what the request before brought is forgotten"
+    assert "card 4111 1111 expired" in second["exception"], "values of the previous request are not redacted"
 
 
-def test_a_log_level_that_is_none_is_said_and_does_not_stop_the_log(
-    lines: Lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "verbose")
     LogObserver().record("request_completed")
     assert [line["message"] for line in lines() if "message" in line] == [

@@ -49,7 +49,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def server_on(observer: RecordingObserver | None = None, **changes: str) -> Server:
-    """A server whose ports come from settings, as in a new execution environment."""
+    """Return a server with ports from settings, as in a new execution environment."""
     ports = replace(
         wiring.make_ports(load_settings(environment(**changes))), observer=observer or RecordingObserver()
     )
@@ -87,13 +87,13 @@ UNENCRYPTED = {"state_encryption": "disabled"}
 
 @pytest.fixture(params=CONFIGURATIONS)
 def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
-    """Settings of one deployment."""
+    """Return the settings of a deployment."""
     signing, encrypted = CONFIGURATIONS[request.param]
     encryption = {"state_encryption_key_arn": mac_key(kms)} if encrypted else UNENCRYPTED
     return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
 
 
-def test_a_state_is_good_in_another_environment(deployed: dict[str, str]) -> None:
+def test_a_state_is_valid_in_another_environment(deployed: dict[str, str]) -> None:
     state = post(server_on(**deployed), "greet")["result"]["requestState"]
     done = post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
@@ -112,7 +112,7 @@ def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(
     assert kms.calls - before == ({"Sign": 1} if deployed["state_signing"] == "direct" else {})
 
 
-def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deployed: dict[str, str]) -> None:
+def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[str, str]) -> None:
     state = post(server_on(**deployed), "greet")["result"]["requestState"]
     replaced = deployed | {"state_key_arn": signing_key(kms)}
     if "state_encryption_key_arn" in deployed:
@@ -122,8 +122,8 @@ def test_the_state_of_a_trusted_key_is_accepted_and_no_other(kms: FakeKms, deplo
         trusted = {}
     rotated = server_on(**replaced, **trusted, trusted_state_key_arns=deployed["state_key_arn"])
     assert "result" in post(rotated, "greet", inputResponses=NAMED, requestState=state)
-    stranger = server_on(**replaced)
-    assert post(stranger, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
+    foreign_server = server_on(**replaced)
+    assert post(foreign_server, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
 
 
 def test_each_certificate_is_logged_with_the_id_that_revokes_it(
@@ -140,7 +140,7 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(
     assert refused["error"]["code"] == -32602
 
 
-def test_the_moments_of_renewals_differ_from_environment_to_environment() -> None:
+def test_times_of_renewals_differ_between_environments() -> None:
     drawn = [wiring._kernel_random() for _ in range(100)]
     assert len(set(drawn)) == 100
     assert all(0 <= number < 1 for number in drawn)
@@ -151,7 +151,7 @@ def pinned(kms: FakeKms, *arns: str) -> str:
     return ",".join(f"{key_id}:{b64encode(spki).decode()}" for key_id, spki in keys)
 
 
-def test_pinned_public_keys_are_never_asked_for(kms: FakeKms, deployed: dict[str, str]) -> None:
+def test_pinned_public_keys_are_never_loaded_from_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
     public_keys = pinned(kms, deployed["state_key_arn"])
     before = kms.calls["GetPublicKey"]
     server = server_on(**deployed, state_public_keys=public_keys)
@@ -163,7 +163,7 @@ def test_pinned_public_keys_are_never_asked_for(kms: FakeKms, deployed: dict[str
 @pytest.mark.parametrize(
     "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
 )
-def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms, public_keys: str) -> None:
+def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms: FakeKms, public_keys: str) -> None:
     arn, observer = signing_key(kms), RecordingObserver()
     given = public_keys.format(key_id=arn.rpartition("/")[2])
     server = server_on(observer, state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
@@ -174,7 +174,7 @@ def test_a_pinned_public_key_that_cannot_be_used_is_a_wrong_setting(kms: FakeKms
 
 
 @pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
-def test_an_alias_is_no_key(kms: FakeKms, name: str) -> None:
+def test_an_alias_is_refused_as_key(kms: FakeKms, name: str) -> None:
     observer = RecordingObserver()
     given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     server = server_on(observer, **{**given, name: "alias/state"})
@@ -184,9 +184,7 @@ def test_an_alias_is_no_key(kms: FakeKms, name: str) -> None:
     assert error.setting == f"MCP_{name.upper()}"
 
 
-def test_a_link_is_signed_by_kms_itself_and_is_good_without_a_certificate(
-    kms: FakeKms, deployed: dict[str, str]
-) -> None:
+def test_a_link_is_signed_directly_by_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
     server, before = server_on(**deployed), kms.calls["Sign"]
     url = post(server, "link")["result"]["content"][0]["text"]
     assert kms.calls["Sign"] == before + 1
@@ -197,9 +195,7 @@ def test_a_link_is_signed_by_kms_itself_and_is_good_without_a_certificate(
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])
-def test_a_kms_that_does_not_sign_is_an_internal_error_whose_reason_is_in_the_log(
-    kms: FakeKms, code: str
-) -> None:
+def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: FakeKms, code: str) -> None:
     arn = signing_key(kms)
     if code == "DisabledException":
         kms.DisableKey(KeyId=arn)
@@ -216,9 +212,7 @@ def test_a_kms_that_does_not_sign_is_an_internal_error_whose_reason_is_in_the_lo
 @pytest.mark.parametrize(
     "missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_ISSUER", "MCP_AUDIENCE"]
 )
-def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
-    missing: str, kms: FakeKms
-) -> None:
+def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> None:
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
     observer = RecordingObserver()
@@ -231,7 +225,7 @@ def test_a_setting_that_states_need_is_named_in_the_log_when_it_is_missing(
     assert error.setting == missing
 
 
-def test_a_signed_link_opens_only_for_its_own_user(kms: FakeKms) -> None:
+def test_a_signed_link_opens_only_for_its_user(kms: FakeKms) -> None:
     server = server_on(state_key_arn=signing_key(kms))
     url = post(server, "link")["result"]["content"][0]["text"]
     address, _, token = url.partition("?mcp_link=")

@@ -1,4 +1,4 @@
-"""What the official suite is run against, and which of its scenarios."""
+"""The targets of the official suite, and the scenarios that are run."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         "sep-2640-skills-manifest": _SKILLS,
     },
 }
-"""Why a scenario of a revision, or of an extension, is not run."""
+"""Reasons why scenarios of a revision or of an extension are not run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +179,7 @@ _CURRENT: Final = (
 
 
 def _legacy(target: Target) -> Target:
-    """The same server, as clients of `LEGACY_REVISION` see it."""
+    """Return the same server for clients of `LEGACY_REVISION`."""
     return replace(
         target,
         title=f"{target.title}, {LEGACY_REVISION}",
@@ -194,7 +194,7 @@ TARGETS: Final = (*_CURRENT, *map(_legacy, _CURRENT))
 
 
 def unaccounted(offered: Mapping[str, Sequence[str]]) -> list[str]:
-    """The scenarios that the suite has for our revisions or an extension, and nobody runs or rules out.
+    """Return the scenarios for our revisions or an extension that are neither run nor excluded.
 
     `offered` maps each scenario to the revisions it applies to, or to `EXTENSION`.
     """

@@ -31,7 +31,7 @@ EXPECTED: Final = Path(__file__).with_name("expected.json")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="only these")
     parser.add_argument("--record", action="store_true", help="rewrite expected.json")
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def selected(target: Target, only: Sequence[str]) -> list[str]:
-    """The target's scenarios, or those of them that are asked for."""
+    """Return the scenarios of the target, or the requested ones among them."""
     return [scenario for scenario in target.scenarios if not only or scenario in only]
 
 
@@ -92,7 +92,7 @@ def run(
 
 
 def report(rows: Mapping[Target, Sequence[Row]]) -> None:
-    """Print the table, then what is left out, what is excused and what is wrong."""
+    """Print the table, then excluded scenarios, excused checks and problems."""
     width = max(len(row.scenario) for row in _flat(rows))
     print(f"{'scenario':{width}}  passed  failed  warnings  skipped  excused")
     for target, of_target in rows.items():
@@ -115,7 +115,7 @@ def report(rows: Mapping[Target, Sequence[Row]]) -> None:
 
 
 def record(rows: Mapping[Target, Sequence[Row]]) -> None:
-    """Write `expected.json`: of targets that share a record, the lower figure."""
+    """Write `expected.json` with the lowest figure of targets that share a record."""
     figures: dict[str, dict[str, int]] = {}
     for target, of_target in rows.items():
         known = figures.setdefault(target.record, {})
@@ -129,7 +129,7 @@ def _flat(rows: Mapping[Target, Iterable[Row]]) -> list[Row]:
 
 
 def _free_port() -> int:
-    # The suite wants the server's own address accepted as an Origin, so the port is needed before it serves.
+    # The suite requires the address of the server as an allowed Origin, so the port is chosen before.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

@@ -32,12 +32,12 @@ class Suite:
     script: Path
 
     def scenarios(self) -> dict[str, list[str]]:
-        """What the suite has for servers: scenario -> revisions it applies to, or "extension"."""
+        """Return the server scenarios of the suite: scenario -> its revisions, or "extension"."""
         command: Command = [self.node, self.script, "list", "--server"]
         return listed(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
 
     def run(self, scenario: str, revision: str, url: str, results: Path) -> list[Check]:
-        """The checks of a scenario at a revision of the protocol.
+        """Run a scenario at a revision of the protocol, and return its checks.
 
         `results` is the folder they and the suite's output are left in. Empty when the suite wrote none: what
         it said instead is in `output.txt`.
@@ -49,7 +49,7 @@ class Suite:
         options: Command = ["--spec-version", revision, "--output-dir", results, "--force"]
         with (results / "output.txt").open("w") as output:
             try:
-                # Its exit status says nothing that the checks do not say.
+                # The exit status adds nothing to the checks.
                 subprocess.run(
                     [*command, *options],
                     stdout=output,
@@ -63,7 +63,7 @@ class Suite:
 
 
 def listed(text: str) -> dict[str, list[str]]:
-    """What the suite's `list` prints, as a mapping."""
+    """Parse the output of the suite's `list`."""
     return {name: tags.split(",") for name, tags in _SCENARIO.findall(text)}
 
 

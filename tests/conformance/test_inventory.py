@@ -1,4 +1,4 @@
-"""Nothing the suite has is left out in silence."""
+"""Every scenario of the suite is accounted for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conformance.suite import listed
 EXPECTED = json.loads(Path(__file__).with_name("expected.json").read_bytes())
 
 
-def test_the_list_of_the_suite_is_read() -> None:
+def test_the_list_of_the_suite_is_parsed() -> None:
     text = "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - tasks-lifecycle [extension]\n"
     assert listed(text) == {"ping": ["2025-06-18", "2025-11-25"], "tasks-lifecycle": ["extension"]}
 
@@ -31,7 +31,7 @@ def test_all_fifty_scenarios_of_the_current_revision_are_run() -> None:
     assert len(set(SCENARIOS)) == len(SCENARIOS) == 50
 
 
-def test_a_scenario_is_run_or_there_is_a_reason() -> None:
+def test_a_scenario_is_run_or_excluded_with_a_reason() -> None:
     assert not {*SCENARIOS} & NOT_RUN[EXTENSION].keys()
     assert not {*LEGACY_SCENARIOS} & NOT_RUN[LEGACY_REVISION].keys()
 
@@ -46,7 +46,7 @@ def test_a_scenario_is_run_or_there_is_a_reason() -> None:
         ({"old": ["2025-03-26"]}, []),
     ],
 )
-def test_a_scenario_that_is_not_mentioned_is_found(offered: dict[str, list[str]], missing: list[str]) -> None:
+def test_an_unaccounted_scenario_is_detected(offered: dict[str, list[str]], missing: list[str]) -> None:
     assert unaccounted(offered) == missing
 
 
@@ -55,5 +55,5 @@ def test_every_scenario_of_every_server_has_a_figure() -> None:
         assert EXPECTED[target.record].keys() == set(target.scenarios)
 
 
-def test_the_servers_have_names_of_their_own() -> None:
+def test_names_of_servers_are_unique() -> None:
     assert max(Counter(target.title for target in TARGETS).values()) == 1

@@ -15,13 +15,13 @@ def judged(*checks: dict[str, Any], at_least: int = 0, **excused: str) -> Row:
     return judge("scenario", checks, excused=excused, at_least=at_least)
 
 
-def test_checks_that_pass_or_are_skipped_are_no_problem() -> None:
+def test_passed_and_skipped_checks_are_no_problem() -> None:
     row = judged(check("SUCCESS"), check("SUCCESS"), check("SKIPPED"), check("INFO"), at_least=2)
     assert row == Row("scenario", passed=2, skipped=1)
 
 
 @pytest.mark.parametrize("status", ["FAILURE", "WARNING", "a status of a later suite"])
-def test_a_check_that_fails_or_warns_is_a_problem(status: str) -> None:
+def test_a_failed_check_and_a_warning_are_problems(status: str) -> None:
     row = judged(check("SUCCESS", "b"), check(status))
     assert (row.passed, row.failed + row.warnings, len(row.problems)) == (1, 1, 1)
 
@@ -34,11 +34,11 @@ def test_fewer_passes_than_expected_are_a_problem() -> None:
     assert judged(check("SUCCESS"), check("SKIPPED", "b"), at_least=2).problems
 
 
-def test_an_excused_check_is_counted_apart() -> None:
+def test_an_excused_check_is_counted_separately() -> None:
     row = judged(check("FAILURE"), check("SUCCESS", "b"), a="reason")
     assert row == Row("scenario", passed=1, excused=1)
 
 
 @pytest.mark.parametrize("checks", [[check("SUCCESS")], [check("SUCCESS", "b")]])
-def test_an_excuse_that_is_not_needed_is_a_problem(checks: list[dict[str, Any]]) -> None:
+def test_an_unneeded_excuse_is_a_problem(checks: list[dict[str, Any]]) -> None:
     assert judged(*checks, a="reason").problems

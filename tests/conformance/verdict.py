@@ -1,4 +1,4 @@
-"""What the checks of a scenario come to."""
+"""The verdict on the checks of a scenario."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HARMLESS: Final = ("SUCCESS", "SKIPPED", "INFO")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A scenario's counts, and whatever is wrong with them."""
+    """The counts of a scenario, and its problems."""
 
     scenario: str
     passed: int = 0

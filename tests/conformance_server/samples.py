@@ -1,4 +1,4 @@
-"""What the suite's scenarios expect to find, as the suite says it."""
+"""Texts and data that the scenarios of the suite expect."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ CONTACT_SCHEMA: Final[dict[str, Any]] = {
     "else": {"required": ["email"]},
     "additionalProperties": False,
 }
-"""An inputSchema whose every keyword has to reach the client."""
+"""An inputSchema of which clients must get every keyword."""

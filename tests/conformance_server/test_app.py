@@ -1,4 +1,4 @@
-"""Every answer of the conformance server is valid on the wire."""
+"""Every response of the conformance server is valid on the wire."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def rounds(first: Round) -> list[Round]:
-    """A call, and every question answered."""
+    """Return all rounds of a call with answered questions."""
     played = [first]
     while asked := played[-1].asked:
         played.append(played[-1].answer(**{key: ANSWERS[key] for key in asked}))
@@ -47,7 +47,7 @@ def rounds(first: Round) -> list[Round]:
 
 
 def names(method: str, member: str, called: str = "name") -> list[str]:
-    """What the list of that method holds."""
+    """Return the names in the list of that method."""
     return [each[called] for each in Player(APP).request(method)["result"][member]]
 
 
@@ -57,7 +57,7 @@ TASKS = {"failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
 
 
 @pytest.mark.parametrize("tool", sorted(TASKS))
-def test_a_tool_that_needs_a_task_refuses_a_client_without_them(tool: str) -> None:
+def test_a_tool_that_requires_a_task_refuses_clients_without_the_extension(tool: str) -> None:
     refused = Player(APP).call(tool)
     assert refused.error["code"] == -32021
     assert_valid("tools/call", refused.message)
@@ -98,7 +98,7 @@ def test_a_completion_is_valid_on_the_wire() -> None:
     assert completed["result"]["completion"]["values"] == ["test", "testing"]
 
 
-def test_a_schema_of_its_authors_own_reaches_the_client_as_it_is() -> None:
+def test_an_own_schema_is_listed_unchanged() -> None:
     tools = Player(APP).request("tools/list")["result"]["tools"]
     schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
     assert schemas["json_schema_2020_12_tool"] == load_module(APP.with_name("samples.py")).CONTACT_SCHEMA
@@ -120,7 +120,7 @@ def test_the_front_doors_catalog_is_fresh() -> None:
         "resources/templates/list",
     ],
 )
-def test_everything_but_a_call_is_valid_on_the_wire(method: str) -> None:
+def test_all_other_responses_are_valid_on_the_wire(method: str) -> None:
     assert_valid(method, Player(APP).request(method))
 
 
@@ -146,6 +146,6 @@ def test_the_first_tool_takes_no_arguments() -> None:
         {"jsonrpc": "2.0", "method": "notifications/unheard-of"},
     ],
 )
-def test_the_check_refuses_what_is_not_valid(message: dict[str, Any]) -> None:
+def test_the_validation_refuses_an_invalid_response(message: dict[str, Any]) -> None:
     with pytest.raises((ValidationError, AssertionError, KeyError)):
         assert_valid("tools/call", message)

@@ -1,4 +1,4 @@
-"""Calls of an `AsyncContext` that are used, or left, without `await`."""
+"""Calls of an `AsyncContext` that are used or discarded without `await`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ APP = "/var/task/app.py"
 
 
 def body(lines: str) -> None:
-    """Run these lines as the body of a tool in a file of its own, from line 2 on."""
+    """Run these lines as the body of a tool in a separate file, from line 2 on."""
     names: dict[str, object] = {"AsyncContext": AsyncContext, "Elicit": Elicit, "asyncio": asyncio}
     source = "async def tool(ctx: AsyncContext) -> object:\n" + indent(lines, "    ")
     exec(compile(source, APP, "exec"), names)

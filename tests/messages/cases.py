@@ -1,4 +1,4 @@
-"""Mistakes that an author can make, and exactly what the error says: the tables are beside this module."""
+"""Mistakes of authors with the exact error messages. The tables are in the modules of this folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.passes import AsyncPasses, Passes, error
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A mistake, as a function that makes it."""
+    """A function that makes a mistake."""
 
     name: str
     make: Callable[[], object]
@@ -26,7 +26,7 @@ Mistake = Callable[[], object]
 
 
 def says(message: str, kind: type[McpRoundtripError] = DefinitionError) -> Callable[[Mistake], Mistake]:
-    """Put a mistake into the table: it raises a `kind` with exactly this message."""
+    """Add a mistake to the table that raises a `kind` with exactly this message."""
 
     def add(make: Mistake) -> Mistake:
         name = f"{make.__module__.rpartition('.')[2]}: {make.__name__.replace('_', ' ')}"
@@ -37,10 +37,10 @@ def says(message: str, kind: type[McpRoundtripError] = DefinitionError) -> Calla
 
 
 def run(body: Callable[[Context], Any], answers: Mapping[str, Any] | None = None, **given: Any) -> None:
-    """Run a tool's body, and raise what it fails with."""
+    """Run the body of a tool, and raise its exception."""
     raise error(Passes(body, **given)(**(answers or {})))
 
 
 def run_async(body: Callable[[AsyncContext], Any], **given: Any) -> None:
-    """The same of an async tool's."""
+    """Run the body of an async tool, and raise its exception."""
     raise error(AsyncPasses(body, **given)())

@@ -31,7 +31,7 @@ class Login(BaseModel):
 
 
 def build(*logins: str) -> Server:
-    """A build of the tool that asks for these logins, all in one round."""
+    """Return a build of the tool that asks for these logins in one round."""
     server = Server("logins")
 
     @server.tool
@@ -46,19 +46,19 @@ def build(*logins: str) -> Server:
 
 @pytest.fixture
 def builds() -> tuple[Player, Player]:
-    """The old and the new version behind one load balancer: they share the key, and nothing else."""
+    """Return the old and the new version behind a load balancer. They share only the key."""
     old = Player(lambda: build("github", "google"))
     new = Player(lambda: build("github", "microsoft"), key=old.key, clock=old.clock)
     return old, new
 
 
 def on(player: Player, asked: Round, **names: str) -> Round:
-    """The client's retry with these logins, answered by `player`."""
+    """Retry with these logins on the build of `player`."""
     responses = {key: {"action": "accept", "content": {"name": name}} for key, name in names.items()}
     return player.send_round(asked.method, asked.params, responses, asked.state)
 
 
-def test_an_answer_given_to_the_old_build_counts_in_the_new_one(builds: tuple[Player, Player]) -> None:
+def test_an_answer_to_the_old_build_is_accepted_by_the_new_one(builds: tuple[Player, Player]) -> None:
     old, new = builds
     first = old.call("sign_in")
     assert first.asked.keys() == {"github_login", "google_login"}
@@ -67,7 +67,7 @@ def test_an_answer_given_to_the_old_build_counts_in_the_new_one(builds: tuple[Pl
     assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
 
 
-def test_builds_may_alternate_and_nothing_is_asked_twice(builds: tuple[Player, Player]) -> None:
+def test_alternating_builds_ask_nothing_twice(builds: tuple[Player, Player]) -> None:
     old, new = builds
     first = old.call("sign_in")
     second = on(new, first, github_login="octocat", google_login="g")
@@ -75,7 +75,7 @@ def test_builds_may_alternate_and_nothing_is_asked_twice(builds: tuple[Player, P
     assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
 
 
-def test_a_rollback_asks_only_for_what_the_old_build_still_misses(builds: tuple[Player, Player]) -> None:
+def test_a_rollback_asks_only_for_missing_answers(builds: tuple[Player, Player]) -> None:
     old, new = builds
     first = new.call("sign_in")
     second = on(old, first, github_login="octocat", microsoft_login="m")
@@ -104,7 +104,7 @@ def test_a_changed_question_is_asked_again() -> None:
 # -- Use Case 2: Load Shedding --------------------------------------------------------------------------
 
 
-def test_a_server_short_of_time_hands_its_work_to_the_next_one() -> None:
+def test_a_server_without_time_continues_in_the_next_round() -> None:
     ran: list[str] = []
 
     def compute(part: str) -> str:
@@ -132,7 +132,7 @@ def test_a_server_short_of_time_hands_its_work_to_the_next_one() -> None:
     assert ran == ["a", "b", "c"]
 
 
-def test_a_checkpoint_can_be_asked_for() -> None:
+def test_a_tool_can_request_a_checkpoint() -> None:
     def cautious() -> Server:
         server = Server("cautious")
 
@@ -172,7 +172,7 @@ def weather() -> Player:
     return Player(server)
 
 
-def test_missing_information_is_requested_again_and_the_unexpected_ignored(weather: Player) -> None:
+def test_missing_information_is_requested_again_and_unexpected_information_ignored(weather: Player) -> None:
     expected = {
         "github_login": {
             "method": "elicitation/create",
@@ -202,7 +202,7 @@ def test_unexpected_information_beside_the_expected_is_ignored(weather: Player) 
 
 
 @pytest.mark.parametrize("responses", [[], "text", 1, None])
-def test_responses_that_are_no_object_are_a_protocol_error(weather: Player, responses: Any) -> None:
+def test_responses_other_than_an_object_are_a_protocol_error(weather: Player, responses: Any) -> None:
     asked = weather.request("tools/call", name="get_weather", arguments={}, inputResponses=responses)
     assert asked["error"]["code"] == -32602
 
@@ -230,7 +230,7 @@ def variables() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The build as it is, and one that has learned to ask for more."""
+    """Return the current build and a build with more questions."""
     folder = tmp_path_factory.mktemp("revised") / "work_items"
     shutil.copytree(FUNCTIONS / "work_items", folder, ignore=shutil.ignore_patterns("__pycache__"))
     source = (folder / "app.py").read_text("utf-8")
@@ -242,7 +242,7 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """The answer of a new process that runs `app`."""
+    """Return the response of a new process that runs `app`."""
     body = message("tools/call", number=request["id"], **request["params"])
     done = subprocess.run(
         [sys.executable, str(SUPPORT / "invocation_process.py"), str(app)],
@@ -260,7 +260,7 @@ def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) 
 
 
 def essence(value: Any) -> Any:
-    """Without what the SEP leaves out or cannot know: `_meta`, the token, and the default mode."""
+    """Return a message without `_meta`, the token and the default mode, which the SEP omits."""
     if isinstance(value, dict):
         return {
             name: essence(member)
@@ -278,7 +278,7 @@ def essence(value: Any) -> Any:
         (("1.0.0", "2.0.0", "1.0.0"), "every requestState"),
     ],
 )
-def test_the_azure_devops_dialogue(
+def test_the_azure_devops_dialogue_has_the_messages_of_the_sep(
     order: tuple[str, ...], echo: str, apps: dict[str, Path], variables: dict[str, str]
 ) -> None:
     state = None

@@ -1,4 +1,4 @@
-"""SEP-2322, "Persistent Tool Workflow" and what it builds upon: the tasks of 2025-11-25."""
+"""SEP-2322, "Persistent Tool Workflow", and its basis, the tasks of 2025-11-25."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def several() -> list[int]:
 
 
 def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-    """Check a response against the models of 2025-11-25, which know nothing of `resultType`."""
+    """Validate a response with the models of 2025-11-25, which have no `resultType`."""
     result = response.get("result")
     if result is None:
         legacy.JSONRPCErrorResponse.model_validate(response)
@@ -111,8 +111,8 @@ def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -
 
 
 @dataclass
-class LegacyWorld(TaskDeployment):
-    """As a client of 2025-11-25 knows it. `pause` is what happens while the server waits."""
+class LegacyDeployment(TaskDeployment):
+    """A deployment with a client of 2025-11-25. The server calls `pause` while it waits."""
 
     pause: Callable[[], None] = lambda: None
     pauses: list[float] = field(default_factory=list)
@@ -138,7 +138,7 @@ class LegacyWorld(TaskDeployment):
         )
 
     def ask(self, rpc: str, *, by: str = "alice", **params: Any) -> Any:
-        """The response to a request; every error of the protocol's own travels with HTTP 200."""
+        """Return the response to a request. Protocol errors have HTTP status 200."""
         response = self.request({"jsonrpc": "2.0", "id": 1, "method": rpc, "params": params}, user=by)
         assert response.status == 200
         read = json.loads(response.body)
@@ -171,8 +171,8 @@ class LegacyWorld(TaskDeployment):
 
 
 @pytest.fixture
-def deployment() -> LegacyWorld:
-    return LegacyWorld(server)
+def deployment() -> LegacyDeployment:
+    return LegacyDeployment(server)
 
 
 # -- the example flow -----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ PAIRS = list(zip(FLOW[::2], FLOW[1::2], strict=True))
 
 
 def essence(value: Any, task_id: str) -> Any:
-    """With placeholders for what is different each time, and without the server's name."""
+    """Return a message with placeholders for varying values and without the server name."""
     if isinstance(value, dict):
         return {
             name: "<time>" if name in ("createdAt", "lastUpdatedAt") else essence(member, task_id)
@@ -194,8 +194,8 @@ def essence(value: Any, task_id: str) -> Any:
     return "<taskId>" if value == task_id else value
 
 
-def test_the_twelve_messages_of_the_example_flow(deployment: LegacyWorld) -> None:
-    """The SEP's sixth message has `_meta` beside `result`, where JSON-RPC has none: here it is inside."""
+def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment: LegacyDeployment) -> None:
+    """In the SEP the sixth message has `_meta` beside `result`, which JSON-RPC forbids. Here it is inside."""
     task_id = ""
     for request, expected in PAIRS:
         sent = json.loads(json.dumps(request).replace("<taskId>", task_id))
@@ -206,8 +206,8 @@ def test_the_twelve_messages_of_the_example_flow(deployment: LegacyWorld) -> Non
         deployment.run_workers()
 
 
-def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(
-    deployment: LegacyWorld,
+def test_unexpected_content_is_acknowledged_and_requested_again(
+    deployment: LegacyDeployment,
 ) -> None:
     task_id = deployment.parked()
     assert "result" in deployment.respond(task_id, echo_input=accepted({"not_requested_parameter": "x"}))
@@ -219,7 +219,7 @@ def test_unexpected_but_well_formed_content_is_acknowledged_and_asked_for_again(
     assert deployment.outcome(task_id)["result"]["content"][0]["text"] == "Echo: hi"
 
 
-def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyWorld) -> None:
+def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyDeployment) -> None:
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
     asked = deployment.ask("tools/call", **call)["result"]
     assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
@@ -241,8 +241,8 @@ def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyW
 @pytest.mark.parametrize(
     ("asked", "given"), [({}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)], ids=str
 )
-def test_a_task_is_nested_and_lives_as_long_as_both_want(
-    deployment: LegacyWorld, asked: Any, given: int
+def test_a_created_task_is_nested_and_has_the_shorter_ttl(
+    deployment: LegacyDeployment, asked: Any, given: int
 ) -> None:
     result = deployment.ask("tools/call", name="compute", arguments={"label": "x"}, task=asked)["result"]
     assert result.keys() == {"task"}
@@ -256,25 +256,27 @@ def test_a_task_is_nested_and_lives_as_long_as_both_want(
 @pytest.mark.parametrize(
     "task", [None, True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}, {"ttl": None}]
 )
-def test_malformed_task_metadata_is_invalid(deployment: LegacyWorld, task: Any) -> None:
+def test_malformed_task_metadata_is_invalid(deployment: LegacyDeployment, task: Any) -> None:
     for name in ("compute", "greet"):
         assert deployment.ask("tools/call", name=name, task=task)["error"]["code"] == -32602
 
 
-def test_the_client_decides_whether_there_is_a_task(deployment: LegacyWorld) -> None:
+def test_the_client_decides_whether_there_is_a_task(deployment: LegacyDeployment) -> None:
     meta = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     result = deployment.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
     assert "task" not in result
     assert result["content"][0]["text"] == "x"
 
 
-def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment: LegacyWorld) -> None:
+def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment: LegacyDeployment) -> None:
     assert deployment.ask("tools/call", name="echo")["error"]["code"] == -32601
     assert deployment.ask("tools/call", name="greet", task={})["error"]["code"] == -32601
     assert deployment.ask("tools/call", name="nothing", task={})["error"]["code"] == -32602
 
 
-def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment: LegacyWorld) -> None:
+def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(
+    deployment: LegacyDeployment,
+) -> None:
     malformed = {"arguments": 1, "requestState": 2}
     assert deployment.ask("tools/call", name="echo", **malformed)["error"]["code"] == -32601
     assert deployment.ask("tools/call", name="greet", task={}, **malformed)["error"]["code"] == -32601
@@ -282,7 +284,7 @@ def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deplo
     assert deployment.ask("tools/call", name="greet", **malformed)["error"]["code"] == -32602
 
 
-def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyWorld) -> None:
+def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyDeployment) -> None:
     assert deployment.ask("tools/call", name="greet")["result"]["isError"]
     meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
     asked = deployment.ask("tools/call", name="greet", _meta=meta)["result"]
@@ -296,18 +298,18 @@ def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: Lega
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
 
 
-def test_in_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyWorld) -> None:
+def test_in_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyDeployment) -> None:
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     created = deployment.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
     deployment.run_workers()
     assert deployment.outcome(created["taskId"])["error"]["code"] == -32021
 
 
-def test_a_call_that_ends_at_once_is_a_task_that_has_ended(deployment: LegacyWorld) -> None:
+def test_a_call_that_completes_at_once_is_a_completed_task(deployment: LegacyDeployment) -> None:
     task = deployment.as_task("at_once")
     assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
     assert deployment.as_task("at_once", task={"ttl": 5_000})["ttl"] == 5_000
-    assert not deployment.table.dispatcher.sent, "there is nothing to do for a worker"
+    assert not deployment.table.dispatcher.sent, "no worker is dispatched"
     assert deployment.outcome(task["taskId"])["result"]["content"][0]["text"] == "!"
     failed = deployment.as_task("at_once", fail=True)
     assert failed["status"] == "failed"
@@ -317,19 +319,19 @@ def test_a_call_that_ends_at_once_is_a_task_that_has_ended(deployment: LegacyWor
     assert deployment.outcome(refused["taskId"])["result"]["isError"] is True
 
 
-def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment: LegacyWorld) -> None:
+def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment: LegacyDeployment) -> None:
     task_id = deployment.ended("at_once", length=1_500_000)
     assert len(deployment.outcome(task_id)["result"]["content"][0]["text"]) == 1_500_000
 
 
-def test_a_store_that_fails_is_an_internal_error(deployment: LegacyWorld) -> None:
-    class Throttled:
+def test_a_store_error_is_an_internal_error(deployment: LegacyDeployment) -> None:
+    class ThrottledStore:
         def update(self, *_: object) -> None:
             raise StoreError("ThrottlingException")
 
         put_new = get = query = update
 
-    throttled: Any = Throttled()
+    throttled: Any = ThrottledStore()
     deployment.table.store = throttled
     for name in ("compute", "at_once"):
         error = deployment.ask("tools/call", name=name, arguments={"label": "x"}, task={})["error"]
@@ -342,7 +344,7 @@ def test_a_store_that_fails_is_an_internal_error(deployment: LegacyWorld) -> Non
 MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
 
 
-def test_polls_tell_the_status_and_nothing_else(deployment: LegacyWorld) -> None:
+def test_polls_return_only_the_status(deployment: LegacyDeployment) -> None:
     working = deployment.as_task("compute", label="x")["taskId"]
     assert deployment.task(working)["status"] == "working"
     statuses = {
@@ -358,7 +360,9 @@ def test_polls_tell_the_status_and_nothing_else(deployment: LegacyWorld) -> None
         assert task.keys() <= MEMBERS
 
 
-def test_the_outstanding_requests_are_the_result_until_they_are_answered(deployment: LegacyWorld) -> None:
+def test_the_result_has_the_outstanding_requests_until_they_are_answered(
+    deployment: LegacyDeployment,
+) -> None:
     task_id = deployment.parked()
     first = deployment.outcome(task_id)["result"]
     assert first.keys() == {"resultType", "inputRequests", "_meta"}
@@ -368,21 +372,21 @@ def test_the_outstanding_requests_are_the_result_until_they_are_answered(deploym
     assert not deployment.pauses
 
 
-def test_the_result_says_which_task_it_belongs_to(deployment: LegacyWorld) -> None:
+def test_the_result_names_its_task(deployment: LegacyDeployment) -> None:
     task_id = deployment.ended("compute", label="x")
     result = deployment.outcome(task_id)["result"]
     assert result["resultType"] == "complete"
     assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
 
 
-def test_a_tool_error_fails_the_task_and_is_its_result(deployment: LegacyWorld) -> None:
+def test_a_tool_error_fails_the_task_and_is_its_result(deployment: LegacyDeployment) -> None:
     task_id = deployment.ended("fails")
     assert deployment.task(task_id)["status"] == "failed"
     result = deployment.outcome(task_id)["result"]
     assert (result["isError"], result["content"][0]["text"]) == (True, "no luck")
 
 
-def test_a_protocol_error_fails_the_task_and_is_the_response(deployment: LegacyWorld) -> None:
+def test_a_protocol_error_fails_the_task_and_is_the_response(deployment: LegacyDeployment) -> None:
     task_id = deployment.ended("breaks")
     assert deployment.task(task_id)["status"] == "failed"
     assert deployment.outcome(task_id)["error"] == {
@@ -392,14 +396,14 @@ def test_a_protocol_error_fails_the_task_and_is_the_response(deployment: LegacyW
     }
 
 
-def test_the_result_is_waited_for(deployment: LegacyWorld) -> None:
+def test_a_request_for_the_result_waits(deployment: LegacyDeployment) -> None:
     task_id = deployment.as_task("compute", label="x")["taskId"]
     deployment.pause = deployment.run_workers
     assert deployment.outcome(task_id)["result"]["content"][0]["text"] == "x"
     assert deployment.pauses == [500]
 
 
-def test_waiting_sends_for_a_worker_that_was_lost(deployment: LegacyWorld) -> None:
+def test_a_waiting_request_redispatches_a_lost_worker(deployment: LegacyDeployment) -> None:
     task_id = deployment.as_task("compute", label="x")["taskId"]
     deployment.table.dispatcher.sent.clear()
     deployment.pause = deployment.run_workers
@@ -407,7 +411,7 @@ def test_waiting_sends_for_a_worker_that_was_lost(deployment: LegacyWorld) -> No
     assert 15_000 <= sum(deployment.pauses) < 20_000
 
 
-def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(deployment: LegacyWorld) -> None:
+def test_the_wait_times_out_with_the_advice_to_retry(deployment: LegacyDeployment) -> None:
     task_id = deployment.as_task("compute", label="x")["taskId"]
     error = deployment.outcome(task_id)["error"]
     assert (error["code"], sum(deployment.pauses)) == (-32603, 20_000)
@@ -416,14 +420,14 @@ def test_the_wait_ends_after_a_while_with_the_advice_to_ask_again(deployment: Le
     assert "result" in deployment.outcome(task_id)
 
 
-def test_the_wait_ends_before_the_invocation_does(deployment: LegacyWorld) -> None:
+def test_the_wait_ends_before_the_invocation(deployment: LegacyDeployment) -> None:
     task_id = deployment.as_task("compute", label="x")["taskId"]
     deployment.deadline_ms = deployment.clock.monotonic_ms() + 1_800
     assert deployment.outcome(task_id)["error"]["code"] == -32603
     assert sum(deployment.pauses) == 1_500
 
 
-def test_an_unanswered_task_fails_when_its_time_to_live_ends(deployment: LegacyWorld) -> None:
+def test_an_unanswered_task_fails_when_its_ttl_ends(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     deployment.clock.advance(3_600)
     failed = deployment.task(task_id)
@@ -435,14 +439,14 @@ def test_an_unanswered_task_fails_when_its_time_to_live_ends(deployment: LegacyW
 # -- tasks/input_response and tasks/cancel --------------------------------------------------------------
 
 
-def test_the_acknowledgement_names_the_task_and_the_task_works_on(deployment: LegacyWorld) -> None:
+def test_the_acknowledgement_names_the_task_and_the_task_continues(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     acknowledged = deployment.respond(task_id, echo_input=accepted({"input": "x"}))["result"]
     assert acknowledged == {"_meta": {META_RELATED_TASK: {"taskId": task_id}}}
     assert deployment.task(task_id)["status"] == "working"
 
 
-def test_an_answer_names_its_task_only_in_its_metadata(deployment: LegacyWorld) -> None:
+def test_an_answer_names_its_task_only_in_its_metadata(deployment: LegacyDeployment) -> None:
     task_id, other = deployment.parked(), deployment.parked()
     responses = {"echo_input": accepted({"input": "x"})}
     related = {META_RELATED_TASK: {"taskId": task_id}}
@@ -454,7 +458,9 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment: LegacyWorld) 
 
 
 @pytest.mark.parametrize("responses", [None, [], "x", 1, {"echo_input": "x"}, {"echo_input": None}])
-def test_malformed_answers_are_refused_and_change_nothing(deployment: LegacyWorld, responses: Any) -> None:
+def test_malformed_answers_are_refused_and_change_nothing(
+    deployment: LegacyDeployment, responses: Any
+) -> None:
     task_id = deployment.parked()
     related = {META_RELATED_TASK: {"taskId": task_id}}
     refused = deployment.ask("tasks/input_response", inputResponses=responses, _meta=related)
@@ -463,20 +469,20 @@ def test_malformed_answers_are_refused_and_change_nothing(deployment: LegacyWorl
 
 
 @pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])
-def test_an_answer_to_no_task_is_refused(deployment: LegacyWorld, related: Any) -> None:
+def test_an_answer_to_no_task_is_refused(deployment: LegacyDeployment, related: Any) -> None:
     meta = {META_RELATED_TASK: related}
     refused = deployment.ask("tasks/input_response", inputResponses={}, _meta=meta)
     assert refused["error"]["code"] == -32602
 
 
-def test_answers_to_no_question_are_ignored(deployment: LegacyWorld) -> None:
+def test_answers_to_no_question_are_ignored(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     before = deployment.task(task_id)
     assert "result" in deployment.respond(task_id, unknown={"x": 1})
     assert deployment.task(task_id) == before
 
 
-def test_a_client_that_will_not_answer_cancels(deployment: LegacyWorld) -> None:
+def test_a_client_can_cancel_instead_of_answering(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     cancelled = deployment.ask("tasks/cancel", taskId=task_id)["result"]
     assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
@@ -485,20 +491,20 @@ def test_a_client_that_will_not_answer_cancels(deployment: LegacyWorld) -> None:
 
 
 @pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
-def test_what_has_ended_cannot_be_cancelled(deployment: LegacyWorld, name: str) -> None:
+def test_an_ended_task_cannot_be_cancelled(deployment: LegacyDeployment, name: str) -> None:
     task_id = deployment.ended(name)
     before = deployment.task(task_id)
     assert deployment.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
     assert deployment.task(task_id) == before
 
 
-def test_nothing_is_cancelled_twice(deployment: LegacyWorld) -> None:
+def test_a_cancelled_task_cannot_be_cancelled_again(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     deployment.ask("tasks/cancel", taskId=task_id)
     assert deployment.ask("tasks/cancel", taskId=task_id)["error"]["code"] == -32602
 
 
-def test_related_task_metadata_means_nothing_to_the_other_methods(deployment: LegacyWorld) -> None:
+def test_other_methods_ignore_related_task_metadata(deployment: LegacyDeployment) -> None:
     task_id, other = deployment.parked(), deployment.ended("compute", label="x")
     related = {META_RELATED_TASK: {"taskId": other}}
     assert deployment.ask("tasks/get", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
@@ -507,7 +513,7 @@ def test_related_task_metadata_means_nothing_to_the_other_methods(deployment: Le
     assert deployment.ask("tasks/cancel", taskId=task_id, _meta=related)["result"]["taskId"] == task_id
 
 
-def test_a_task_of_another_principal_looks_like_no_task(deployment: LegacyWorld) -> None:
+def test_a_task_of_another_principal_is_unknown(deployment: LegacyDeployment) -> None:
     task_id = deployment.parked()
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
         foreign = deployment.ask(method, by="bob", taskId=task_id)["error"]
@@ -519,7 +525,7 @@ def test_a_task_of_another_principal_looks_like_no_task(deployment: LegacyWorld)
 # -- two dialects side by side --------------------------------------------------------------------------
 
 
-def test_a_task_is_unknown_in_the_other_dialect(deployment: LegacyWorld) -> None:
+def test_a_task_is_unknown_in_the_other_dialect(deployment: LegacyDeployment) -> None:
     ours, theirs = deployment.parked(), deployment.start("compute", label="x")
     assert deployment.get(ours)["error"]["code"] == -32602
     assert deployment.cancel(ours)["error"]["code"] == -32602
@@ -530,7 +536,7 @@ def test_a_task_is_unknown_in_the_other_dialect(deployment: LegacyWorld) -> None
     assert deployment.status(theirs) == "completed"
 
 
-def test_nothing_of_this_dialect_reaches_a_modern_client(deployment: LegacyWorld) -> None:
+def test_modern_clients_get_no_members_of_this_dialect(deployment: LegacyDeployment) -> None:
     for method in ("tasks/result", "tasks/input_response", "tasks/list", "initialize", "ping"):
         response = deployment.send(deployment.body(method, taskId="A" * 32))
         assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
@@ -545,7 +551,7 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
     without = Server("without")
     without.tool(task="required")(echo)
     without.tool(task="optional")(compute)
-    deployment = LegacyWorld(without)
+    deployment = LegacyDeployment(without)
     assert "tasks" not in deployment.ask("initialize", **INITIALIZE)["result"]["capabilities"]
     assert all("execution" not in tool for tool in deployment.ask("tools/list")["result"]["tools"])
     assert deployment.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
@@ -557,7 +563,7 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
     assert "tasks" in refused["content"][0]["text"]
 
 
-def test_a_dialect_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_dialect_is_refused(tmp_path: Path) -> None:
     unknown: Any = "sep-1686"
     with pytest.raises(DefinitionError):
         Server("x", legacy_tasks=unknown)
@@ -571,7 +577,7 @@ def test_a_dialect_for_clients_that_are_not_served_is_refused() -> None:
         Server("x", legacy_tasks="sep-2322", legacy_clients=False)
 
 
-def test_the_dialect_is_imported_only_where_it_is_used() -> None:
+def test_the_dialect_is_imported_only_if_it_is_used() -> None:
     code = """
 import sys
 from mcp_roundtrip import Server
@@ -585,7 +591,7 @@ assert "mcp_roundtrip.server.legacy.sep_2322" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_version_without_tasks_sees_nothing_of_them(deployment: LegacyWorld) -> None:
+def test_clients_of_a_version_without_tasks_get_no_task_members(deployment: LegacyDeployment) -> None:
     def ask(method: str, **params: Any) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return json.loads(deployment.request(body, mcp_protocol_version="2025-06-18").body)
@@ -596,7 +602,7 @@ def test_a_version_without_tasks_sees_nothing_of_them(deployment: LegacyWorld) -
     assert "task" not in called.get("result", {})
 
 
-# -- the other methods of their time --------------------------------------------------------------------
+# -- other legacy methods --------------------------------------------------------------------
 
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -614,8 +620,8 @@ CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"cal
         ("2024-11-05", "2025-11-25"),
     ],
 )
-def test_initialize_agrees_on_a_version_and_begins_a_session(
-    deployment: LegacyWorld, requested: str, agreed: str
+def test_initialize_negotiates_a_version_and_starts_a_session(
+    deployment: LegacyDeployment, requested: str, agreed: str
 ) -> None:
     result = deployment.ask("initialize", **{**INITIALIZE, "protocolVersion": requested})["result"]
     assert result == {
@@ -630,15 +636,15 @@ def test_initialize_agrees_on_a_version_and_begins_a_session(
     assert deployment.ask("ping")["result"] == {}
 
 
-def test_without_tools_that_take_time_there_are_no_tasks() -> None:
+def test_a_server_without_task_tools_does_not_declare_tasks() -> None:
     plain = Server("plain", legacy_tasks="sep-2322")
     plain.tool(several)
-    deployment = LegacyWorld(plain)
+    deployment = LegacyDeployment(plain)
     assert deployment.ask("initialize", **INITIALIZE)["result"]["capabilities"] == {"tools": {}}
     assert deployment.ask("tasks/get", taskId="A" * 32)["error"]["code"] == -32601
 
 
-def test_the_tools_say_whether_they_take_tasks(deployment: LegacyWorld) -> None:
+def test_listed_tools_declare_their_task_support(deployment: LegacyDeployment) -> None:
     result = deployment.ask("tools/list")["result"]
     assert result.keys() == {"tools", "_meta"}
     tools = {tool["name"]: tool for tool in result["tools"]}
@@ -650,7 +656,7 @@ def test_the_tools_say_whether_they_take_tasks(deployment: LegacyWorld) -> None:
     assert deployment.ask("tools/list", cursor="x")["error"]["code"] == -32602
 
 
-def test_structured_content_is_an_object_or_text(deployment: LegacyWorld) -> None:
+def test_structured_content_is_an_object_or_text(deployment: LegacyDeployment) -> None:
     tools = {tool["name"]: tool for tool in deployment.ask("tools/list")["result"]["tools"]}
     assert "outputSchema" in tools["provision"]
     assert "outputSchema" not in tools["several"]
@@ -660,11 +666,11 @@ def test_structured_content_is_an_object_or_text(deployment: LegacyWorld) -> Non
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
-def test_other_methods_do_not_exist(deployment: LegacyWorld, method: str) -> None:
+def test_other_methods_do_not_exist(deployment: LegacyDeployment, method: str) -> None:
     assert deployment.ask(method, level="info")["error"]["code"] == -32601
 
 
-def test_only_what_comes_before_the_request_has_an_http_status_of_its_own(deployment: LegacyWorld) -> None:
+def test_only_errors_before_the_request_have_their_own_http_status(deployment: LegacyDeployment) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert deployment.request(body, mcp_protocol_version="2025-06-18").status == 200
     assert deployment.request(body, mcp_protocol_version="2024-11-05").status == 400
@@ -677,7 +683,7 @@ def test_only_what_comes_before_the_request_has_an_http_status_of_its_own(deploy
 # -- behind a front door --------------------------------------------------------------------------------
 
 
-def test_a_front_door_speaks_the_dialect_for_its_owners(tmp_path: Path) -> None:
+def test_a_front_door_serves_the_dialect_for_its_owners(tmp_path: Path) -> None:
     clock = FakeClock()
     table = TaskTable(clock)
     plain = make_ports(clock=clock, tasks=table)

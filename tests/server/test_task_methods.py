@@ -356,7 +356,7 @@ def test_a_task_completes_if_a_worker_is_killed_at_any_call_of_the_store(is_done
         assert times["charge"] <= 1, dies_at
         assert times["charge"] + times["look"] >= 1
         assert times["ship"] >= 1
-        assert sum(times.values()) <= 5, "what was journaled record_run not run again"
+        assert sum(times.values()) <= 5, "a journaled step did not run again"
     assert dies_at > 10
 
 
