@@ -131,6 +131,10 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's si
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
+.PHONY: clients-table
+clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/clients.md
+	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
+
 .PHONY: new-tool
 new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=…)
 	@# NAME comes from the environment: on the command line the shell would interpret it.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip_testing import CANCEL, DECLINE, CallFailed, Player
+from mcp_roundtrip_testing import CANCEL, DECLINE, CallFailed, FakeClock, Player
+from mcp_roundtrip_testing.task_table import TaskTable
 
 ADA: Mapping[str, Any] = {"jwt": {"claims": {"iss": "https://id.test", "sub": "ada"}}}
 SIZE = {"vcpus": 4}
@@ -60,10 +62,10 @@ def takes_long(ctx: Context) -> str:
     return ctx.elicit("word", "Which word?", str)
 
 
-def as_ada(client: str, **ports: Any) -> Player:
-    """A player of this client, whose user has signed in."""
-    signed_in = {"auth": EventAuthenticator(AuthMode.JWT), "max_rounds": 50}
-    return Player(server, client=client, authorizer=ADA, ports={**signed_in, **ports})
+def as_ada(client: str, source: Server = server) -> Player:
+    """Return a player of this client, whose user has signed in."""
+    ports = {"auth": EventAuthenticator(AuthMode.JWT), "max_rounds": 50}
+    return Player(source, client=client, authorizer=ADA, ports=ports)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +163,110 @@ def test_a_player_without_a_profile_counts_its_own_channel() -> None:
 def test_the_profile_of_an_unknown_client_is_an_error() -> None:
     with pytest.raises(ValueError, match="claude-code"):
         Player(server, client="claude code")
+
+
+class Everything(BaseModel):
+    text: Annotated[str, Field(max_length=50)]
+    tags: Annotated[list[Literal["red", "green", "blue"]], Field(min_length=1)]
+    level: Literal["low", "high"]
+    count: int
+    ratio: float
+    when: datetime
+    sure: bool
+    note: str = ""
+
+
+ANSWER = {
+    "text": "Zoë & Ada <3",
+    "tags": ["red", "blue"],
+    "level": "high",
+    "count": -4,
+    "ratio": 0.5,
+    "when": "2026-11-22T18:00:00+02:00",
+    "sure": True,
+}
+
+channels = Server("channels", channels=("app", "page"))
+
+
+@channels.tool
+def ask_everything(ctx: Context) -> dict[str, Any]:
+    return ctx.elicit("all", "Everything?", Everything).model_dump(mode="json")
+
+
+@channels.tool
+def ask_twice(ctx: Context, name: str) -> dict[str, Any]:
+    first, second = ctx.ask(Elicit("a", f"A of {name}?", int), Elicit("b", "B?", str))
+    RAN.append(name)
+    ctx.step("made", RAN.append, "step")
+    return {"a": first, "b": second, "keep": ctx.confirm("keep", "Keep it?")}
+
+
+@channels.tool
+def visit(ctx: Context) -> str:
+    ctx.elicit_url("page", "Sign in", "https://id.test/", done=lambda: "https://id.test/" in VISITED)
+    return "signed in"
+
+
+RAN: list[str] = []
+
+
+@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("cursor", "page"), ("vscode", "app")])
+def test_every_kind_of_field_is_filled_in(client: str, channel: str) -> None:
+    played = as_ada(client, channels).call("ask_everything", all=ANSWER)
+    assert played.channels == (channel,)
+    assert played.structured == {**ANSWER, "note": ""}
+
+
+@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
+def test_a_call_that_ran_a_step_continues_with_the_next_question(client: str, channel: str) -> None:
+    RAN.clear()
+    played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
+    assert played.channels == (channel, channel)
+    assert played.structured == {"a": 1, "b": "two", "keep": True}
+    assert RAN.count("step") == 1
+
+
+@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
+def test_a_user_declines_and_the_model_reads_it(client: str, channel: str) -> None:
+    played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=DECLINE, b=DECLINE)
+    assert (played.channels, played.failed) == ((channel,), True)
+
+
+@pytest.mark.parametrize("client", ["claude.ai", "codex"])
+def test_a_question_waits_until_its_user_answers(client: str) -> None:
+    play = as_ada(client, channels)
+    asked = play.call("ask_twice", {"name": "x"})
+    assert asked.asked.keys() == {"a", "b"}
+    assert asked.question("a") == "A of x?"
+    confirm = asked.answer(a=1, b="two")
+    assert confirm.question("keep") == "Keep it?"
+    assert confirm.answer(keep=False).structured["keep"] is False
+
+
+@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
+def test_a_user_visits_a_page_from_the_form(client: str, channel: str) -> None:
+    VISITED.clear()
+    played = as_ada(client, channels).call("visit", page=VISITED.append)
+    assert (played.channels, played.text, VISITED) == ((channel,), "signed in", ["https://id.test/"])
+
+
+def test_a_host_that_mounts_no_view_shows_the_link_of_the_second_call() -> None:
+    played = as_ada("claude.ai-without-app", channels).call("ask_everything", all=ANSWER)
+    assert played.channels == ("page",)
+
+
+def test_the_view_of_an_anonymous_user_shows_the_result_itself() -> None:
+    played = Player(channels, client="claude.ai").call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
+    assert played.channels == ("app", "app")
+    assert played.structured["keep"] is True
+
+
+def test_anonymous_users_of_the_earlier_versions_are_told_apart_by_their_sessions() -> None:
+    clock = FakeClock()
+    table = TaskTable(clock)
+    first, second = (Player(channels, client="codex", clock=clock, ports={"tasks": table}) for _ in range(2))
+    waiting = first.call("ask_twice", {"name": "x"})
+    other = second.call("ask_twice", {"name": "x"}, a=7, b="seven", keep=False)
+    assert other.structured["a"] == 7
+    assert waiting.answer(a=1, b="two", keep=True).structured["a"] == 1
