@@ -88,6 +88,8 @@ class Player:
 
     def __post_init__(self) -> None:
         if self.client is not None:
+            if self.always_replay:
+                raise ValueError("always_replay leaves a request no time, and no client calls that often")
             self.profile = ClientProfile.load(self.client)
             self.capabilities = self.profile.capabilities
         self.table = self.ports.get("tasks") or TaskTable(self.clock)

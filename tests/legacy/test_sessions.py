@@ -10,7 +10,10 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip_local.sample_events.messages import post
+from mcp_roundtrip_local.sample_events.sources import FORMATS
 from mcp_roundtrip_testing.ports import make_ports
+from support.event_sources import HTTP_SOURCES
 from support.legacy_client import LegacyClient, text
 
 UI = "io.modelcontextprotocol/ui"
@@ -152,6 +155,25 @@ def test_a_new_session_inherits_nothing_from_an_earlier_one() -> None:
     read = SessionId.decode(response.headers["mcp-session-id"])
     assert read is not None
     assert (read.capabilities, read.log_level, read.client_name) == ({}, None, "x")
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_every_event_source_delivers_the_session_in_both_directions(source: str) -> None:
+    def invoke(method: str, session_id: str | None = None, **params: Any) -> Any:
+        event = dict(post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+        given = {} if session_id is None else {"Mcp-Session-Id": session_id}
+        event["headers"] = {"accept": "application/json", "content-type": "application/json", **given}
+        return signed_out.lambda_handler(FORMATS.get(source, dict)(event), None)
+
+    signed_out = Server("sessions", ports=make_ports)
+    signed_out.tool(describe_client)
+    info = {"name": "claude-ai", "version": "2.0"}
+    opened = invoke("initialize", protocolVersion="2025-11-25", capabilities=URLS, clientInfo=info)
+    headers = opened.get("headers") or opened["multiValueHeaders"]
+    given = {name.lower(): value for name, value in headers.items()}["mcp-session-id"]
+    session_id = given if isinstance(given, str) else given[0]
+    called = json.loads(invoke("tools/call", session_id, name="describe_client")["body"])
+    assert json.loads(text(called["result"])) == {"client": info, "urls": True, "apps": False}
 
 
 def test_a_session_is_no_part_of_the_caller() -> None:

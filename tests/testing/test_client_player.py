@@ -160,6 +160,11 @@ def test_a_player_without_a_profile_counts_its_own_channel() -> None:
     assert played.channels == ("client", "client")
 
 
+def test_a_released_client_does_not_replay_every_step() -> None:
+    with pytest.raises(ValueError, match="always_replay"):
+        Player(server, client="claude.ai", always_replay=True)
+
+
 def test_the_profile_of_an_unknown_client_is_an_error() -> None:
     with pytest.raises(ValueError, match="claude-code"):
         Player(server, client="claude code")
