@@ -35,6 +35,15 @@ def answer_page(link: str, *answers: str) -> None:
     _post(link, form.body())
 
 
+def choose_first_on_page(link: str) -> None:
+    """Choose the first option of each field, and send the form."""
+    form = _open(link)
+    for name in _visible_names(form):
+        [first, *_] = filter(None, (value for each in form.named(name) for value in _values(each)))
+        form.choose(name, [first])
+    _post(link, form.body())
+
+
 def decline_page(link: str) -> None:
     """Click on the button that declines."""
     _post(link, _open(link).body("decline"))
@@ -66,6 +75,12 @@ def _fill(form: BrowserForm, name: str, answer: str) -> None:
         form.choose(name, [options[answer]])
     else:
         form.enter(name, answer)
+
+
+def _values(control: Element) -> list[str]:
+    """The values of what can be chosen."""
+    options = control.find("option") if control.tag == "select" else [control]
+    return [each.attributes["value"] or "" for each in options]
 
 
 def _options(form: BrowserForm, control: Element) -> Iterator[tuple[str, str]]:

@@ -12,11 +12,13 @@ from urllib.parse import urljoin
 
 import anyio
 import mcp_types as types
+from mcp.client import Client
 
 from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
-from support.clients import Answer, Connect, Person, fast_mcp, official
+from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.interpreters import python_with
 from support.mailbox import Mailbox, decide
+from support.page_user import choose_first_on_page, link_in
 from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
@@ -24,6 +26,7 @@ from support.served_application import TEMPLATE, Served, serve_for_alice
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
+CITIES = {"locations": ["Hyderabad", "Tokyo"]}
 PLACE: Answer = {"value": "Hyderabad, Sindh, Pakistan"}
 DUPLICATE: tuple[Answer, ...] = ({"resolution": "Duplicate"}, {"duplicateOfId": 4301})
 DATABASE: tuple[Answer, ...] = ({"value": "small"}, {"value": "eu-west-1"}, {"value": True})
@@ -88,6 +91,13 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
         decide(mailbox.link(), approved=True)
 
     await call(official, served, "/mcp", "request_approval", EXPENSE, open_page)
+    await call_through_model(served, "compare_weather", CITIES, {"city 1/place": PLACE})
+    for tool, arguments in (
+        ("update_work_item", RESOLVE),
+        ("provision_database", ORDERS),
+        ("request_approval", {**EXPENSE, "purpose": "A week at the sea"}),
+    ):
+        await call_without_forms(served, tool, arguments)
     for params in first_calls():
         async with official(served.url, FirstChoicePerson([])) as client:
             await client.call(params["name"], params["arguments"])
@@ -111,6 +121,24 @@ class FirstChoicePerson(Person):
         fields = params.requested_schema["properties"]
         assert all("enum" in field for field in fields.values()), NEEDS_A_FLOW
         return {name: field["enum"][0] for name, field in fields.items()}
+
+
+async def call_without_forms(served: Served, tool: str, arguments: Mapping[str, Any]) -> None:
+    """Call a tool as a client that shows no question; its user answers the first one on the page."""
+    async with Client(served.url) as client:
+        asked = await client.call_tool(tool, dict(arguments))
+        await anyio.to_thread.run_sync(choose_first_on_page, link_in(block_of(asked.content)))
+        await client.call_tool(tool, dict(arguments))
+
+
+async def call_through_model(
+    served: Served, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Answer]
+) -> None:
+    """Call a tool as a client whose model passes on the answers."""
+    async with Client(served.url) as client:
+        await client.call_tool(tool, dict(arguments))
+        answered = await client.call_tool(tool, {**arguments, "input_responses": answers})
+        assert "Sindh" in block_of(answered.content)
 
 
 async def run_task(served: Served, path: str) -> None:
