@@ -510,6 +510,35 @@ def test_200_fields_and_5000_choices_are_shown(show: Show) -> None:
     assert content == {"field_199": "last", "one": "option 4999", "some": ["option 4998"]}
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_violation_of_accessibility(show: Show, theme: str) -> None:
+    url = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Please sign in.", "url": "https://bank.example/sign"},
+    }
+    log = show(
+        ("result", asking({"all": EVERYTHING, "keep": KEEP, "sign": url})),
+        ("fill", "Name", ""),
+        ("axe",),
+        ("click", "Send"),
+        ("see", "Some answers are missing or not possible."),
+        ("axe",),
+        theme=theme,
+    )
+    assert log["values"] == [[], []]
+    log = show(
+        ("result", asking({"size": SIZE})),
+        ("fill", "Virtual CPUs", "4"),
+        ("click", "Send"),
+        ("see", "orders runs at db-1"),
+        ("axe",),
+        answers=DONE,
+        refused=["message"],
+        theme=theme,
+    )
+    assert log["values"] == [[]]
+
+
 def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
     log = show(

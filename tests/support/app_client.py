@@ -24,7 +24,9 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import catalog_lists, merged_scopes
+from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
+from support import token_issuer
 from support.messages import headers
 
 APPS: Mapping[str, Any] = {"extensions": {UI_EXTENSION: {"mimeTypes": [UI_MIME_TYPE]}}}
@@ -35,14 +37,18 @@ AUTHORIZERS: Mapping[AuthMode, Any] = {
     AuthMode.NONE: lambda user: {},
     AuthMode.JWT: lambda user: {"jwt": {"claims": {"iss": "https://id", "sub": user}}},
     AuthMode.LAMBDA: lambda user: {"lambda": {"user": user}},
+    AuthMode.BEARER: lambda user: {},
     AuthMode.IAM: lambda user: {"iam": {"userId": f"AROA{user}:session", "accountId": "123456789012"}},
 }
-"""Returns the authorizer context of a user."""
+"""Returns the authorizer context of a user. Bearer tokens are in a header."""
 
 
 def app_ports(mode: AuthMode = AuthMode.JWT, **given: Any) -> Ports:
     """Return ports for callers who are identified in this way."""
-    return make_ports(auth=EventAuthenticator(mode, "user", "scopes"), **given)
+    clock = given.setdefault("clock", FakeClock())
+    bearer = mode is AuthMode.BEARER
+    auth = token_issuer.authenticator(clock) if bearer else EventAuthenticator(mode, "user", "scopes")
+    return make_ports(auth=auth, **given)
 
 
 @dataclass
@@ -97,16 +103,19 @@ class AppClient:
         return json.loads(self._raw(body, given).body)
 
     def _raw(self, body: Mapping[str, Any], given: Mapping[str, str]) -> Any:
+        assert self.ports is not None
+
+        ports = self.ports
+        deadline_ms = ports.clock_ms() + self.round_ms
         authorizer = AUTHORIZERS[self.mode](self.user)
         if self.mode is AuthMode.JWT:
             authorizer["jwt"]["scopes"] = list(self.scopes) or None
             authorizer["jwt"]["claims"]["scope"] = " ".join(self.scopes)
         accepted = {"accept": "application/json, text/event-stream", **given}
+        if self.mode is AuthMode.BEARER:
+            token = token_issuer.ONE.sign(token_issuer.claims(ports.clock(), sub=self.user))
+            accepted["authorization"] = f"Bearer {token}"
         request = HttpRequest("POST", accepted, json.dumps(body), authorizer)
-        assert self.ports is not None
-
-        ports = self.ports
-        deadline_ms = ports.clock_ms() + self.round_ms
 
         def forward(owner: str, event: Any, custom: Any, timeout_s: int) -> Any:
             return self.server.endpoint.respond(request, ports, Invocation("id", deadline_ms))

@@ -86,6 +86,12 @@ try {
       return height >= low && height <= high;
     }, [least, most]),
     evaluate: async (expression) => log.values.push(await frame.evaluate(expression)),
+    // Returns the rules of accessibility that the view violates.
+    axe: async () => {
+      await frame.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
+      const { violations } = await frame.evaluate(() => window.axe.run());
+      log.values.push(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]));
+    },
     tree: async () => log.values.push(await view.locator("body").ariaSnapshot()),
     screenshot: (path) => page.screenshot({ path, fullPage: true }),
     fitted: async (path) => {
