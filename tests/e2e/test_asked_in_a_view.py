@@ -10,7 +10,9 @@ import pytest
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from support.app_client import APPS, QUESTIONS
 from support.mailbox import Mailbox
+from support.messages import headers
 from support.question_app import view
+from support.sam_applications import http
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
 if TYPE_CHECKING:
@@ -113,3 +115,34 @@ def test_the_official_typescript_client_takes_results_that_ask(run_module: RunMo
     assert seen["type"] == "text/html;profile=mcp-app"
     assert "Which size should orders have?" in seen["text"]
     assert seen["declined"]["isError"] is True
+
+
+def post(url: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a request of a client that shows views."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    response = http(url, method="POST", body=json.dumps(body).encode(), headers=headers(body)).json()
+    result: dict[str, Any] = response["result"]
+    return result
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/tools/provision"])
+def test_a_foreign_changed_or_missing_state_answers_nothing(path: str) -> None:
+    call = {"name": "provision_database", "arguments": {"name": "orders"}}
+    valid = {"tool": call["name"], "arguments": call["arguments"], "answers": {}}
+    with serve_for_alice(Mailbox()) as served, serve_anonymously() as other:
+
+        def answer(**changes: Any) -> dict[str, Any]:
+            params = {"name": "answer_questions", "arguments": {**valid, **changes}}
+            return post(served.url.removesuffix("/mcp") + path, "tools/call", params)
+
+        state, foreign = (
+            post(each.url, "tools/call", call)["_meta"][QUESTIONS]["state"] for each in (served, other)
+        )
+        for changes in (
+            {"state": foreign},
+            {"state": state[:-9] + ("B" if state[-9] == "A" else "A") + state[-8:]},
+            {"state": state, "arguments": {"name": "users"}},
+        ):
+            assert answer(**changes)["_meta"][QUESTIONS] == {"status": "ended"}
+        assert answer()["content"][0]["text"] == "state: Input should be a string"
+        assert answer(state=state)["_meta"][QUESTIONS]["status"] == "asking", "the call still waits"
