@@ -14,7 +14,7 @@ import pytest
 from anyio.to_thread import run_sync
 from mcp.client import Client
 
-from support.mailbox import Mailbox
+from support.mailbox import Mailbox, decide
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
 if TYPE_CHECKING:
@@ -92,3 +92,36 @@ async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
     tokens = [link.partition("token=")[2] for link in asked]
     assert not [line for line in served.lines if any(token in line for token in tokens)]
     assert any("question_page_answered" in line for line in served.lines)
+
+
+async def test_a_user_who_declines_on_the_page_ends_the_call(run_in_browser: RunProgram) -> None:
+    arguments: dict[str, object] = {"name": "orders"}
+    with serve_anonymously() as served:
+        async with Client(served.url, mode="legacy") as client:
+            link = link_in(await client.call_tool("provision_database", arguments))
+            steps = [["goto", link], ["click", "Decline"], ["text", "h1"]]
+            given = {"options": {}, "tamper": "", "steps": steps}
+            seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
+            result = await client.call_tool("provision_database", arguments)
+    assert seen[-1] == "Thank you"
+    assert result.is_error
+    assert text_of(result) == "The user declined to answer 'size'."
+
+
+async def test_a_url_question_waits_until_the_page_behind_it_is_done(run_in_browser: RunProgram) -> None:
+    mailbox = Mailbox()
+    arguments: dict[str, object] = {"purpose": "Books", "amount_eur": 12}
+    with serve_for_alice(mailbox) as served:
+        async with Client(served.url, mode="legacy") as client:
+            link = link_in(await client.call_tool("request_approval", arguments))
+            steps = [["goto", link], ["text", "code"], ["open", "in a new tab"], ["click", "I have finished"]]
+            given = {"options": {}, "tamper": "", "steps": [*steps, ["text", "h1"]]}
+            seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
+            decide(mailbox.link(), approved=True)
+            result = await client.call_tool("request_approval", arguments)
+    _, shown, (opened, facts), _, after = seen
+    assert opened == shown
+    assert facts == [True, ""], "the new tab knows neither the question page nor its address"
+    assert after == "Thank you"
+    assert result.structured_content is None or result.structured_content["approved"]
+    assert '"approved":true' in text_of(result).replace(" ", "")
