@@ -54,7 +54,7 @@ class Forecast(BaseModel):
     source: str = SOURCE
 
 
-@server.tool(annotations={"readOnlyHint": True}, channels=("app", "model"))
+@server.tool(annotations={"readOnlyHint": True}, channels=("app", "page", "model"))
 def get_weather(ctx: Context, location: str) -> Weather:
     """Get the current weather in a city.
 
@@ -68,7 +68,7 @@ def get_weather(ctx: Context, location: str) -> Weather:
     return report
 
 
-@server.tool(annotations={"readOnlyHint": True}, channels=("app", "model"))
+@server.tool(annotations={"readOnlyHint": True}, channels=("app", "page", "model"))
 async def compare_weather(ctx: AsyncContext, locations: Locations) -> Comparison:
     """Compare the current weather in several cities.
 

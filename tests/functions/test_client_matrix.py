@@ -56,15 +56,10 @@ def unanswered(matrix: Matrix) -> dict[tuple[str, str], str]:
 
 
 def test_every_user_answers_every_example(matrix: Matrix) -> None:
-    """The weather asks through a view or the model: its author chose no page. Programs have no model."""
-    programs = [
-        profile.name for profile in PROFILES if not profile.has_model and not profile.answers_questions
-    ]
-    no_model = {(name, tool) for name in programs for tool in ("get_weather", "compare_weather")}
     # Its client fails at rounds without questions, and has the name of clients that follow them.
     unidentified = {("openai-agents", LONG_WORK)}
     found = unanswered(matrix)
-    assert found.keys() == no_model | unidentified, found
+    assert found.keys() == unidentified, found
 
 
 def test_a_question_goes_through_the_channel_that_the_client_shows(matrix: Matrix) -> None:
