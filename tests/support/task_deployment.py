@@ -64,7 +64,11 @@ class TaskDeployment:
     def ports(self, store: TaskStore | None = None) -> Ports:
         """Return the ports of a new environment, optionally with another store, such as a failing one."""
         ports = make_ports(
-            key=KEY, clock=self.clock, observer=self.observer, auth=EventAuthenticator(AuthMode.JWT)
+            key=KEY,
+            clock=self.clock,
+            observer=self.observer,
+            auth=EventAuthenticator(AuthMode.JWT),
+            tasks=self.table,
         )
         return replace(ports, tasks=partial(self.table.port, store))
 
