@@ -16,8 +16,10 @@ import pytest
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.question_page.style import STYLE_SOURCE
+from mcp_roundtrip.server.question_page import is_question_page
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_local.api_gateway.payload import to_event
 from mcp_roundtrip_local.http.messages import Request
@@ -493,6 +495,24 @@ def test_without_a_table_there_is_no_page() -> None:
     page = Page()
     page.handler = Server("databases", ports=lambda: ports).lambda_handler
     assert page.request("GET", "token=x")[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("audience", "path", "is_page"),
+    [
+        ("https://mcp.test/mcp", "/mcp/questions", True),
+        ("https://mcp.test/mcp/", "/mcp/questions", True),
+        ("https://mcp.test", "/questions", True),
+        ("https://api.test/prod/mcp", "/mcp/questions", True),  # a REST API leaves out its stage
+        ("https://api.test/base/mcp", "/base/mcp/questions", True),
+        ("https://mcp.test/mcp", "/other/questions", False),
+        ("https://mcp.test/mcp", "/mcp/mcp/questions", False),
+        ("https://mcp.test/mcp", "questions", False),
+        ("urn:mcp:test", "/questions", False),
+    ],
+)
+def test_the_page_is_below_the_audience(audience: str, path: str, is_page: bool) -> None:
+    assert is_question_page(HttpRequest("GET", {}, "", path=path), audience) is is_page
 
 
 def test_other_paths_are_no_pages(page: Page) -> None:
