@@ -85,17 +85,19 @@ class Conversation:
         """Carry out the call. Raises CallFailed if a call without an error has not asked for all answers."""
         self.tool, self.arguments = tool, arguments
         given = list(self.answers)
-        played = self._carry_on(self._call())
+        return self._check_asked(self._carry_on(self._call()), given)
+
+    def answer(self, played: Round, answers: Mapping[str, Any]) -> Round:
+        """Continue a call that asks something, with more answers. Raises CallFailed as `call` does."""
+        self.answers |= answers
+        return self._check_asked(self._carry_on(played), list(answers))
+
+    def _check_asked(self, played: Round, given: list[str]) -> Round:
         if self.answers and "error" not in played.message and not played.failed:
             asked = {key for key in given if key not in self.answers} | played.asked.keys()
             text = describe_unasked_answers(sorted(asked), given)
             played.fail(f"{text}; now {played.describe_state()}")
         return played
-
-    def answer(self, played: Round, answers: Mapping[str, Any]) -> Round:
-        """Continue a call that asks something, with more answers."""
-        self.answers |= answers
-        return self._carry_on(played)
 
     def _carry_on(self, played: Round) -> Round:
         self.open_questions, self.latest = {}, played

@@ -56,6 +56,16 @@ def sign_in(ctx: Context) -> str:
 VISITED: list[str] = []
 
 
+@server.prompt()
+def explain(topic: str) -> str:
+    return f"Explain {topic}."
+
+
+@server.resource("notes://{topic}")
+def notes(topic: str) -> str:
+    return f"about {topic}"
+
+
 @server.tool(task="required")
 def takes_long(ctx: Context) -> str:
     ctx.run_as_task()
@@ -115,6 +125,19 @@ def test_a_call_waits_for_the_answers_that_are_missing() -> None:
 def test_an_answer_to_a_question_that_is_not_asked_fails_the_test() -> None:
     with pytest.raises(CallFailed, match="asked: keep, size; you answered: size, keep, other"):
         as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True, other=1)
+
+
+def test_a_later_answer_to_a_question_that_is_not_asked_fails_the_test() -> None:
+    asked = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE)
+    with pytest.raises(CallFailed, match="asked: keep; you answered: kept"):
+        asked.answer(kept=True)
+
+
+@pytest.mark.parametrize("client", ["claude-code", "vscode"])
+def test_prompts_and_resources_are_played_too(client: str) -> None:
+    play = as_ada(client)
+    assert "whales" in str(play.prompt("explain", {"topic": "whales"}).messages)
+    assert play.read("notes://whales").contents[0]["text"] == "about whales"
 
 
 def test_a_client_that_follows_rounds_without_questions_finishes() -> None:
