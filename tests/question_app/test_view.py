@@ -358,7 +358,7 @@ def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> 
     assert (log["contexts"], log["messages"]) == ([], [])
 
 
-def test_a_view_that_is_opened_again_shows_the_question_if_nobody_knows_better(show: Show) -> None:
+def test_a_view_that_is_opened_again_shows_the_question_if_the_server_does_not_answer(show: Show) -> None:
     show(
         ("result", asking({"size": SIZE}, issuedAt=1)),
         ("fill", "Virtual CPUs", "4"),
