@@ -56,3 +56,17 @@ TABLES = (client_tables.tested_clients, client_tables.notes, client_tables.absen
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
 def test_the_page_about_connecting_has_the_tables_of_the_matrix(table: Callable[[], str]) -> None:
     assert table() in read_document(CONNECTING)
+
+
+def test_the_page_about_connecting_names_the_pinned_applications() -> None:
+    page = read_document(CONNECTING)
+    names = {
+        "@anthropic-ai/claude-code": "Claude Code",
+        "@google/gemini-cli": "Gemini CLI",
+        "@openai/codex": "Codex",
+        "opencode-ai": "opencode",
+    }
+    pins = pinned_versions(".cache/hosts")
+    assert pins.keys() == names.keys()
+    for package, version in pins.items():
+        assert f"| {names[package]} {version} |" in page
