@@ -21,6 +21,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from mcp_roundtrip_testing.client_profile import ClientProfile
+from support.page_user import LINK, answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Recorded, recorded
@@ -220,6 +221,52 @@ def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
     assert len(called.asked) == 3
     assert (TASKS_GET in examples.methods()) == client.tasks
     assert examples.methods().count(TASKS_UPDATE) == client.tasks
+
+
+@select(lambda client: not client.tasks_always)
+def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    arguments = {"name": f"orders-{client.id}"}  # the same call of another client would continue this one
+    with process.connected(examples.url, asks=False):
+        for answer in ("small", "eu-west-1", "Yes"):
+            asked = process.call("provision_database", arguments)
+            assert not asked.is_error
+            answer_page(link_in(asked.text), answer)
+        called = process.call("provision_database", arguments)
+    assert called.value["price"] == "$26.28 a month"
+    assert called.value["host"].startswith(called.value["id"])
+    assert len(examples.calls()) == 4
+
+
+@select(lambda client: client.id == "ext-tasks")
+def test_the_status_of_a_task_has_the_link_of_a_question_page(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    arguments = {"name": f"orders-{client.id}"}
+    statuses: list[str] = []
+
+    def answer(status: str) -> None:
+        statuses.append(status)
+        if LINK.search(status):
+            answer_page(link_in(status), "Yes")
+
+    with process.connected(examples.url, asks=False, tasks=True):
+        for choice in ("small", "eu-west-1"):
+            answer_page(link_in(process.call("provision_database", arguments).text), choice)
+        called = process.call("provision_database", arguments, on_status=answer)
+    assert called.value["price"] == "$26.28 a month"
+    assert any(LINK.search(status) for status in statuses)
+
+
+def test_a_user_who_declines_on_the_question_page_ends_the_call(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    arguments = {"name": f"archive-{client.id}"}
+    with process.connected(examples.url, asks=False):
+        decline_page(link_in(process.call("provision_database", arguments).text))
+        declined = process.call("provision_database", arguments)
+    assert "declined" in declined.error
 
 
 @select(lambda client: client.initialize)

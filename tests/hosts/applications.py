@@ -72,6 +72,8 @@ wire_api = "responses"
 env_key = "MODEL_KEY"
 [mcp_servers.{SERVER}]
 url = "{endpoint}"
+required = true
+startup_timeout_sec = 60
 """
     folder = home / ".codex"
     folder.mkdir()

@@ -59,10 +59,6 @@ class Script:
         self.visited.add(found[0])
         return found[0]
 
-    def results(self, tool: str) -> list[str]:
-        """Return the results of a tool, as the model was given them."""
-        return [output for call, output in zip(self.made, self.outputs, strict=False) if call.tool == tool]
-
 
 class Dialect(Protocol):
     """An API of models."""

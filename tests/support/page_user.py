@@ -70,7 +70,7 @@ def _visible_names(form: BrowserForm) -> list[str]:
 
 def _fill(form: BrowserForm, name: str, answer: str) -> None:
     controls = form.named(name)
-    options = {text: value for control in controls for text, value in _options(form, control)}
+    options = {text: value for control in controls for text, value in _options(control)}
     if options:
         form.choose(name, [options[answer]])
     else:
@@ -83,11 +83,13 @@ def _values(control: Element) -> list[str]:
     return [each.attributes["value"] or "" for each in options]
 
 
-def _options(form: BrowserForm, control: Element) -> Iterator[tuple[str, str]]:
+def _options(control: Element) -> Iterator[tuple[str, str]]:
     """The texts and values of what can be chosen."""
     if control.tag == "select":
         for option in control.find("option"):
             yield option.text.strip(), option.attributes["value"] or ""
     elif control.attributes.get("type") in ("radio", "checkbox"):
-        [label] = form.document.find("label", **{"for": control.attributes["id"] or ""})
+        label = control.parent  # the text stands beside the input
+        assert label is not None
+        assert label.tag == "label"
         yield label.text.strip(), control.attributes["value"] or ""

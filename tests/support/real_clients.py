@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -25,6 +26,9 @@ DRIVERS = FOLDER / "drivers"
 
 STOP_S = 10
 """The longest a process may take to end after its standard input ended."""
+
+SILENCE_S = 60
+"""The longest a driver may be silent: a second, but for a busy computer. Some clients poll without an end."""
 
 Answer = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """An `ElicitResult`, or a function that makes one of the parameters of the question."""
@@ -46,6 +50,7 @@ class RealClient:
     tasks: bool
     max_rounds: int | None = None
     stack: Sequence[str] = ()
+    tasks_always: bool = False
     initialize: bool = False
     profiles: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
@@ -114,9 +119,18 @@ class Connection:
         """List the tools."""
         return list(self._done("list", {}))
 
-    def call(self, tool: str, arguments: Mapping[str, Any], *answers: Answer) -> Called:
-        """Call a tool and answer its questions in their order; questions without an answer are cancelled."""
-        message, asked = self._send("call", {"tool": tool, "arguments": arguments}, answers)
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *answers: Answer,
+        on_status: Callable[[str], None] = lambda status: None,
+    ) -> Called:
+        """Call a tool and answer its questions in their order; questions without an answer are cancelled.
+
+        `on_status` gets each status of a task that the client shows to its user.
+        """
+        message, asked = self._send("call", {"tool": tool, "arguments": arguments}, answers, on_status)
         if "failed" in message:
             return Called(asked, failure=message["failed"])
         return Called(asked, **message["done"])
@@ -127,13 +141,20 @@ class Connection:
         return message["done"]
 
     def _send(
-        self, command: str, given: Mapping[str, Any], answers: Sequence[Answer] = ()
+        self,
+        command: str,
+        given: Mapping[str, Any],
+        answers: Sequence[Answer] = (),
+        on_status: Callable[[str], None] = lambda status: None,
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
         self._write({command: given})
         asked: list[Mapping[str, Any]] = []
         remaining = list(answers)
         while True:
             message = self._read()
+            if "status" in message:
+                on_status(message["status"])
+                continue
             if "asked" not in message:
                 return message, tuple(asked)
             question = message["asked"]
@@ -148,7 +169,10 @@ class Connection:
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
+        watchdog = Timer(SILENCE_S, self._process.kill)
+        watchdog.start()
         line = self._process.stdout.readline()
+        watchdog.cancel()
         assert line, f"the driver ended with status {self._process.wait(STOP_S)}"
         return dict(json.loads(line))
 

@@ -1,8 +1,12 @@
 // The official TypeScript tasks package on top of the official client.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createTaskSessionFromClient, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
+import {
+  createTaskSessionFromClient,
+  resultFromTaskOutcome,
+  taskViewFromExecutionEvent,
+} from "@modelcontextprotocol/ext-tasks/client";
 
-import { ask, called, run } from "./lines.mjs";
+import { ask, called, run, show } from "./lines.mjs";
 
 const TASKS = "io.modelcontextprotocol/tasks";
 const clientInfo = { name: "ext-tasks-driver", version: "1.0.0" };
@@ -51,7 +55,13 @@ await run({
   list: async () => (await client.listTools()).tools,
   async call(tool, args) {
     const execution = await session.callTool(tool, args);
-    const { outcome } = await execution.settle();
+    let shown;
+    const { outcome } = await execution.settle({
+      onEvent(event) {
+        const status = taskViewFromExecutionEvent(event)?.statusMessage;
+        if (status && status !== shown) show((shown = status));
+      },
+    });
     return called(resultFromTaskOutcome(outcome));
   },
   async close() {

@@ -1,8 +1,9 @@
 """The conversation between a test and a driver: one JSON object per line.
 
-A driver reads `{"connect": …}`, `{"list": …}` and `{"call": …}`, and answers each with `{"done": …}` or
-`{"failed": …}`. While a call runs, it passes every question on as `{"asked": …}` and reads the answer. This
-module imports no client: each driver runs with the interpreter that its client is installed for.
+A driver reads `{"connect": …}`, `{"list": …}`, `{"call": …}` and `{"close": …}`, and answers each with
+`{"done": …}` or `{"failed": …}`. While a call runs, it passes every question on as `{"asked": …}` and reads
+the answer; a client that shows its user the status of a task passes that on as `{"status": …}`. This module
+imports no client: each driver runs with the interpreter that its client is installed for.
 """
 
 from __future__ import annotations
