@@ -121,9 +121,11 @@ def _respond(request: HttpRequest, ports: Ports, server: str) -> _Outcome:
         return _Outcome("foreign")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
         return _Outcome("media_type")
-    if request.body is not None and not body_within_limit(request.body, MAX_BODY_BYTES):
+    if request.body is None:
+        return _Outcome("malformed")
+    if not body_within_limit(request.body, MAX_BODY_BYTES):
         return _Outcome("too_large")
-    posted = parse_form(request.body or "")
+    posted = parse_form(request.body)
     ports.observer.redact(lambda: [value for values in posted.values() for value in values])
     return _take_answers(posted, ports, server)
 
