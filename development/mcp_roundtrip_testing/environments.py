@@ -16,7 +16,8 @@ from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip_testing.loading import Source, load_server
 
-Application = Source | FrontDoor | Callable[[], FrontDoor]
+# One callable of a union, not a union of callables: mypy checks a lambda against a single type only.
+Application = Server | FrontDoor | Path | Callable[[], Server | FrontDoor]
 """A server or a front door, a function that makes one, or the path of a module that holds a server."""
 
 
@@ -30,9 +31,7 @@ class Environment:
     @classmethod
     def load(cls, application: Application, owners: Mapping[str, Source]) -> Environment:
         """Load the application and the owners of a front door."""
-        made = application
-        if callable(made) and not isinstance(made, (Server, FrontDoor, Path)):
-            made = made()
+        made = application if isinstance(application, (Server, FrontDoor, Path)) else application()
         if isinstance(made, FrontDoor):
             return cls(made, {name: load_server(source) for name, source in owners.items()})
         server = load_server(made)

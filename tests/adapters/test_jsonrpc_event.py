@@ -18,6 +18,7 @@ parse_request, format_response = ADAPTERS["jsonrpc_event"]
 def test_the_mirrored_headers_are_derived_from_the_message(body: dict[str, Any]) -> None:
     request = parse_request(body)
     assert request.method == "POST"
+    assert request.body is not None
     assert isinstance(validate_request(request.headers, request.body), ValidRequest)
 
 
@@ -32,6 +33,7 @@ def test_the_mirrored_headers_are_derived_from_the_message(body: dict[str, Any])
 )
 def test_a_malformed_message_is_refused_by_validation(event: dict[str, Any]) -> None:
     request = parse_request(event)
+    assert request.body is not None
     assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
 
 

@@ -154,12 +154,12 @@ def caller(event: Event, authenticator: EventAuthenticator) -> Any:
 
 def contexts(source: str, kind: str) -> dict[str, Any]:
     """Return the request context of a caller that an authorizer of this kind has identified."""
-    nested = {
+    nested: dict[str, dict[str, Any]] = {
         "jwt": {"authorizer": {"jwt": {"claims": CLAIMS}}},
         "lambda": {"authorizer": {"lambda": {"tenant": "blue"}}},
         "iam": {"authorizer": {"iam": {**ROLE, "userId": "AROAEXAMPLE:one"}}},
     }
-    flat = {
+    flat: dict[str, dict[str, Any]] = {
         "jwt": {"authorizer": {"claims": CLAIMS}},
         "lambda": {"authorizer": {"principalId": "alice", "tenant": "blue"}},
         "iam": {"identity": {**ROLE, "user": "AROAEXAMPLE:one"}},

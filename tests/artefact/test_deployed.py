@@ -20,7 +20,8 @@ from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from support.aws_account import Cloud, Stack, deploy
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
-from support.sam_build import ROOT, Built
+from support.project import ROOT
+from support.sam_build import Built
 
 pytestmark = pytest.mark.anyio
 

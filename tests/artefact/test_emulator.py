@@ -136,7 +136,7 @@ def messages(answer: Any) -> list[Any]:
 
 
 def test_every_function_responds_to_its_first_event_after_a_cold_start(cold: Invoke) -> None:
-    first = {function_of(file): file for file in reversed(STABLE)}.values()
+    first = {function_of(file): file for file in reversed(list(STABLE))}.values()
     events = {file: event for file, event in stable_events().items() if file in first}
     assert {function_of(file) for file in events} == LOGICAL_IDS.keys()
     assert_expected_outcomes(responses(cold, events), events, {file: STABLE[file] for file in events})

@@ -27,8 +27,8 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, IssuerKeys
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.ports import AUDIENCE
 from support.token_issuer import (
-    AUDIENCE,
     ISSUER,
     JWKS_URI,
     ONE,
@@ -95,9 +95,9 @@ def test_a_deployment_can_require_the_type_of_access_tokens() -> None:
     """RFC 9068 §2.1: an ID token has another type."""
     for typ in ("at+jwt", "AT+JWT", "application/at+jwt"):
         assert caller(ONE.sign(claims(NOW), typ=typ), requires_at_jwt=True).principal == ALICE
-    for typ in ("JWT", "jwt", None, "at+jwt2", "logout+jwt"):
+    for other in ("JWT", "jwt", None, "at+jwt2", "logout+jwt"):
         with pytest.raises(Unauthorized, match="token_header"):
-            caller(ONE.sign(claims(NOW), typ=typ), requires_at_jwt=True)
+            caller(ONE.sign(claims(NOW), typ=other), requires_at_jwt=True)
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])

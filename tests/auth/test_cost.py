@@ -12,7 +12,8 @@ import jwt
 import pytest
 
 from mcp_roundtrip_testing.clock import FakeClock
-from support.token_issuer import AUDIENCE, ISSUER, ONE, RSA, Key, authenticator, claims
+from mcp_roundtrip_testing.ports import AUDIENCE
+from support.token_issuer import ISSUER, ONE, RSA, Key, authenticator, claims
 
 ROUNDS, CALLS = 7, 200
 

@@ -130,7 +130,8 @@ def test_a_joined_list_of_scopes_grants_no_scope(claim: str, members: list[str])
 @pytest.mark.parametrize("claim", ["cnf", "events", "at_hash", "c_hash", "s_hash"])
 @pytest.mark.parametrize("value", ["map[jkt:0ZcOCORZNYy]", "{}", ""])
 def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(claim: str, value: str) -> None:
-    context = {"jwt": {"claims": {**JWT["jwt"]["claims"], claim: value}}}
+    claims: Any = JWT["jwt"]["claims"]
+    context = {"jwt": {"claims": {**claims, claim: value}}}
     with pytest.raises(Unauthorized) as refused:
         EventAuthenticator(AuthMode.JWT).authenticate({}, context)
     assert refused.value.error == "invalid_token"

@@ -22,6 +22,7 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
+from support.clients import block_of
 from support.messages import call, headers
 from support.oauth_client import MemoryTokenStorage, signed_in_client
 from support.token_issuer import ONE, RSA, TWO, jwks
@@ -123,10 +124,10 @@ async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationSe
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "write"]
             assert issuer.scopes == ["billing db:read"]
             read = await client.call_tool("read", {})
-            assert read.content[0].text == "alice"
+            assert block_of(read.content) == "alice"
             assert len(issuer.scopes) == 1
             written = await client.call_tool("write", {})
-            assert written.content[0].text == "written"
+            assert block_of(written.content) == "written"
         assert [set(scopes.split()) for scopes in issuer.scopes[1:]] == [{"billing", "db:read", "db:write"}]
         assert issuer.asked[f"{PATH}/register"] == 1
 
@@ -138,13 +139,13 @@ async def test_behind_a_rest_api_the_client_finds_the_metadata_but_cannot_step_u
     """Clients of such an endpoint must request all scopes at first."""
     with deployed(issuer, is_rest_api=True) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
-            assert (await client.call_tool("read", {})).content[0].text == "alice"
+            assert block_of((await client.call_tool("read", {})).content) == "alice"
             with pytest.raises(MCPError):
                 await client.call_tool("write", {})
     assert issuer.scopes == ["billing db:read"]
     with deployed(issuer, is_rest_api=True, initial_scopes=["billing", "db:write"]) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
-            assert (await client.call_tool("write", {})).content[0].text == "written"
+            assert block_of((await client.call_tool("write", {})).content) == "written"
 
 
 @pytest.mark.anyio

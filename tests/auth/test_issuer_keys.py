@@ -138,11 +138,12 @@ def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held: b
     asked = ChangingIssuer(None if held else DOWN)
     if held:
         assert asked.knows("one")
-    for answer, reason in [
+    failures: list[tuple[bytes | Exception, str]] = [
         (DOWN, "issuer_timeout"),
         (b"[]", "issuer_jwks"),
         (b'{"keys":[]}', "issuer_no_keys"),
-    ]:
+    ]
+    for answer, reason in failures:
         asked.answers(answer)
         asked.clock.advance(MIN_REFRESH_INTERVAL_S)
         for _ in range(10):

@@ -1,6 +1,7 @@
 """DynamoStore: lost responses, conflicts and failures of DynamoDB."""
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -194,7 +195,7 @@ def fails_with(reason):
     return pytest.raises(StoreError, check=lambda failure: failure.reason == reason)
 
 
-@pytest.fixture(params=OPERATIONS.values(), ids=OPERATIONS)
+@pytest.fixture(params=OPERATIONS.values(), ids=list(OPERATIONS))
 def operation(request):
     return request.param
 
@@ -284,6 +285,6 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
 
 
 def test_the_timeouts_of_the_client_fit_into_a_request():
-    config = dynamodb_client("eu-west-1", "http://127.0.0.1:9").meta.config
+    config: Any = dynamodb_client("eu-west-1", "http://127.0.0.1:9").meta.config
     assert (config.connect_timeout, config.read_timeout) == (1, 2)
     assert config.retries == {"mode": "standard", "total_max_attempts": 3}

@@ -5,6 +5,7 @@ import hmac
 import secrets
 import socket
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
@@ -232,7 +233,7 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
 
 
 def test_the_timeouts_of_the_client_fit_into_a_request():
-    config = kms_client("eu-west-1", "http://127.0.0.1:9").meta.config
+    config: Any = kms_client("eu-west-1", "http://127.0.0.1:9").meta.config
     assert (config.connect_timeout, config.read_timeout) == (1, 2)
     assert config.retries == {"mode": "standard", "total_max_attempts": 3}
 
@@ -425,6 +426,7 @@ def test_a_pinned_key_signs_and_is_trusted_without_loading_it(strict_kms, kms, a
     before = strict_kms.calls["GetPublicKey"]
     signer, keys = KmsSigner(kms, pinned), KmsPublicKeys([pinned])
     public_key = keys.find(signer.key_members["kid"])
+    assert public_key is not None
     assert is_valid_signature(signer.sign(b"x"), b"x", public_key)
     assert strict_kms.calls["GetPublicKey"] == before
 

@@ -142,6 +142,7 @@ def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused(
         second = post(door.endpoint, message("tools/list", cursor=first["nextCursor"]), ports)["result"]
         assert [first["tools"][0]["name"], second["tools"][0]["name"]] == ["greet", "last"]
         assert "nextCursor" not in second
-        for cursor in ("1.forged", 1, [first["nextCursor"]], {}):
+        cursors: tuple[Any, ...] = ("1.forged", 1, [first["nextCursor"]], {})
+        for cursor in cursors:
             refused = post(door.endpoint, message("tools/list", cursor=cursor), ports)
             assert refused["error"]["code"] == -32602

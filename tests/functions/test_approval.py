@@ -22,7 +22,7 @@ ALICE, BOB, GRACE = (
 
 @pytest.fixture
 def alice(approval: Approval) -> Player:
-    capabilities = {"elicitation": {"form": {}, "url": {}}}
+    capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
     authenticator = EventAuthenticator(AuthMode.JWT)
     return Player(APP, capabilities, ALICE, ports={"auth": authenticator}, always_replay=True)
 

@@ -181,7 +181,7 @@ def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log() 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "tasks/result"])
 def test_unknown_methods_are_not_found(method: str) -> None:
-    params = {"taskId": "none"} if method == "tasks/result" else {"uri": PRICES}
+    params: dict[str, Any] = {"taskId": "none"} if method == "tasks/result" else {"uri": PRICES}
     assert Deployment().send(message(method, **params))["error"]["code"] == -32601
 
 

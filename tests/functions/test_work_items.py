@@ -2,6 +2,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,9 @@ def test_other_fields_are_set_without_a_question(play: Player) -> None:
 
 
 def test_every_changed_field_is_reported_with_the_resolution(play: Player) -> None:
-    done = resolve(play, **{"System.Title": "A title"}).answer(resolution={"resolution": "Fixed"})
+    done = resolve(play, **dict[str, Any]({"System.Title": "A title"})).answer(
+        resolution={"resolution": "Fixed"}
+    )
     assert done.text == "Bug #4522 resolved as Fixed. State set to Resolved and Title set to A title."
 
 

@@ -55,7 +55,9 @@ async def test_a_question_goes_through_its_model(app: LocalApp, path: str) -> No
     [block] = asked.content
     assert isinstance(block, types.TextContent)
     assert "Hyderabad" in block.text
-    assert answered.content[-1].text.count("Hyderabad, Sindh, Pakistan")
+    last = answered.content[-1]
+    assert isinstance(last, types.TextContent)
+    assert last.text.count("Hyderabad, Sindh, Pakistan")
 
 
 async def test_a_question_that_it_cannot_show_is_on_a_page(app: LocalApp) -> None:

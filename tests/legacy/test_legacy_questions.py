@@ -500,7 +500,11 @@ def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
     looks: list[float] = []
 
     def visit(ctx: Context) -> None:
-        ctx.elicit_url("page", "Go", "https://x.test", done=lambda: bool(looks.append(ctx.remaining_ms)))
+        def done() -> bool:
+            looks.append(ctx.remaining_ms)
+            return False
+
+        ctx.elicit_url("page", "Go", "https://x.test", done=done)
 
     server = Server("pages")
     server.tool(visit)

@@ -17,8 +17,8 @@ from support.event_sources import HTTP_SOURCES
 from support.legacy_client import LegacyClient, text
 
 UI = "io.modelcontextprotocol/ui"
-URLS = {"elicitation": {"url": {}}}
-FORMS = {"elicitation": {"form": {}}}
+URLS: dict[str, Any] = {"elicitation": {"url": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 
 server = Server("sessions")
 

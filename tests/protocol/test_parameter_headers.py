@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol.parameter_headers import (
     check_parameter_headers,
 )
 
-MIRRORED = {("a",): "Value"}
+MIRRORED: dict[tuple[str, ...], str] = {("a",): "Value"}
 HEADER = "mcp-param-value"
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
@@ -255,7 +255,7 @@ def test_a_nested_value_is_found_by_its_path() -> None:
 
 @pytest.mark.parametrize("limits", [None, "rows", 5, [5], [["rows", 5]]])
 def test_values_inside_a_non_object_are_absent(limits: Any) -> None:
-    mirrored = {("limits", "rows"): "Rows"}
+    mirrored: dict[tuple[str, ...], str] = {("limits", "rows"): "Rows"}
     check_parameter_headers(mirrored, {"limits": limits}, {})
     with pytest.raises(ProtocolError):
         check_parameter_headers(mirrored, {"limits": limits}, {"mcp-param-rows": "5"})

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, META_TRACELINK, TraceContext
+from mcp_roundtrip.protocol.constants import META_TRACELINK
+from mcp_roundtrip.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, TraceContext
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "00f067aa0ba902b7"

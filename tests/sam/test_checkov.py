@@ -33,7 +33,7 @@ def test_checkov_finds_exactly_the_excepted_rules(templates: Path) -> None:
     configuration.write_text(CONFIGURATION.read_text().partition("skip-check:")[0])
     # HOME: not the configuration of the user who runs this. No network, no account.
     environment = {"PATH": os.defpath, "HOME": str(templates), "LOG_LEVEL": "WARNING"}
-    command = [CHECKOV, "--directory", templates, "--output", "json", "--soft-fail"]
+    command: list[str | Path] = [CHECKOV, "--directory", templates, "--output", "json", "--soft-fail"]
     done = subprocess.run(
         [*command, "--config-file", configuration],
         cwd=templates,

@@ -50,6 +50,7 @@ def test_a_published_event_is_served(event: tuple[str, ...], source: str) -> Non
     request = load_adapter(source).parse_request(carries)
     assert (request.method, request.path) == ("POST", "/path/to/resource")
     assert request.headers["mcp-method"] == "tools/call"
+    assert request.body is not None
     assert json.loads(request.body) == message
     if source in FORMATS:  # our own samples have the same members
         own = sent_by(source, message)

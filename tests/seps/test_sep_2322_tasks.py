@@ -262,7 +262,7 @@ def test_malformed_task_metadata_is_invalid(deployment: LegacyDeployment, task: 
 
 
 def test_the_client_decides_whether_there_is_a_task(deployment: LegacyDeployment) -> None:
-    meta = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
     result = deployment.ask("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)["result"]
     assert "task" not in result
     assert result["content"][0]["text"] == "x"
@@ -277,7 +277,7 @@ def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment: 
 def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(
     deployment: LegacyDeployment,
 ) -> None:
-    malformed = {"arguments": 1, "requestState": 2}
+    malformed: dict[str, Any] = {"arguments": 1, "requestState": 2}
     assert deployment.ask("tools/call", name="echo", **malformed)["error"]["code"] == -32601
     assert deployment.ask("tools/call", name="greet", task={}, **malformed)["error"]["code"] == -32601
     assert deployment.ask("tools/call", name="none", **malformed)["error"]["message"] == "Unknown tool: none"
@@ -286,7 +286,7 @@ def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(
 
 def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyDeployment) -> None:
     assert deployment.ask("tools/call", name="greet")["result"]["isError"]
-    meta = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
+    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
     asked = deployment.ask("tools/call", name="greet", _meta=meta)["result"]
     done = deployment.ask(
         "tools/call",
@@ -609,7 +609,7 @@ INITIALIZE: dict[str, Any] = {
     "capabilities": {},
     "clientInfo": {"name": "x", "version": "1"},
 }
-CAPABILITIES = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
+CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Certificates and the keys that they certify. test_attacks covers invalid ones."""
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import certificates
@@ -53,7 +54,7 @@ class CountingKeys(LocalKey):
 
 
 def test_trust_in_the_root_key_is_checked_for_every_token():
-    root = CountingKeys.generate()
+    root = CountingKeys(ec.generate_private_key(ec.SECP256R1()))
     leaf = LocalKey.generate()
     crt = certificates.issue(
         root, leaf.public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=NOW, jti="0" * 32

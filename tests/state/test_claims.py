@@ -19,6 +19,7 @@ def built(binding=BINDING, *, now=NOW, first_issued_at=None, jti="id", limits=LI
 
 
 def test_a_state_has_exactly_these_claims():
+    assert BINDING.principal is not None
     assert built() == {
         "iss": "stack",
         "aud": "https://mcp.example/mcp",
@@ -70,9 +71,10 @@ class CountingArguments(Mapping):
 
 
 def test_a_round_computes_the_digest_of_its_arguments_once():
-    binding = replace(BINDING, arguments=CountingArguments())
+    arguments = CountingArguments()
+    binding = replace(BINDING, arguments=arguments)
     check(built(binding), binding, now=NOW, limits=LIMITS)
-    assert binding.arguments.reads == 1
+    assert arguments.reads == 1
 
 
 @given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 0.999))  # a float this large has no more digits

@@ -23,7 +23,7 @@ SECRET = b"s" * 32
 class CountingMacKey(LocalMacKey):
     """A MAC key that records its calls and can be made to fail."""
 
-    failure = None
+    failure: str | None = None
     duration_s = staticmethod(lambda: None)
 
     def __init__(self, key_id="one", secret=SECRET):
@@ -291,7 +291,7 @@ def test_a_cached_failure_does_not_accumulate_tracebacks(mac_key):
 def test_a_fleet_spreads_its_derivations_before_the_epoch_changes():
     uniform = random.Random(0).random
     fleet = [(epochs(key, random=uniform), key) for key in (CountingMacKey() for _ in range(500))]
-    calls = Counter()
+    calls: Counter[int] = Counter()
     for now in range(START + 1800, START + 1800 + 2 * EPOCH_S, 20):
         for keys, key in fleet:
             before = len(key.derivations)

@@ -4,6 +4,7 @@ PyJWT has no JWE, so joserfc reads and writes the outer layer.
 """
 
 import json
+from typing import Any
 
 import jwt
 import pytest
@@ -32,7 +33,7 @@ from support.tokens import (
 everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
 
-UNTIMED = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+UNTIMED: Any = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
 JWE = joserfc_jwe.JWERegistry(
     algorithms=["dir", "A256GCM"],
     header_registry={"cty": HeaderParameter("content type", "str"), "typ": HeaderParameter("type", "str")},
@@ -71,6 +72,7 @@ def signed_part(forge):
         return forge.token
     read = joserfc_jwe.decrypt_compact(forge.token, OctKey.import_key(SECRET), registry=JWE)
     assert read.protected == forge.outer
+    assert read.plaintext is not None
     return read.plaintext.decode()
 
 

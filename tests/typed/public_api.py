@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ListRoots, Retry, Root, Sample, Sampled, Server
+from mcp_roundtrip_testing import Player
 
 server = Server("typed")
 
@@ -75,4 +76,5 @@ async def asynchronous(ctx: AsyncContext, name: str) -> int:
     return 1
 
 
+Player(lambda: server)
 assert_type(synchronous(Context.__new__(Context), "x"), int)
