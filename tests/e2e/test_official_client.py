@@ -23,6 +23,7 @@ TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 FRONT_DOOR = "/mcp"
 WEATHER = "/tools/weather"
 WORK_ITEMS = "/tools/work_items"
+PROVISION = "/tools/provision"
 
 FORWARDED = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 
@@ -179,13 +180,13 @@ async def test_the_model_gets_an_error_when_the_user_declines(served: Served, ac
     assert served.requests("tools/call") == 2
 
 
-@pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
+@pytest.mark.parametrize("path", [FRONT_DOOR, PROVISION])
 async def test_a_client_that_cannot_be_asked_gets_the_name_of_the_missing_capability(
     served: Served, path: str
 ) -> None:
     async with Client(served.app.url(path)) as client:
         with pytest.raises(MCPError) as refused:
-            await client.call_tool("get_weather", {"location": "Hyderabad"})
+            await client.call_tool("provision_database", {"name": "orders"})
     assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
     assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
