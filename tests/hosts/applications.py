@@ -1,4 +1,4 @@
-"""AI applications from npm, and how each is told to use a server and a model on this computer."""
+"""AI applications from npm, and how each is configured to use a server and a model on this computer."""
 
 from __future__ import annotations
 
