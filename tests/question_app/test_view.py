@@ -269,6 +269,24 @@ def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
     assert [call["arguments"]["answers"] for call in log["calls"]] == [{"sign": {"action": "accept"}}] * 2
 
 
+def test_a_url_counts_as_accepted_only_after_it_was_opened(show: Show) -> None:
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Please sign in.", "url": "https://bank.example/sign"},
+    }
+    log = show(
+        ("result", asking({"sign": question, "keep": KEEP})),
+        ("check", "Yes"),
+        ("click", "Send"),
+        ("see", "Open the link first."),
+        ("click", "Open link"),
+        ("click", "Send"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    assert log["calls"][0]["arguments"]["answers"]["sign"] == {"action": "accept"}
+
+
 def test_a_url_that_is_not_of_the_web_cannot_be_opened(show: Show) -> None:
     question = {
         "method": "elicitation/create",
