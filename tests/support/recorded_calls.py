@@ -91,8 +91,8 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
         decide(mailbox.link(), approved=True)
 
     await call(official, served, "/mcp", "request_approval", EXPENSE, open_page)
-    await call_through_model(served, "compare_weather", CITIES, {"city 1/place": PLACE})
     for tool, arguments in (
+        ("compare_weather", CITIES),
         ("update_work_item", RESOLVE),
         ("provision_database", ORDERS),
         ("request_approval", {**EXPENSE, "purpose": "A week at the sea"}),
@@ -129,16 +129,6 @@ async def call_without_forms(served: Served, tool: str, arguments: Mapping[str, 
         asked = await client.call_tool(tool, dict(arguments))
         await anyio.to_thread.run_sync(choose_first_on_page, link_in(block_of(asked.content)))
         await client.call_tool(tool, dict(arguments))
-
-
-async def call_through_model(
-    served: Served, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Answer]
-) -> None:
-    """Call a tool as a client whose model passes on the answers."""
-    async with Client(served.url) as client:
-        await client.call_tool(tool, dict(arguments))
-        answered = await client.call_tool(tool, {**arguments, "input_responses": answers})
-        assert "Sindh" in block_of(answered.content)
 
 
 async def run_task(served: Served, path: str) -> None:
