@@ -18,8 +18,8 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip.tasks.worker import TaskRecorder
 from task_server import ANSWER, Deployment, deploy, task_table
 
 RUNS = 15

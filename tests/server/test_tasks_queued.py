@@ -14,8 +14,8 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import KeyServiceError, StoreError
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
-from mcp_roundtrip.tasks.service import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.task_deployment import LambdaContext, TaskDeployment, accepted

@@ -21,7 +21,8 @@ from mcp_roundtrip.server.task_methods import create_task
 from mcp_roundtrip.server.task_runner import conclusion_of, final_reply
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult, TaskRecorder
+from mcp_roundtrip.tasks.recorder import TaskRecorder
+from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
 
 
 @dataclass(slots=True)

@@ -29,12 +29,12 @@ from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.worker import (
     RETRYABLE,
     Completed,
     PassResult,
     TaskError,
-    TaskRecorder,
 )
 
 RESPONSE_OVERHEAD: Final = 16_384

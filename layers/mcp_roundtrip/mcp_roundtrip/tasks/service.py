@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import (
     TaskCall,
     chunk_key,
@@ -42,12 +42,6 @@ MAX_REDISPATCH_MS: Final = 300_000
 
 UPDATE_ATTEMPTS: Final = 8
 """The attempts for an update that concurrent updates prevent."""
-
-MAX_ATTEMPTS: Final = 10
-"""A task is abandoned after this number of workers in a row without progress."""
-
-EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
-ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
 
 
 class Dispatcher(Protocol):
@@ -277,28 +271,3 @@ def _dispatch_attributes(task: Task) -> dict[str, Any]:
         "wake": task.wake_at_ms,
     }
     return {name: value for name, value in item.items() if value is not None}
-
-
-def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task after its time to live; return None if it is not over, or if the task has ended.
-
-    Raises StoreError.
-    """
-    if now_ms < task.deadline_ms:
-        return None
-    error = {"code": INTERNAL_ERROR, "message": EXPIRED_MESSAGE}
-    change = transitions.expire(now_ms=now_ms, error=error, message=EXPIRED_MESSAGE)
-    item = store.update(task.pk, TASK, change)
-    return None if item is None else Task.from_item(item)
-
-
-def abandon_if_exhausted(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task with too many lost workers; return None for any other task. Raises StoreError."""
-    if task.attempts < MAX_ATTEMPTS or task.is_terminal:
-        return None
-    error = {"code": INTERNAL_ERROR, "message": ABANDONED_MESSAGE}
-    change = transitions.abandon(
-        now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED_MESSAGE
-    )
-    item = store.update(task.pk, TASK, change)
-    return None if item is None else Task.from_item(item)

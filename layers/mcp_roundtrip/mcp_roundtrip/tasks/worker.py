@@ -13,21 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.engine.inputs import InputRequest
-from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
-from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item, split_result
+from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS, abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.items import TaskHistory, split_result
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
 from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
-from mcp_roundtrip.tasks.service import MAX_ATTEMPTS, Dispatcher, abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.recorder import TaskRecorder
+from mcp_roundtrip.tasks.service import Dispatcher
 from mcp_roundtrip.tasks.store import TaskStore
-
-MIN_STATUS_INTERVAL_MS: Final = 1_000
-"""The least time between two writes of `statusMessage` within a step."""
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
 """Errors that may not occur in another worker."""
@@ -59,58 +58,8 @@ class PassResult:
     conclusion: Completed | TaskError | None = None
 
 
-RunPass = Callable[[Task, TaskHistory, "TaskRecorder"], PassResult]
+RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
 """Runs one pass. Raises one of `RETRYABLE` for a fault that may not occur in another worker."""
-
-
-@dataclass(slots=True)
-class TaskRecorder:
-    """Writes the journal entries and the status messages of one worker's pass (see `engine.host.Recorder`).
-
-    `on_error` is called with a log event and an error that does not end the pass.
-    """
-
-    store: TaskStore
-    task: Task
-    owner: str
-    next_order: int
-    clock_ms: Callable[[], int]
-    on_error: Callable[[str, Exception], None] = lambda event, error: None
-    _message: str | None = None
-    _reported_at_ms: int = 0
-
-    def record(self, entry: Entry) -> Entry:
-        if entry.kind is Kind.ANSWER:  # stored when the client sent the response
-            return entry
-        item = entry_to_item(self.task, entry, self.next_order)
-        self.next_order += 1
-        present = self.store.put_new(item)
-        return entry if present is None else entry_from_item(present)
-
-    def holds_lease(self) -> bool:
-        self.flush_status()
-        item = self.store.get(self.task.pk, TASK)
-        return item is not None and transitions.held_by(self.owner).holds(item)
-
-    def report_status(self, message: str) -> None:
-        """Set the status message: at once, or with the next step if the last message was just written."""
-        self._message = message
-        if self.clock_ms() >= self._reported_at_ms + MIN_STATUS_INTERVAL_MS:
-            self.flush_status()
-
-    def flush_status(self) -> None:
-        """Write the pending status message, if there is one. The pass continues if that fails."""
-        if self._message is None:
-            return
-        self._reported_at_ms = self.clock_ms()
-        change = transitions.set_status_message(
-            owner=self.owner, message=self._message, now_ms=self._reported_at_ms
-        )
-        self._message = None
-        try:
-            self.store.update(self.task.pk, TASK, change)
-        except StoreError as error:
-            self.on_error("progress_write_failed", error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""Writes what one pass of a worker adds to its task: journal entries and status messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item
+from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.store import TaskStore
+
+MIN_STATUS_INTERVAL_MS: Final = 1_000
+"""The least time between two writes of `statusMessage` within a step."""
+
+
+@dataclass(slots=True)
+class TaskRecorder:
+    """Writes the journal entries and the status messages of one worker's pass (see `engine.host.Recorder`).
+
+    `on_error` is called with a log event and an error that does not end the pass.
+    """
+
+    store: TaskStore
+    task: Task
+    owner: str
+    next_order: int
+    clock_ms: Callable[[], int]
+    on_error: Callable[[str, Exception], None] = lambda event, error: None
+    _message: str | None = None
+    _reported_at_ms: int = 0
+
+    def record(self, entry: Entry) -> Entry:
+        if entry.kind is Kind.ANSWER:  # stored when the client sent the response
+            return entry
+        item = entry_to_item(self.task, entry, self.next_order)
+        self.next_order += 1
+        present = self.store.put_new(item)
+        return entry if present is None else entry_from_item(present)
+
+    def holds_lease(self) -> bool:
+        self.flush_status()
+        item = self.store.get(self.task.pk, TASK)
+        return item is not None and transitions.held_by(self.owner).holds(item)
+
+    def report_status(self, message: str) -> None:
+        """Set the status message: at once, or with the next step if the last message was just written."""
+        self._message = message
+        if self.clock_ms() >= self._reported_at_ms + MIN_STATUS_INTERVAL_MS:
+            self.flush_status()
+
+    def flush_status(self) -> None:
+        """Write the pending status message, if there is one. The pass continues if that fails."""
+        if self._message is None:
+            return
+        self._reported_at_ms = self.clock_ms()
+        change = transitions.set_status_message(
+            owner=self.owner, message=self._message, now_ms=self._reported_at_ms
+        )
+        self._message = None
+        try:
+            self.store.update(self.task.pk, TASK, change)
+        except StoreError as error:
+            self.on_error("progress_write_failed", error)
