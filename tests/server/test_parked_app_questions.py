@@ -110,6 +110,16 @@ def test_of_two_answers_the_first_one_counts(client: AppClient) -> None:
     assert EFFECTS == ["reserve", "charge", "send"]
 
 
+def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version: str) -> None:
+    client = deployed(version)
+    asked = client.call("order", item="tea")
+    refused = client.answer(asked, count={"value": "9" * 1_048_576})
+    assert refused["isError"] is True
+    assert "The answer is too large: at most about 400000 bytes" in text(refused)
+    again = client.answer(asked, count={"value": 3})
+    assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
+
+
 def test_of_two_views_at_the_same_time_one_runs_the_call() -> None:
     client = deployed()
     asked = client.call("order", item="tea")
