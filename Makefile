@@ -195,7 +195,7 @@ $(MINISTACK): Makefile | .venv-ministack/bin/python
 	touch $@
 
 # Separate environments: clients need other versions of mcp than the tests, and of each other's packages.
-.venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/python
+$(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/python
 	.venv-$*/bin/python -m pip install --quiet --requirement $<
 	touch $@
 

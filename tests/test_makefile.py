@@ -109,3 +109,10 @@ def test_make_check_needs_no_tools_outside_its_virtual_environment() -> None:
         path.relative_to(ROOT).as_posix(): used for path in modules if (used := supporting(path) & tools)
     }
     assert found == {}
+
+
+def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path: Path) -> None:
+    done = make(tmp_path, "test")
+    assert done.returncode == 0, done.stderr
+    assert ".venv-strands/bin/python -m pip install" in done.stdout
+    assert not re.search(r"^rm .*/bin/python", done.stdout, re.MULTILINE)
