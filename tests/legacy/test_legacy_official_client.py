@@ -7,11 +7,13 @@ from pathlib import Path
 
 import mcp_types as types
 import pytest
+from anyio import to_thread
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import load_function_servers
+from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -44,20 +46,22 @@ async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_question_goes_through_its_model(app: LocalApp, path: str) -> None:
+async def test_its_user_answers_on_a_page_and_the_same_call_returns_the_result(
+    app: LocalApp, path: str
+) -> None:
+    """The caller is anonymous: the session tells its call apart from those of others."""
     arguments: dict[str, object] = {"location": "Hyderabad"}
     async with Client(app.url(path), mode="legacy") as client:
-        tool = next(tool for tool in (await client.list_tools()).tools if tool.name == "get_weather")
         asked = await client.call_tool("get_weather", arguments)
-        given = {**arguments, "input_responses": {"place": {"value": "Hyderabad, Sindh, Pakistan"}}}
-        answered = await client.call_tool("get_weather", given)
-    assert "input_responses" in tool.input_schema["properties"]
-    [block] = asked.content
-    assert isinstance(block, types.TextContent)
-    assert "Hyderabad" in block.text
-    last = answered.content[-1]
-    assert isinstance(last, types.TextContent)
-    assert last.text.count("Hyderabad, Sindh, Pakistan")
+        [block] = asked.content
+        assert isinstance(block, types.TextContent)
+        link = link_in(block.text)
+        await to_thread.run_sync(answer_page, link, "Hyderabad, Sindh, Pakistan")
+        answered = await client.call_tool("get_weather", arguments)
+    assert not asked.is_error
+    assert link.startswith(app.url("/mcp/questions?token="))
+    assert answered.structured_content is not None
+    assert answered.structured_content["place"] == "Hyderabad, Sindh, Pakistan"
 
 
 async def test_a_question_that_it_cannot_show_is_on_a_page(app: LocalApp) -> None:
