@@ -356,6 +356,28 @@ def test_views_are_read_by_their_uri_and_not_listed(client: AppClient) -> None:
         assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
 
 
+@pytest.mark.parametrize("through_door", [False, True])
+def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(through_door: bool) -> None:
+    scoped = Server("scoped", scopes={})
+
+    @scoped.tool(ui=DOCUMENT, scopes=("read",))
+    def secret() -> str:
+        return "secret"
+
+    @scoped.tool(ui=DOCUMENT)
+    def open_to_all() -> str:
+        return "open"
+
+    allowed = AppClient(scoped, through_door=through_door, scopes=("read",))
+    scopes = {
+        uri: allowed.result("resources/read", uri=uri)["cacheScope"]
+        for uri in ("ui://scoped/secret", "ui://scoped/open_to_all")
+    }
+    assert scopes == {"ui://scoped/secret": "private", "ui://scoped/open_to_all": "public"}
+    refused = replace(allowed, scopes=()).error("resources/read", uri="ui://scoped/secret")
+    assert refused["message"] == "Insufficient scope"
+
+
 def test_clients_that_show_views_learn_that_the_server_has_them(client: AppClient, version: str) -> None:
     if version == "2026-07-28":
         discovered = client.result("server/discover")

@@ -63,6 +63,14 @@ def sign_in(ctx: Context) -> str:
 
 
 @server.tool
+def buy(ctx: Context) -> str:
+    """A form, and then a URL question."""
+    sure = ctx.elicit("sure", "Really?", bool)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return ctx.step("buy", effect, str(sure))
+
+
+@server.tool
 def refuse(ctx: Context) -> str:
     """Fail after a question."""
     ctx.elicit("sure", "Really?", bool)
@@ -494,6 +502,26 @@ def test_a_client_with_forms_and_without_urls_is_sent_to_a_page_for_a_url(deploy
     deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
     is_signed_in = True
     assert deployment.call("sign_in") == "signed in 1"
+
+
+@modern
+def test_a_round_that_is_retried_after_its_call_was_parked_continues_that_call(deployment):
+    global is_signed_in
+    deployment.capabilities = {"elicitation": {"form": {}}}
+    state = deployment.post("buy")["result"]["requestState"]
+    answers = {"sure": {"action": "accept", "content": {"value": True}}}
+    round_two = {"requestState": state, "inputResponses": answers}
+    asked = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
+    again = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
+    assert deployment.token(again) == deployment.token(asked)
+    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    waiting = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
+    assert "waits for the user" in waiting
+    is_signed_in = True
+    for _ in range(2):
+        bought = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
+        assert bought == "True 1"
+    assert effects == ["True"]
 
 
 def test_the_log_names_what_was_parked(deployment):

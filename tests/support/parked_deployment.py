@@ -93,7 +93,11 @@ class ParkedDeployment:
     # -- the client -------------------------------------------------------------------------------------
 
     def respond(
-        self, tool: str, arguments: Mapping[str, Any], store: TaskStore | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        store: TaskStore | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> HttpResponse:
         if self.is_legacy:
             body = call(tool, arguments, meta=None)
@@ -102,6 +106,7 @@ class ParkedDeployment:
                 given["mcp-session-id"] = self.session_id
         else:
             body = call(tool, arguments, meta={**META, META_CLIENT_CAPABILITIES: self.capabilities})
+            body["params"] |= params or {}
             given = headers(body)
         claims = {} if self.user is None else {"jwt": {"claims": {"iss": "https://id", "sub": self.user}}}
         request = HttpRequest("POST", given, json.dumps(body), claims)
@@ -111,9 +116,16 @@ class ParkedDeployment:
             request, self.ports(store), Invocation("id", deadline_ms, context)
         )
 
-    def post(self, tool: str, *, store: TaskStore | None = None, **arguments: Any) -> Any:
-        """The response to a call."""
-        response: dict[str, Any] = json.loads(self.respond(tool, arguments, store).body)
+    def post(
+        self,
+        tool: str,
+        *,
+        store: TaskStore | None = None,
+        params: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> Any:
+        """The response to a call; `params` are those of a retry."""
+        response: dict[str, Any] = json.loads(self.respond(tool, arguments, store, params).body)
         if self.is_legacy:
             assert_valid("tools/call", response)
         return response

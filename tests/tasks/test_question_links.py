@@ -9,7 +9,7 @@ from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Fingerprint, Journal
-from mcp_roundtrip.internal_errors import ItemTooLarge
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import CLIENT, TASK, OutstandingRequest, Status, Task, WorkState
@@ -232,6 +232,49 @@ def test_after_a_crash_at_any_call_a_second_post_completes_the_answer(is_done):
         assert table.responses().keys() == {"size", "keep"}
         assert table.links.find(table.token).state == "answered"
     assert killed_call == 6, "every call was tried"
+
+
+class FailingUpdates(MemoryStore):
+    """A store whose updates fail while `fails` is True."""
+
+    fails = False
+
+    def update(self, pk, sk, change):
+        if self.fails:
+            raise StoreError("throttled")
+        return super().update(pk, sk, change)
+
+
+@pytest.mark.parametrize(("later", "state"), [(NO, "answered"), (YES, "stored")])
+def test_a_post_after_one_that_failed_halfway_learns_whether_its_own_answer_counts(later, state):
+    table = Table(FailingUpdates())
+    table.store.fails = True
+    with pytest.raises(StoreError):
+        table.links.answer(table.token, {"size": YES, "keep": YES})
+    table.store.fails = False
+    assert table.links.answer(table.token, {"size": later, "keep": later}) == state
+    assert table.responses() == {"size": YES, "keep": YES}
+    assert table.links.find(table.token).state == "answered"
+
+
+def test_a_post_whose_answer_counts_learns_it_although_another_one_closed_the_question():
+    class Overtaken(MemoryStore):
+        """Another tab posts after the first answers are written, and before the question is closed."""
+
+        is_overtaken = False
+
+        def update(self, pk, sk, change):
+            if self.is_overtaken:
+                self.is_overtaken = False
+                late.append(table.links.answer(table.token, {"size": NO, "keep": NO}))
+            return super().update(pk, sk, change)
+
+    late = []
+    table = Table(Overtaken())
+    table.store.is_overtaken = True
+    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "stored"
+    assert late == ["answered"]
+    assert table.responses() == {"size": YES, "keep": YES}
 
 
 def test_rows_that_were_written_before_channels_existed_are_of_the_client():

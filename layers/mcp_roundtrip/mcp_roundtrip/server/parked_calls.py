@@ -81,7 +81,8 @@ def park(
         task = resumption.calls.create(
             resumption.caller, task_call_of(call), journal, requests, channel or "client"
         )
-        if task.flow_id != journal.flow_id:  # a concurrent call was parked first
+        if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
+            # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or parked_replies.ended(this_round)
     except TooManyOpenTasks as error:
         observer.record("task_limit_reached", **call.log_identity, limit=error.limit)

@@ -102,7 +102,7 @@ def read_view(
     for tool in tools.values():
         if tool.view is not None and tool.view.uri == uri:
             authorize(options, tool, context, lambda: UnknownResource(uri))
-            return _result(options, context, tool.view)
+            return _result(options, context, tool.view, is_private=bool(tool.scopes))
     return None
 
 
@@ -112,8 +112,13 @@ def read_questions_view(options: ServerOptions, context: RequestContext) -> Repl
     return _result(options, context, View(QUESTIONS_URI, document))
 
 
-def _result(options: ServerOptions, context: RequestContext, view: View) -> Reply:
-    """Build the ReadResourceResult. A view may load nothing from other origins: it declares no `csp`."""
+def _result(
+    options: ServerOptions, context: RequestContext, view: View, *, is_private: bool = False
+) -> Reply:
+    """Build the ReadResourceResult. A view may load nothing from other origins: it declares no `csp`.
+
+    `is_private`: whether it needs scopes, so that no cache may share it.
+    """
     contents = {
         "uri": view.uri,
         "mimeType": UI_MIME_TYPE,
@@ -122,7 +127,8 @@ def _result(options: ServerOptions, context: RequestContext, view: View) -> Repl
         "_meta": {"ui": {"prefersBorder": False}},
     }
     server_info = options.server_info_for(context.invocation)
-    return Reply(results.cacheable(server_info, options.list_ttl_ms, contents=[contents]))
+    result = results.cacheable(server_info, options.list_ttl_ms, contents=[contents])
+    return Reply({**result, "cacheScope": "private"} if is_private else result)
 
 
 def empty_list(options: ServerOptions, member: str) -> Reply:

@@ -155,20 +155,25 @@ class Tasks:
         self.store_responses(pk, responses, channels=(CLIENT,))
 
     def store_responses(self, pk: str, responses: Mapping[str, Any], *, channels: Collection[str]) -> bool:
-        """Store responses to outstanding requests of these channels; return whether one was stored.
+        """Store responses to outstanding requests of these channels; return whether they count.
 
-        The first response to each request counts; others are ignored. After the last one, the worker is
-        dispatched, if the task has one. Raises UnknownTask, StoreError, and ItemTooLarge for a response over
-        the limit of an item.
+        The first response to each request counts, also if its caller failed before it closed the request:
+        then this call closes it and returns False. Of several responses, the first by wire key decides. After
+        the last one, the worker is dispatched, if the task has one. Raises UnknownTask, StoreError, and
+        ItemTooLarge for a response over the limit of an item.
         """
+        counts = False
         for _ in range(UPDATE_ATTEMPTS):
             task = self._read(pk)
             asked = {key for key, each in task.requests.items() if each.channel in channels}
             answered = responses.keys() & asked
             if task.status is not Status.INPUT_REQUIRED or not answered:
-                return False
-            for key in sorted(answered):
-                self.store.put_new(response_to_item(task, key, task.requests[key], responses[key]))
+                return counts
+            items = [
+                response_to_item(task, key, task.requests[key], responses[key]) for key in sorted(answered)
+            ]
+            present = [self.store.put_new(item) for item in items]
+            counts = counts or present[0] is None or present[0]["v"] == items[0]["v"]
             left = {key: asked for key, asked in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(
@@ -177,7 +182,7 @@ class Tasks:
             if self.store.update(task.pk, TASK, change) is not None:
                 if not left and not is_leased:
                     self._dispatch(task)
-                return True
+                return counts
         raise StoreError("too_many_concurrent_updates")
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
