@@ -269,6 +269,31 @@ def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
     assert [call["arguments"]["answers"] for call in log["calls"]] == [{"sign": {"action": "accept"}}] * 2
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://b\u0430nk.example/", "https://xn--bnk-6cd.example/"),
+        ("https://evil.example\\@bank.example/", "https://evil.example/@bank.example/"),
+        ("https://evil.example/\u202eelpmaxe.knab", "https://evil.example/%E2%80%AEelpmaxe.knab"),
+        ("https://e\tvil.example/", "https://evil.example/"),
+    ],
+)
+def test_a_url_is_shown_and_opened_in_ascii_as_a_browser_reads_it(show: Show, url: str, shown: str) -> None:
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Please sign in.", "url": url},
+    }
+    log = show(
+        ("result", asking({"sign": question})),
+        ("see", shown),
+        ("click", "Open link"),
+        ("click", "Continue"),
+        ("see", "The assistant can go on."),
+        answers=DONE,
+    )
+    assert log["links"] == [shown]
+
+
 def test_a_url_counts_as_accepted_only_after_it_was_opened(show: Show) -> None:
     question = {
         "method": "elicitation/create",
