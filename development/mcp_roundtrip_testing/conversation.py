@@ -9,6 +9,9 @@ from typing import Any, Final, Protocol
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.constants import RESOURCES_READ, TOOLS_CALL, TOOLS_LIST, UI_MIME_TYPE
+from mcp_roundtrip.server.app_questions import META_QUESTIONS
+from mcp_roundtrip.server.options import ANSWER_TOOL
+from mcp_roundtrip.server.tool_variants import INPUT_RESPONSES
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
@@ -23,9 +26,6 @@ from mcp_roundtrip_testing.task_table import TaskTable
 
 __tracebackhide__ = True  # pytest shows the line of the test
 
-META_QUESTIONS: Final = "mcp-roundtrip/questions"
-ANSWER_TOOL: Final = "answer_questions"
-INPUT_RESPONSES: Final = "input_responses"
 URL_ELICITATION_REQUIRED: Final = -32042
 
 MAX_CALLS: Final = 20

@@ -1,6 +1,6 @@
 """Report the weather in a place, and ask which place is meant when several share the name.
 
-The data comes from Open-Meteo. Clients from before 2026-07-28 cannot ask the user, so their model answers.
+The data comes from Open-Meteo. If no form and no link can reach the user, the model asks.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Check what an author passes to a decorator: names, capabilities, scopes, and the function itself."""
+"""Check what an author passes to a decorator: names, capabilities, scopes, channels, views, the function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from mcp_roundtrip.schema.signature import Signature, check_callable, function_n
 from mcp_roundtrip.server.model import Parameters, TaskSupport
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_roundtrip.schema.string_arguments import StringArguments
+    from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -62,6 +65,25 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
             f"{', '.join(map(repr, known))}, each at most once and in the order of your choice"
         )
     return channels
+
+
+def tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
+    """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
+    channels = check_channels(name, given)
+    if "model" in channels:
+        from mcp_roundtrip.server.model_questions import reject_reserved_parameter  # few tools choose it
+
+        reject_reserved_parameter(name, parameters)
+    return channels
+
+
+def own_view(server: str, tool: str, ui: str | Path, extra: Mapping[str, Any]) -> View:
+    """Return the view that the option `ui` gives a tool. Raises DefinitionError."""
+    from mcp_roundtrip.server.views import View  # few tools have one of their own
+
+    if "ui" in extra.get("_meta", {}):
+        raise DefinitionError(f"{tool}: ui= sets the member 'ui' of meta= as well; remove one of them")
+    return View.from_option(server, tool, ui)
 
 
 def check_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:

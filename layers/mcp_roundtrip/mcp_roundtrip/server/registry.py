@@ -18,10 +18,12 @@ from mcp_roundtrip.server.decorator_options import (
     check_task_support,
     declared_members,
     feature_name,
+    own_view,
     required_capabilities,
     string_arguments_of,
+    tool_channels,
 )
-from mcp_roundtrip.server.model import Feature, Parameters, TaskSupport
+from mcp_roundtrip.server.model import Feature, TaskSupport
 from mcp_roundtrip.server.options import ANSWER_TOOL, DEFAULT_CHANNELS
 from mcp_roundtrip.server.tools import Tool
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
-    from mcp_roundtrip.server.views import View
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,14 +119,14 @@ class Registry:
         By default the name is the function's, the description is its docstring, and the schemas come from its
         signature. `server.tool("name")` sets the name.
 
-        `requires`: client capabilities such as "sampling" or "elicitation.url"; a call without them is
-        refused with -32021 before the tool runs.
+        `requires`: client capabilities such as "sampling" or "elicitation.url"; a call that has neither them
+        nor a channel in their place is refused with -32021 before the tool runs.
         `scopes`: a caller without all of them, or broader ones, gets HTTP 403.
         `task`: lets the tool call `ctx.run_as_task`. For a client that did not declare the tasks extension, a
         call is refused with -32021 ("required") or continues without a task ("optional").
         `input_schema`: replaces the schema from the signature; the function takes the arguments as one dict.
         `channels`: how to ask the questions that the client cannot show, instead of the server's option.
-        `ui`: an HTML document, or its file, in which clients with MCP Apps show the results.
+        `ui`: an HTML document, or its file, in which clients with MCP Apps show the results and questions.
 
         Raises DefinitionError.
         """
@@ -140,7 +141,7 @@ class Registry:
             own_name = feature_name("@server.tool", name, function)
             check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
             parameters = arguments_of(function, input_schema)
-            chosen = self._tool_channels(own_name, channels, parameters)
+            chosen = tool_channels(own_name, self.channels if channels is None else channels, parameters)
             if task == "required" or "ui" in extra.get("_meta", {}):
                 # No view follows a task, and a view that the author names knows no questions.
                 chosen = tuple(channel for channel in chosen if channel != "app")
@@ -154,30 +155,11 @@ class Registry:
                 extra,
                 chosen,
                 check_scopes(own_name, scopes),
-                None if ui is None else self._view(own_name, ui, extra),
+                None if ui is None else own_view(self._name, own_name, ui, extra),
             )
             return function
 
         return register if function is None else register(function)
-
-    def _view(self, tool: str, ui: str | Path, extra: Mapping[str, Any]) -> View:
-        """Return the view of a tool. Raises DefinitionError."""
-        from mcp_roundtrip.server.views import View  # few tools have one of their own
-
-        if "ui" in extra.get("_meta", {}):
-            raise DefinitionError(f"{tool}: ui= sets the member 'ui' of meta= as well; remove one of them")
-        return View.from_option(self._name, tool, ui)
-
-    def _tool_channels(
-        self, name: str, given: Sequence[Fallback] | None, parameters: Parameters
-    ) -> tuple[Fallback, ...]:
-        """Return the option `channels` of a tool. Raises DefinitionError."""
-        channels = self.channels if given is None else check_channels(name, given)
-        if "model" in channels:
-            from mcp_roundtrip.server.model_questions import reject_reserved_parameter  # few tools choose it
-
-            reject_reserved_parameter(name, parameters)
-        return channels
 
     @overload
     def prompt(self, function: F, /) -> F: ...
