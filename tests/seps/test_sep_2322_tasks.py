@@ -40,6 +40,8 @@ class Input(BaseModel):
     input: str
 
 
+PAGE = "https://mcp.test/mcp/questions?token="
+
 server = Server("legacy", instructions="Ask me.", legacy_tasks="sep-2322")
 
 
@@ -89,6 +91,11 @@ def greet(ctx: Context) -> str:
 @server.tool
 def several() -> list[int]:
     return [1, 2]
+
+
+@server.tool
+def sizes() -> dict[str, int]:
+    return {"small": 1}
 
 
 def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -> None:
@@ -284,8 +291,11 @@ def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(
     assert deployment.ask("tools/call", name="greet", **malformed)["error"]["code"] == -32602
 
 
-def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyDeployment) -> None:
-    assert deployment.ask("tools/call", name="greet")["result"]["isError"]
+def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(
+    deployment: LegacyDeployment,
+) -> None:
+    undeclared = deployment.ask("tools/call", name="greet")["result"]
+    assert PAGE in undeclared["content"][0]["text"]
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
     asked = deployment.ask("tools/call", name="greet", _meta=meta)["result"]
     done = deployment.ask(
@@ -298,9 +308,32 @@ def test_without_a_task_a_client_is_asked_only_what_it_declared(deployment: Lega
     assert done["result"]["content"][0]["text"] == "Hello, Ada!"
 
 
-def test_in_a_task_a_client_is_asked_only_what_it_declared(deployment: LegacyDeployment) -> None:
+def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(
+    deployment: LegacyDeployment,
+) -> None:
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     created = deployment.ask("tools/call", name="echo", task={}, _meta=meta)["result"]["task"]
+    deployment.run_workers()
+    assert PAGE in deployment.task(created["taskId"])["statusMessage"]
+
+
+def test_without_the_page_a_client_is_asked_only_what_it_declared() -> None:
+    without_page = Server("legacy", legacy_tasks="sep-2322", channels=("default",))
+
+    @without_page.tool
+    def greet(ctx: Context) -> str:
+        return ctx.elicit("name", "Who?", str)
+
+    @without_page.tool(task="required")
+    def greet_in_task(ctx: Context) -> str:
+        ctx.run_as_task()
+        return ctx.elicit("name", "Who?", str)
+
+    deployment = LegacyDeployment(without_page)
+    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
+    assert deployment.ask("tools/call", name="greet")["result"]["isError"]
+    assert deployment.ask("tools/call", name="greet", _meta=meta)["error"]["code"] == -32021
+    created = deployment.ask("tools/call", name="greet_in_task", task={}, _meta=meta)["result"]["task"]
     deployment.run_workers()
     assert deployment.outcome(created["taskId"])["error"]["code"] == -32021
 
@@ -658,7 +691,7 @@ def test_listed_tools_declare_their_task_support(deployment: LegacyDeployment) -
 
 def test_structured_content_is_an_object_or_text(deployment: LegacyDeployment) -> None:
     tools = {tool["name"]: tool for tool in deployment.ask("tools/list")["result"]["tools"]}
-    assert "outputSchema" in tools["provision"]
+    assert "outputSchema" in tools["sizes"]
     assert "outputSchema" not in tools["several"]
     result = deployment.ask("tools/call", name="several")["result"]
     assert "structuredContent" not in result
