@@ -12,6 +12,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip.server.parked_pass import MAX_ASKED
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -158,6 +159,27 @@ def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_a_new_
     deployment.answer(again, **{"size~2": {"vcpus": 2}})
     assert "charged 2 2" in deployment.call("order", item="tea")
     assert effects == ["reserved", "charged 2"]
+
+
+def test_a_question_whose_answers_are_all_refused_ends_the_call(deployment):
+    for _ in range(MAX_ASKED):
+        text = deployment.call("confirm")
+        [key] = deployment.links.find(deployment.token(text)).requests
+        deployment.answer(text, **{key: "maybe"})
+    result = deployment.post("confirm")["result"]
+    assert result["isError"] is True
+    assert deployment.outcome == "too_many_answers"
+    assert [task.status for task in deployment.tasks()] == [Status.COMPLETED]
+    assert effects == []
+
+
+def test_the_last_answer_that_is_possible_counts(deployment):
+    for number in range(MAX_ASKED):
+        text = deployment.call("order", item="tea")
+        [key] = deployment.links.find(deployment.token(text)).requests
+        is_last = number == MAX_ASKED - 1
+        deployment.answer(text, **{key: {"vcpus": 3 if is_last else "many"}})
+    assert "Send it, charged 3" in deployment.call("order", item="tea")
 
 
 def test_a_declined_question_ends_the_call(deployment):

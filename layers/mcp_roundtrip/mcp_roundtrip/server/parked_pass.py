@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
@@ -13,6 +13,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
@@ -23,6 +24,9 @@ from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
+
+MAX_ASKED: Final = 20
+"""How often a question is asked. Each refused answer stays in the table, and every later pass reads it."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,9 @@ class ParkedPass:
                 self.reply = final_reply(self.round, outcome)
             case TaskRequested(journal, ttl_ms):
                 self.reply = self._start_task(self.round, task, journal, ttl_ms)
+            case NeedsInput(requests) if any(task.issued_counts.get(key, 0) >= MAX_ASKED for key in requests):
+                text = f"The call was ended: {MAX_ASKED} answers to one of its questions were not accepted."
+                self.reply = self.round.error_reply(CallAborted(text), "too_many_answers")
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:
                 # The user is not asked again: the next pass finds out whether they have finished.
                 self.waits_for_url = True
