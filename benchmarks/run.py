@@ -62,6 +62,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         requests: RequestFigures = measure.run_script(
             "lists_and_notifications.py", str(TOOLS), str(NOTIFICATIONS)
         )
+        questions = measure.run_script("questions.py")
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
@@ -73,6 +74,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         *handler_tables(handlers),
         earlier_revision.comparison_table(comparison, revision),
         request_table(requests),
+        question_table(questions),
         forwarding.forwarding_table(forwarded),
         bearer_tokens.verification_table(tokens),
         replay_table(replays),
@@ -177,6 +179,25 @@ def request_table(measured: RequestFigures) -> str:
 def request_targets(measured: RequestFigures) -> list[Target]:
     limits = {"list": 2, "notifications": 20}
     return [Target(f"{REQUESTS[name]}, ms", measured[name]["ms"], limits[name]) for name in limits]
+
+
+# -- questions ------------------------------------------------------------------------------------------
+
+QUESTIONS = {
+    "client": "a form of the client",
+    "app": "an App, without a task table",
+    "app_parked": "an App, with a task table",
+    "page": "a link to the question page",
+}
+
+
+def question_table(measured: Mapping[str, float]) -> str:
+    rows = [
+        (title, f"{measured[name]:.3f}", f"{measured[name] / measured['client']:.2f}")
+        for name, title in QUESTIONS.items()
+    ]
+    title = "Warm tools/call that asks, by channel; the task table is in memory"
+    return table(title, ("", "ms", "/ client"), rows)
 
 
 # -- replay ---------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def benchmarks(monkeypatch):
     [
         ("replay.py", "1"),
         ("lists_and_notifications.py", "3", "2"),
+        ("questions.py",),
         ("task_dynamodb_calls.py",),
         ("task_resume.py", "1", "2"),
     ],
