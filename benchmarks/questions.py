@@ -63,7 +63,7 @@ def new_server(*, has_table: bool) -> Server:
 
 
 def ask(asking: Asking) -> Callable[[], dict[str, Any]]:
-    """Return a function that calls the tool, each time for another caller: no call continues an earlier one."""
+    """Return a function that calls the tool for another caller each time, so no call continues one."""
     server, context, callers = new_server(has_table=asking.has_table), LambdaContext(), count()
     meta = {**payloads.META, META_CLIENT_CAPABILITIES: asking.capabilities}
     event = payloads.tool_call("work", {"items": 1}, _meta=meta)
