@@ -100,7 +100,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         pause_ms_async=wiring.pause_ms_async,
         call_identity=lambda: None,
     )
-    inputs = ClientInputs(ANSWER if resumed else {}, resumed, Channels({"elicitation": {}}))
+    inputs = ClientInputs(ANSWER if resumed else {}, resumed, lambda: Channels({"elicitation": {}}))
     run = Run(journal, inputs, services, NotificationBuffer())
     return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 

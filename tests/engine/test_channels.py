@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
-from mcp_roundtrip.engine.channels import ORDER, Channel, Channels, Fallback
-from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.channels import Channel, Channels, Fallback
+from mcp_roundtrip.engine.inputs import ORDER, ClientInputs
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.questions import Question
@@ -211,7 +211,7 @@ def run_with_model(
 ) -> tuple[Outcome, Passes]:
     passes = Passes(tool, capabilities=channels.declared, fallbacks=channels.fallbacks)
     run = passes.make_run()
-    run.inputs = ClientInputs({}, is_resumed=False, channels=channels, model_responses=answers)
+    run.inputs = ClientInputs({}, is_resumed=False, find_channels=lambda: channels, model_responses=answers)
     return replay(tool, {"ctx": Context(run, passes.info)}, run), passes
 
 

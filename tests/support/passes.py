@@ -63,7 +63,7 @@ class Passes:
         )
         self.run = Run(
             journal or Journal("run-1"),
-            ClientInputs(responses, journal is not None, Channels(self.capabilities, self.fallbacks)),
+            ClientInputs(responses, journal is not None, lambda: Channels(self.capabilities, self.fallbacks)),
             services,
             NotificationBuffer("token", "debug"),
             TaskOptions(self.recorder, self.may_start_task),

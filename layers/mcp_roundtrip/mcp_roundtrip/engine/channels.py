@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -31,14 +31,10 @@ Fallback = Literal["app", "page", "model", "default"]
 These are a form in an MCP App, a link to a form on the endpoint, the model, and the question's default.
 """
 
+FALLBACKS: Final[tuple[Fallback, ...]] = get_args(Fallback)
+
 Channel = Literal["client", "app", "page", "model", "default"]
 """A fallback, or the protocol's own input requests ("client")."""
-
-ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
-"""A pass asks through the first of these channels that has a request. A default asks nobody.
-
-The model comes first: its answers arrive in a new call, which repeats them and has no others.
-"""
 
 _CARRIED: Final[Mapping[Fallback, frozenset[CapabilityPath]]] = {
     "app": frozenset({ELICITATION_FORM, ELICITATION_URL}),

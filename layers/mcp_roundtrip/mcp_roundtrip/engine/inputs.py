@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.canonical import digest
-from mcp_roundtrip.engine.channels import ORDER, Channel, Channels
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channel, Channels  # for calls that ask
+
+ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
+"""A pass asks through the first of these channels that has a request. A default asks nobody.
+
+The model comes first: its answers arrive in a new call, which repeats them and has no others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +25,7 @@ class ClientInputs:
 
     - `responses` are the responses to consider, by key.
     - `is_resumed` says whether the request carried a state, or the run is a task's.
+    - `find_channels` returns the channels; most passes ask nothing and need none.
     - `model_responses` are the responses that a model passed on, by key. They count for questions of the
       channel "model" only.
     - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
@@ -24,9 +33,14 @@ class ClientInputs:
 
     responses: Mapping[str, Any]
     is_resumed: bool
-    channels: Channels
+    find_channels: Callable[[], Channels]
     model_responses: Mapping[str, Any] = field(default_factory=dict)
     polls_urls: bool = True
+
+    @property
+    def channels(self) -> Channels:
+        """The channels through which the pass can ask."""
+        return self.find_channels()
 
 
 @dataclass(frozen=True, slots=True)

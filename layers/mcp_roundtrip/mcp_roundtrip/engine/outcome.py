@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channel
 
 
 @dataclass(frozen=True, slots=True)

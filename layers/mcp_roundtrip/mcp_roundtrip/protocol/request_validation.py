@@ -112,11 +112,14 @@ def validate_request(
         return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
         return message
-    session = _session(message, headers) if serves_legacy else None
-    legacy_version = _legacy_version(message, headers, session) if serves_legacy else None
+    session, legacy_version, has_version = None, None, _has_version(message)
+    if serves_legacy and not has_version:
+        session = _session(message, headers)
+        legacy_version = _legacy_version(headers, session)
     try:
         if legacy_version is None:
-            _refuse_legacy(message, headers, serves_legacy=serves_legacy)
+            if not has_version:
+                _refuse_legacy(message, headers, serves_legacy=serves_legacy)
             check_headers(message, headers)
             meta = _client_meta(message.params)
             _check_version(meta.protocol_version)
@@ -136,23 +139,19 @@ def _has_version(message: JsonRpcRequest) -> bool:
 def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId | None:
     """Return what the client declared with `initialize`; None if it has no session id of this package."""
     text = headers.get(HEADER_SESSION_ID)
-    if text is None or message.method == INITIALIZE or _has_version(message):
+    if text is None or message.method == INITIALIZE:
         return None
     from mcp_roundtrip.protocol.session_id import SessionId  # only clients of the earlier versions
 
     return SessionId.decode(text)
 
 
-def _legacy_version(
-    message: JsonRpcRequest, headers: Mapping[str, str], session: SessionId | None
-) -> str | None:
+def _legacy_version(headers: Mapping[str, str], session: SessionId | None) -> str | None:
     """Return the version of a client that opens with `initialize`; None for any other client.
 
     Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
     Version Header"). A request without the header has the version of its session, or else the latest one.
     """
-    if _has_version(message):
-        return None
     default = LEGACY_VERSION if session is None else session.version
     version = headers.get(HEADER_PROTOCOL_VERSION, default).strip()
     return version if version in LEGACY_VERSIONS else None
@@ -164,8 +163,6 @@ def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serve
     Its user may see nothing else, so -32602 would not help. A client whose header has a supported version is
     a modern one with a malformed `_meta` instead (basic/versioning "Backward Compatibility").
     """
-    if _has_version(message):
-        return
     if message.method == "initialize":
         requested = message.params.get("protocolVersion")
         raise unsupported_version(requested if isinstance(requested, str) else "")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from mcp_roundtrip.engine.channels import Fallback
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
@@ -14,10 +13,12 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
 from mcp_roundtrip.server.model import Parameters, TaskSupport
+from mcp_roundtrip.server.options import DEFAULT_CHANNELS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.schema.string_arguments import StringArguments
     from mcp_roundtrip.server.views import View
 
@@ -56,13 +57,16 @@ def required_capabilities(name: str, given: Sequence[str]) -> tuple[CapabilityPa
 
 def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...]:
     """Return the option `channels` of a server or a tool. Raises DefinitionError."""
-    known = get_args(Fallback)
+    if given == DEFAULT_CHANNELS:
+        return DEFAULT_CHANNELS
+    from mcp_roundtrip.engine.channels import FALLBACKS  # most servers choose none
+
     is_sequence = isinstance(given, Sequence) and not isinstance(given, str)
     channels = tuple(given) if is_sequence else ()
-    if not is_sequence or any(each not in known or channels.count(each) > 1 for each in channels):
+    if not is_sequence or any(each not in FALLBACKS or channels.count(each) > 1 for each in channels):
         raise DefinitionError(
             f"{where}: channels={given!r:.100} is not possible; use a tuple of "
-            f"{', '.join(map(repr, known))}, each at most once and in the order of your choice"
+            f"{', '.join(map(repr, FALLBACKS))}, each at most once and in the order of your choice"
         )
     return channels
 

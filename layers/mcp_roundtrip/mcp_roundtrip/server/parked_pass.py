@@ -87,6 +87,7 @@ def new_run(
 ) -> Run:
     """Create the run of a pass. The protocol's own input requests are not among its channels."""
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
-    inputs = ClientInputs(responses or {}, is_resumed=True, channels=Channels({}, channels.fallbacks))
+    usable = Channels({}, channels.fallbacks)
+    inputs = ClientInputs(responses or {}, is_resumed=True, find_channels=lambda: usable)
     notifications = NotificationBuffer(meta.progress_token, meta.log_level, max_bytes)
     return Run(journal, inputs, host_services(call), notifications, options)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
@@ -13,12 +14,13 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
 from mcp_roundtrip.server.admission import require_feature_capabilities
-from mcp_roundtrip.server.channels import may_park, usable_channels
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round, max_rounds
+from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channels
     from mcp_roundtrip.state.claims import OpenState
 
 INVALID_STATE: Final = "Invalid or expired requestState"
@@ -27,8 +29,9 @@ INVALID_STATE: Final = "Invalid or expired requestState"
 
 def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     """Run one round. Raises ProtocolError for a request that is refused before the function runs."""
-    channels = usable_channels(call)
-    require_feature_capabilities(call, channels)
+    channels = partial(_usable_channels, call)
+    if call.feature.requires:
+        require_feature_capabilities(call, channels())
     try:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
@@ -40,25 +43,39 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     return reply_to_pass(make_round(call, run, opened), run_pass(call, run))
 
 
-def take_model_responses(call: FeatureCall, channels: Channels) -> FeatureCall:
+def _usable_channels(call: FeatureCall) -> Channels:
+    from mcp_roundtrip.server.channels import usable_channels  # most calls do not ask
+
+    return usable_channels(call)
+
+
+def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels]) -> FeatureCall:
     """Separate the answers that a model passed on from the arguments of the tool. Raises ArgumentsError."""
-    if "model" not in channels.fallbacks:
+    tool = call.feature
+    if not isinstance(tool, Tool) or "model" not in tool.channels or "model" not in find_channels().fallbacks:
         return call
     from mcp_roundtrip.server.model_questions import take_responses  # few tools choose it
 
     return replace(call, params=take_responses(call.params))
 
 
-def resume_parked(call: FeatureCall, channels: Channels, make_round: type[Round]) -> Reply | None:
+def resume_parked(
+    call: FeatureCall, find_channels: Callable[[], Channels], make_round: type[Round]
+) -> Reply | None:
     """Continue the parked call that this one repeats; None if there is none.
 
     Only calls that may be parked read the table. Raises ProtocolError if it is not available.
     """
-    if call.params.is_retry or not may_park(call):
+    has_table = call.context.ports.config.has_task_table
+    if call.params.is_retry or not has_table or call.feature.parameters.context_parameter is None:
+        return None
+    from mcp_roundtrip.server.channels import may_park  # few calls get here
+
+    if not may_park(call):
         return None
     from mcp_roundtrip.server.parked_calls import resume  # most calls cannot be parked
 
-    return resume(call, channels, make_round)
+    return resume(call, find_channels(), make_round)
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:
@@ -95,7 +112,7 @@ def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
 
-def _start_run(call: FeatureCall, opened: OpenState | None, channels: Channels) -> Run:
+def _start_run(call: FeatureCall, opened: OpenState | None, find_channels: Callable[[], Channels]) -> Run:
     host, params = host_services(call), call.params
     if opened is None:
         journal, responses = Journal(call.context.ports.random_bytes(16).hex()), params.input_responses
@@ -104,5 +121,5 @@ def _start_run(call: FeatureCall, opened: OpenState | None, channels: Channels) 
         responses = journal.responses_for(params.input_responses)
         if opened.round >= max_rounds(call, journal) and not call.may_start_task:
             host = host.without_reserve()  # no later round could run what this one puts off
-    inputs = ClientInputs(responses, opened is not None, channels, params.model_responses)
+    inputs = ClientInputs(responses, opened is not None, find_channels, params.model_responses)
     return new_run(call, host, journal, inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from mcp_roundtrip.canonical import compact_json
@@ -80,7 +81,7 @@ class TaskRunner:
         )
         run = Run(
             history.journal,
-            ClientInputs(history.responses, is_resumed=True, channels=self.channels(call)),
+            ClientInputs(history.responses, is_resumed=True, find_channels=partial(self.channels, call)),
             host_services(call),
             StatusMessages(write=recorder.report_status),
             TaskOptions(recorder=recorder, is_offered=True),

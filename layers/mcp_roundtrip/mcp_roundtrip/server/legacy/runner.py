@@ -11,8 +11,9 @@ Every call runs the function from its start, so a step that must not run twice c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import digest
@@ -58,7 +59,7 @@ def run_legacy_call(call: FeatureCall) -> Reply:
     call = _with_usable_capabilities(call)
     if call.params.is_in_app:
         return run_round(call, LegacyRound)
-    channels, visits = usable_channels(call), Visits()
+    channels, visits = partial(usable_channels, call), Visits()
     try:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
@@ -69,7 +70,7 @@ def run_legacy_call(call: FeatureCall) -> Reply:
         run = _start_run(call, channels, visits)
         this_round = LegacyRound(call, run, visits=visits)
         try:
-            require_feature_capabilities(call, channels)
+            require_feature_capabilities(call, channels())
         except MissingClientCapability as error:
             return this_round.unaskable_reply(error)
         outcome = run_pass(call, run)
@@ -107,13 +108,13 @@ def _with_urls(context: RequestContext) -> RequestContext:
     return replace(context, request=replace(context.request, meta=replace(meta, capabilities=capabilities)))
 
 
-def _start_run(call: FeatureCall, channels: Channels, visits: Visits) -> Run:
+def _start_run(call: FeatureCall, channels: Callable[[], Channels], visits: Visits) -> Run:
     flow_id = visits.flow_id or call.context.ports.random_bytes(16).hex()
     accepted = {key: {"action": "accept"} for key in visits.keys}
     inputs = ClientInputs(
         accepted,
         is_resumed=False,
-        channels=channels,
+        find_channels=channels,
         model_responses=call.params.model_responses,
         polls_urls=False,  # the client has not shown them yet
     )
