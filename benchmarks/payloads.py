@@ -6,6 +6,7 @@ from typing import Any
 
 HOST = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
 PROTOCOL_VERSION = "2026-07-28"
+PAGE_PATH = "/mcp/questions"
 
 META = {
     "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
@@ -48,6 +49,13 @@ def _named_request(method: str, name: str, params: Mapping[str, Any]) -> dict[st
 def legacy_tool_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Build a tool call of revision 2024-11-05, which has neither MCP headers nor `_meta`."""
     return _event("tools/call", {"name": name, "arguments": arguments}, {})
+
+
+def page_request(method: str, query: str = "", body: str = "") -> dict[str, Any]:
+    """Build a request of a browser for the question page."""
+    event = _event("", {}, {"content-type": "application/x-www-form-urlencoded"})
+    event["requestContext"]["http"] |= {"method": method, "path": PAGE_PATH}
+    return {**event, "rawPath": PAGE_PATH, "rawQueryString": query, "body": body}
 
 
 def _event(method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ LENGTHS = (1, 10, 100, 1000)
 """Numbers of steps in a journal."""
 TOOLS = 500
 NOTIFICATIONS = 1000
+FLOWS = 200
+"""Calls that ask one question, for each channel."""
 
 DISTRIBUTIONS = (
     "mcp-roundtrip",
@@ -62,7 +64,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         requests: RequestFigures = measure.run_script(
             "lists_and_notifications.py", str(TOOLS), str(NOTIFICATIONS)
         )
-        questions = measure.run_script("questions.py")
+        questions: RequestFigures = measure.run_script("questions.py", str(FLOWS))
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
@@ -89,6 +91,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         forwarding.forwarding_targets(forwarded),
         bearer_tokens.verification_targets(tokens),
         request_targets(requests),
+        question_targets(questions),
         replay_targets(replays, handlers),
         state_codecs.state_targets(states),
         task_figures.task_targets(tasks),
@@ -191,13 +194,51 @@ QUESTIONS = {
 }
 
 
-def question_table(measured: Mapping[str, float]) -> str:
+def question_table(measured: RequestFigures) -> str:
+    client = measured["client"]
     rows = [
-        (title, f"{measured[name]:.3f}", f"{measured[name] / measured['client']:.2f}")
-        for name, title in QUESTIONS.items()
+        (
+            title,
+            f"{found['first_ms']:.3f}",
+            f"{found['first_ms'] / client['first_ms']:.2f}",
+            f"{found['flow_ms']:.3f}",
+            f"{found['flow_ms'] / client['flow_ms']:.2f}",
+            *(f"{found[name]:.0f}" for name in ("requests", "table_requests")),
+            f"{found['kib']:.1f}",
+        )
+        for title, found in ((title, measured[name]) for name, title in QUESTIONS.items())
     ]
-    title = "Warm tools/call that asks, by channel; the task table is in memory"
-    return table(title, ("", "ms", "/ client"), rows)
+    title = (
+        f"A question by channel, warm: the request that asks, and all requests to the result;"
+        f" median of {FLOWS} flows, table in memory"
+    )
+    header = (
+        "",
+        "asks, ms",
+        "/ client",
+        "all, ms",
+        "/ client",
+        "requests",
+        "DynamoDB requests",
+        "KiB received",
+    )
+    return table(title, header, rows)
+
+
+QUESTION_LIMITS = {"app": (1.25, 1.5, 0), "app_parked": (2, 2.5, 12), "page": (1.5, 2.5, 20)}
+"""The request that asks, and all requests, relative to the client's form; the DynamoDB requests of a flow."""
+
+
+def question_targets(measured: RequestFigures) -> list[Target]:
+    client, targets = measured["client"], []
+    for name, (asks, to_result, stored) in QUESTION_LIMITS.items():
+        title, found = f"question by {QUESTIONS[name]}", measured[name]
+        targets += [
+            Target(f"{title}: asks / client", found["first_ms"] / client["first_ms"], asks),
+            Target(f"{title}: all requests / client", found["flow_ms"] / client["flow_ms"], to_result),
+            Target(f"{title}: DynamoDB requests", found["table_requests"], stored),
+        ]
+    return targets
 
 
 # -- replay ---------------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ def benchmarks(monkeypatch):
     [
         ("replay.py", "1"),
         ("lists_and_notifications.py", "3", "2"),
-        ("questions.py",),
         ("task_dynamodb_calls.py",),
         ("task_resume.py", "1", "2"),
     ],
@@ -48,6 +47,22 @@ def test_a_benchmark_runs(command, ministack, benchmarks):
     }
     dynamodb.close()
     assert measure.run_script(*command, variables=variables)
+
+
+def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result(benchmarks):
+    import measure
+    import run
+
+    found = measure.run_script("questions.py", "3")
+    assert {name: found[name]["requests"] for name in run.QUESTIONS} == {
+        "client": 2,
+        "app": 2,
+        "app_parked": 2,
+        "page": 5,
+    }
+    counted = [target for target in run.question_targets(found) if "DynamoDB" in target.title]
+    assert [target.title for target in counted if target.value > target.limit] == []
+    assert all(title in run.question_table(found) for title in run.QUESTIONS.values())
 
 
 def test_an_unknown_revision_is_not_compared(benchmarks):
