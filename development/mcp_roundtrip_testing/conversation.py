@@ -29,7 +29,7 @@ __tracebackhide__ = True  # pytest shows the line of the test
 URL_ELICITATION_REQUIRED: Final = -32042
 
 MAX_CALLS: Final = 20
-"""Calls of one tool with the same arguments after which no model goes on."""
+"""Calls of one tool with the same arguments after which every model gives up."""
 
 _CALL_AGAIN: Final = frozenset({"asked_in_app", "parked", "still_running", "waiting_for_answer"})
 """Outcomes whose text tells the model to call again although nothing was answered here."""
@@ -157,7 +157,7 @@ class Conversation:
     # -- the model, the view and the user -----------------------------------------------------------------
 
     def _react(self, played: Round) -> Callable[[], Round] | None:
-        """Return how the conversation goes on after a response; None if it ends here."""
+        """Return how the conversation continues after a response; None if it ends here."""
         if "error" in played.message:
             is_url = played.error["code"] == URL_ELICITATION_REQUIRED
             return self._call if is_url and self._visit(played.error["data"]["elicitations"]) else None

@@ -50,7 +50,7 @@ def provision_database(ctx: Context, name: Name, region: Region = "") -> Provisi
     prices = databases.prices()
     size = ctx.elicit("size", f"Which size should {name} have?", one_of(prices))
     if region not in prices[size]:
-        question = f"In which region should {name} be? Size {size} is available in these regions:"
+        question = f"In which region should {name} be? Not every region has size {size}."
         region = ctx.elicit("region", question, one_of(prices[size]))
     ctx.run_as_task(ttl_ms=TTL_MS)
     ctx.progress(0, 2, f"Creating {name}")

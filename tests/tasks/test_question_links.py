@@ -121,7 +121,6 @@ def test_an_open_link_leads_to_its_questions_in_order(table):
     found = table.links.find(table.token)
     assert (found.state, found.tool) == ("open", "order")
     assert list(found.requests.items()) == [("size", FORM), ("keep", FORM)]
-    assert found.expires_at_ms == table.task.deadline_ms
 
 
 def test_looking_at_a_link_changes_nothing(table):

@@ -12,8 +12,8 @@ dead        when the link expires: at the end of the task's time to live, in epo
 exp         when DynamoDB may delete the item, in epoch seconds
 ==========  ==============================================================================================
 
-A request accepts one response, so a link can be used once. Nothing about the caller is in the link: whoever
-has it can answer.
+A request accepts one response, so a link can be used once. Nothing about the caller is in the link: everyone
+who has it can answer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ class LinkedQuestions:
     state: LinkState
     tool: str = ""
     requests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    expires_at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +116,19 @@ class QuestionLinks:
         return "stored" if is_stored else "answered"
 
     def _questions(self, link: Item) -> LinkedQuestions:
-        tool, expires_at_ms = str(link["tool"]), int(link["dead"])
-        if expires_at_ms <= self.tasks.clock_ms():
-            return LinkedQuestions("expired", tool, expires_at_ms=expires_at_ms)
+        tool = str(link["tool"])
+        if int(link["dead"]) <= self.tasks.clock_ms():
+            return LinkedQuestions("expired", tool)
         item = self.tasks.store.get(str(link["call"]), TASK)
         if item is None:
-            return LinkedQuestions("ended", tool, expires_at_ms=expires_at_ms)
+            return LinkedQuestions("ended", tool)
         task, keys = Task.from_item(item), canonical.parse_json(str(link["keys"]))
         requests = {key: task.requests[key].request for key in keys if key in task.requests}
         if not requests:
-            return LinkedQuestions("answered", tool, expires_at_ms=expires_at_ms)
+            return LinkedQuestions("answered", tool)
         if task.is_terminal:
-            return LinkedQuestions("ended", tool, expires_at_ms=expires_at_ms)
-        return LinkedQuestions("open", tool, requests, expires_at_ms)
+            return LinkedQuestions("ended", tool)
+        return LinkedQuestions("open", tool, requests)
 
     def _read(self, token: str) -> Item | None:
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
