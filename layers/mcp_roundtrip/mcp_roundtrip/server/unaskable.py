@@ -55,7 +55,10 @@ def lost_effects(journal: Journal) -> list[str]:
 
 def _requirements_text(kind: str, error: MissingClientCapability) -> str:
     if TASKS_EXTENSION in error.required.get("extensions", {}):
-        return f"This {kind} takes so long that it needs tasks, which this client cannot follow. {_ASKABLE}."
+        return (
+            f"This {kind} takes so long that it needs tasks, which this client cannot follow. "
+            f"A client that supports tasks in MCP {PROTOCOL_VERSION} can."
+        )
     needed = ", ".join(dotted_capabilities(error.required))
     return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
 
