@@ -35,7 +35,7 @@ def new_run(call: FeatureCall, host: HostServices, journal: Journal, inputs: Cli
 
 def host_services(call: FeatureCall) -> HostServices:
     """Return what the engine needs from its host for this call."""
-    ports, user = call.context.ports, user_binding(call.context.principal)
+    ports, principal = call.context.ports, call.context.principal
     observer, identity = ports.observer, call.log_identity
 
     def step_failed(step: str, error: Exception, runs_again: bool) -> None:
@@ -50,7 +50,7 @@ def host_services(call: FeatureCall) -> HostServices:
         ),
         ports.clock,
         ports.random_bytes,
-        lambda key, flow_id, expires_at: ports.links().sign(user, key, flow_id, expires_at),
+        lambda *link: ports.links().sign(user_binding(principal), *link),
         ports.pause_ms,
         step_failed,
         ports.pause_ms_async,
@@ -77,14 +77,13 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
 
         check_task_limit(call)
     observer.redact(run.redactable_values)
-    info = _call_info(call)
     if feature.parameters.is_async:
         from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
 
-        outcome = run_async_pass(feature, arguments, run, info)
+        outcome = run_async_pass(feature, arguments, run, _call_info(call))
     else:
         parameter = feature.parameters.context_parameter
-        context_argument = {} if parameter is None else {parameter: Context(run, info)}
+        context_argument = {} if parameter is None else {parameter: Context(run, _call_info(call))}
         outcome = replay(feature.function, {**arguments, **context_argument}, run)
     if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
         _log_changed_questions(call, run)
