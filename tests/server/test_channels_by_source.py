@@ -6,18 +6,22 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
 from mcp_roundtrip_local.api_gateway.payload import to_event
+from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.sample_events.sources import FORMATS
 from mcp_roundtrip_local.template.model import Route
@@ -50,6 +54,8 @@ BEHIND: Final = {
 """The event sources that can identify callers in this way."""
 
 NO_CAPABILITIES: Mapping[str, Any] = {}
+
+MakeDoor = Callable[[Server, Ports], FrontDoor]
 
 
 def _as_2_0(mode: AuthMode, user: str) -> dict[str, Any]:
@@ -150,10 +156,18 @@ class Caller:
         return response["statusCode"], response["body"], found
 
 
+Deploy = Callable[[Mapping[str, Any], MakeDoor | None], Caller]
+
 CHARGED: list[int] = []
 
 
-def deployed(source: str, mode: AuthMode, version: str, capabilities: Mapping[str, Any]) -> Caller:
+def deployed(
+    source: str,
+    mode: AuthMode,
+    version: str,
+    capabilities: Mapping[str, Any],
+    door: MakeDoor | None,
+) -> Caller:
     clock = FakeClock()
     ports = app_ports(mode, clock=clock, tasks=TaskTable(clock))
     server = Server("shop", ports=lambda: ports)
@@ -164,7 +178,28 @@ def deployed(source: str, mode: AuthMode, version: str, capabilities: Mapping[st
         ctx.step("charge", CHARGED.append, count)
         return {"ordered": count}
 
-    return Caller(source, mode, version, capabilities, clock, server.lambda_handler)
+    entry = server if door is None else door(server, ports)
+    return Caller(source, mode, version, capabilities, clock, entry.lambda_handler)
+
+
+@pytest.fixture(params=[False, True], ids=["direct", "door"])
+def door(request: pytest.FixtureRequest, tmp_path: Path) -> MakeDoor | None:
+    """Return a function that puts a front door before a server, or None."""
+
+    def make(server: Server, ports: Ports) -> FrontDoor:
+        def forward(_: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
+            context = SimpleNamespace(
+                aws_request_id="owner",
+                get_remaining_time_in_millis=lambda: timeout_s * 1_000,
+                client_context=SimpleNamespace(custom=custom),
+            )
+            return server.lambda_handler(json.loads(json.dumps(event)), context)
+
+        path = tmp_path / "catalog.json"
+        path.write_text(json.dumps(catalog_lists({"owner": server})))
+        return FrontDoor("door", path, ports=lambda: replace(ports, forward=forward))
+
+    return make if request.param else None
 
 
 @pytest.fixture(autouse=True)
@@ -183,9 +218,9 @@ DEPLOYMENTS = [
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS)
 def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(
-    deploy: Callable[[Mapping[str, Any]], Caller],
+    deploy: Deploy, door: MakeDoor | None
 ) -> None:
-    alice = deploy(NO_CAPABILITIES)
+    alice = deploy(NO_CAPABILITIES, door)
     eve = alice.as_user("eve")
     link = link_in(text(alice.call("order", item="tea")))
     other = link_in(text(eve.call("order", item="tea")))
@@ -202,9 +237,9 @@ def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS)
 def test_a_view_answers_the_call_of_its_own_caller_and_no_other(
-    deploy: Callable[[Mapping[str, Any]], Caller],
+    deploy: Deploy, door: MakeDoor | None
 ) -> None:
-    alice = deploy(APPS)
+    alice = deploy(APPS, door)
     eve = alice.as_user("eve")
     asked, other = alice.call("order", item="tea"), eve.call("order", item="tea")
     assert asked["_meta"][QUESTIONS]["state"] != other["_meta"][QUESTIONS]["state"]
@@ -220,7 +255,7 @@ def test_a_view_answers_the_call_of_its_own_caller_and_no_other(
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
 def test_the_session_of_another_user_shows_neither_their_link_nor_their_result(mode: AuthMode) -> None:
-    alice = deployed("http_api", mode, LEGACY, NO_CAPABILITIES)
+    alice = deployed("http_api", mode, LEGACY, NO_CAPABILITIES, None)
     link = link_in(text(alice.call("order", item="tea")))
     thief = replace(alice, user="eve")
     assert thief.session is alice.session
