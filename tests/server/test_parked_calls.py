@@ -370,7 +370,9 @@ def test_anonymous_callers_without_a_session_are_never_parked(session_id):
 @modern
 def test_anonymous_callers_of_2026_07_28_are_never_parked(deployment):
     anonymous = deployment.by(None)
-    assert anonymous.post("confirm")["error"]["code"] == -32021
+    error = anonymous.post("confirm")["error"]
+    assert error["code"] == -32021
+    assert "sign in, so that the user is asked on a page" in error["message"]
     assert anonymous.tasks() == []
 
 
