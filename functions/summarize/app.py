@@ -24,7 +24,7 @@ class Summary(BaseModel):
     project: str | None = Field(description="The client's root that holds the document")
 
 
-@server.tool(annotations={"readOnlyHint": True})
+@server.tool(annotations={"readOnlyHint": True}, channels=("default",))
 def summarize(ctx: Context, text: str = "", uri: str = "") -> Summary:
     """Summarize a document in a few sentences.
 

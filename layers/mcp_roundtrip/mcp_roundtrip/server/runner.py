@@ -66,8 +66,9 @@ def resume_parked(
 
     Only calls that may be parked read the table. Raises ProtocolError if it is not available.
     """
-    has_table = call.context.ports.config.has_task_table
-    if call.params.is_retry or not has_table or call.feature.parameters.context_parameter is None:
+    if call.params.request_state is not None or call.feature.parameters.context_parameter is None:
+        return None
+    if not call.context.ports.config.has_task_table:
         return None
     from mcp_roundtrip.server.channels import may_park  # few calls get here
 
