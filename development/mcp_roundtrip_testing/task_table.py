@@ -129,7 +129,7 @@ class TaskTable:
             return True
         if task.wake_at_ms is not None:
             return task.wake_at_ms > self.clock() * 1000
-        return task.work_state in (WorkState.PARKED, WorkState.DONE)
+        return task.work_state in (WorkState.AWAITING, WorkState.DONE)
 
     def pass_time(self, task_id: str) -> None:
         """Advance the clock past the lease of a lost worker, or to the next poll."""

@@ -110,7 +110,7 @@ class Workers:
         task = self.table.task(pk.partition("#")[2])
         assert task is not None
         is_over = task.deadline_ms <= self.table.clock() * 1000
-        if is_over or task.work_state not in (WorkState.PARKED, WorkState.SLEEPING):
+        if is_over or task.work_state not in (WorkState.AWAITING, WorkState.SLEEPING):
             return
         copy = MemoryStore()
         for item in self.table.store.query(pk):

@@ -58,7 +58,7 @@ class WaitingCalls:
         claim = transitions.claim(owner="w", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
         claimed = store.update(task.pk, TASK, claim)
         assert claimed is not None
-        park = transitions.park(
+        change = transitions.await_responses(
             owner="w",
             version=int(claimed["ver"]),
             requests=outstanding,
@@ -67,7 +67,7 @@ class WaitingCalls:
             now_ms=now_ms,
             link=token,
         )
-        assert store.update(task.pk, TASK, park) is not None
+        assert store.update(task.pk, TASK, change) is not None
         return token, task
 
     def responses(self, task: Task) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
     assert found == parked
     assert (found.status, found.work_state, found.dialect) == (
         Status.INPUT_REQUIRED,
-        WorkState.PARKED,
+        WorkState.AWAITING,
         "parked",
     )
     assert found.requests["size"].request == FORM

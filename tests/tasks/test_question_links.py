@@ -80,7 +80,7 @@ class Table:
         now_ms = self.now_ms()
         claim = transitions.claim(owner="w", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
         version = self.store.update(self.task.pk, TASK, claim)["ver"]
-        park = transitions.park(
+        change = transitions.await_responses(
             owner="w",
             version=version,
             requests=requests,
@@ -89,7 +89,7 @@ class Table:
             now_ms=now_ms,
             link=self.token,
         )
-        assert self.store.update(self.task.pk, TASK, park) is not None
+        assert self.store.update(self.task.pk, TASK, change) is not None
 
     def stored(self):
         return Task.from_item(self.store.get(self.task.pk, TASK))

@@ -11,7 +11,7 @@ from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, as
 
 _WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
-    (Status.INPUT_REQUIRED, WorkState.PARKED),
+    (Status.INPUT_REQUIRED, WorkState.AWAITING),
     # A task can ask while another branch has work to do.
     (Status.INPUT_REQUIRED, WorkState.READY),
     (Status.INPUT_REQUIRED, WorkState.LEASED),
@@ -24,7 +24,7 @@ ARROWS = {
     "claim": {(R, L), (L, L), (S, L), (P, L)},
     "release": {(L, R)},
     "checkpoint": {(L, R)},
-    "park": {(L, P)},
+    "await_responses": {(L, P)},
     "sleep": {(L, S)},
     "reset_attempts": {(L, L)},
     "accept_responses": {(P, P), (P, R), (R, R), (L, L)},
@@ -179,12 +179,12 @@ class TaskStateMachine(RuleBasedStateMachine):
         self.apply_as_worker("reset_attempts", ago, seen_entries=self.task.seen_entries + 1)
 
     @rule(ago=AGO, count=st.integers(1, 3), ms=st.none() | MOMENTS)
-    def park(self, ago, count, ms):
+    def await_responses(self, ago, count, ms):
         self.requests_asked += count
         keys = [f"key {self.requests_asked - n}" for n in range(count)]
         _, version = self.worker(ago)
         self.apply_as_worker(
-            "park",
+            "await_responses",
             ago,
             version=version,
             requests=asked(*keys),
@@ -233,7 +233,7 @@ class TaskStateMachine(RuleBasedStateMachine):
                 return True
             case WorkState.LEASED:
                 return task.lease_until_ms < self.now
-            case WorkState.SLEEPING | WorkState.PARKED:
+            case WorkState.SLEEPING | WorkState.AWAITING:
                 return task.wake_at_ms is not None and task.wake_at_ms <= self.now
         return False
 
@@ -251,7 +251,7 @@ class TaskStateMachine(RuleBasedStateMachine):
         else:
             assert has_lease == (task.work_state is WorkState.LEASED)
         assert task.wake_at_ms is not None or task.work_state is not WorkState.SLEEPING
-        assert task.wake_at_ms is None or task.work_state in (WorkState.SLEEPING, WorkState.PARKED)
+        assert task.wake_at_ms is None or task.work_state in (WorkState.SLEEPING, WorkState.AWAITING)
 
     @invariant()
     def at_most_one_lease_is_valid(self):
@@ -269,7 +269,7 @@ class TaskStateMachine(RuleBasedStateMachine):
         if task.is_terminal:
             return
         self.now = max(self.now, task.lease_until_ms or 0, task.wake_at_ms or 0) + 1
-        waits_for_answers = task.work_state is WorkState.PARKED and task.wake_at_ms is None
+        waits_for_answers = task.work_state is WorkState.AWAITING and task.wake_at_ms is None
         if not waits_for_answers and self.now < task.deadline_ms:
             attempt = transitions.claim(
                 owner="x", until_ms=self.now, now_ms=self.now, max_attempts=MAX_ATTEMPTS

@@ -17,8 +17,8 @@ def claim(now=NOW, owner="me"):
     return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, max_attempts=MAX_ATTEMPTS)
 
 
-def park(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
-    return transitions.park(
+def await_responses(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
+    return transitions.await_responses(
         owner=owner,
         version=version,
         requests=requests or {},
@@ -54,29 +54,29 @@ def task(item):
 
 READY = NEW.to_item()
 LEASED = after(READY, claim())
-PARKED = after(LEASED, park(requests=asked("a", "b"), accepted=["z", "y"]))
+AWAITING = after(LEASED, await_responses(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
-SLEEPING_PARKED = after(LEASED, park(requests=asked("a"), wake_at_ms=NOW + 500))
-AWAKE = after(SLEEPING_PARKED, claim(LATER))
+AWAITING_UNTIL = after(LEASED, await_responses(requests=asked("a"), wake_at_ms=NOW + 500))
+AWAKE = after(AWAITING_UNTIL, claim(LATER))
 COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
-CANCELLED = after(PARKED, transitions.cancel(now_ms=NOW))
+CANCELLED = after(AWAITING, transitions.cancel(now_ms=NOW))
 
 ITEMS = {
     "ready": READY,
     "leased": LEASED,
-    "parked": PARKED,
+    "awaiting": AWAITING,
     "sleeping": SLEEPING,
-    "parked with a wake time": SLEEPING_PARKED,
+    "awaiting with a wake time": AWAITING_UNTIL,
     "leased and asking": AWAKE,
     "completed": COMPLETED,
     "failed": FAILED,
     "cancelled": CANCELLED,
 }
-OPEN = {"ready", "leased", "parked", "sleeping", "parked with a wake time", "leased and asking"}
+OPEN = {"ready", "leased", "awaiting", "sleeping", "awaiting with a wake time", "leased and asking"}
 
 WITH_LEASE = {"leased", "leased and asking"}
-WAITING = {"sleeping", "parked with a wake time"}
+WAITING = {"sleeping", "awaiting with a wake time"}
 
 APPLY = {
     "claim": (claim(), {"ready"}),
@@ -86,14 +86,14 @@ APPLY = {
     "release by another": (transitions.release(owner="you"), set()),
     "checkpoint": (transitions.checkpoint(owner="me", accepted_keys=["q"]), WITH_LEASE),
     "checkpoint by another": (transitions.checkpoint(owner="you", accepted_keys=[]), set()),
-    "park": (park(), {"leased"}),
-    "park by another": (park(owner="you"), set()),
-    "park at another version": (park(version=1), set()),
+    "await responses": (await_responses(), {"leased"}),
+    "await responses by another": (await_responses(owner="you"), set()),
+    "await responses at another version": (await_responses(version=1), set()),
     "sleep": (sleep(), {"leased"}),
     "sleep by another": (sleep(owner="you"), set()),
     "sleep at another version": (sleep(version=3), set()),
-    "answer one": (answered("b"), {"parked", "parked with a wake time"}),
-    "answer all": (answered(), {"parked", "parked with a wake time"}),
+    "answer one": (answered("b"), {"awaiting", "awaiting with a wake time"}),
+    "answer all": (answered(), {"awaiting", "awaiting with a wake time"}),
     "answer at another version": (answered(version=2), set()),
     "answer while leased": (answered(version=4, is_leased=True), {"leased and asking"}),
     "reset attempts": (transitions.reset_attempts(owner="me", seen_entries=3), WITH_LEASE),
@@ -188,7 +188,7 @@ def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
 def test_an_attempt_with_progress_does_not_count():
     for change in (
         transitions.checkpoint(owner="me", accepted_keys=["q"]),
-        park(),
+        await_responses(),
         sleep(),
     ):
         assert task(after(LEASED, change)).attempts == 0
@@ -196,24 +196,28 @@ def test_an_attempt_with_progress_does_not_count():
 
 
 def test_a_parked_task_has_its_requests_and_no_lease():
-    parked = task(PARKED)
-    assert (parked.status, parked.work_state, parked.version) == (Status.INPUT_REQUIRED, WorkState.PARKED, 3)
-    assert parked.requests == asked("a", "b")
-    assert parked.accepted_keys == ("y", "z")
-    assert (parked.lease_owner, parked.lease_until_ms) == (None, None)
+    waiting = task(AWAITING)
+    assert (waiting.status, waiting.work_state, waiting.version) == (
+        Status.INPUT_REQUIRED,
+        WorkState.AWAITING,
+        3,
+    )
+    assert waiting.requests == asked("a", "b")
+    assert waiting.accepted_keys == ("y", "z")
+    assert (waiting.lease_owner, waiting.lease_until_ms) == (None, None)
 
 
-def test_a_task_with_open_questions_stays_parked():
+def test_a_task_with_open_questions_stays_waiting():
     change = answered("b", now=LATER)
-    assert task(after(PARKED, change)) == replace(
-        task(PARKED), requests=asked("b"), version=4, updated_at_ms=LATER
+    assert task(after(AWAITING, change)) == replace(
+        task(AWAITING), requests=asked("b"), version=4, updated_at_ms=LATER
     )
 
 
 def test_a_task_without_open_questions_is_ready_and_dispatched():
     change = answered(now=LATER)
-    assert task(after(PARKED, change)) == replace(
-        task(PARKED),
+    assert task(after(AWAITING, change)) == replace(
+        task(AWAITING),
         status=Status.WORKING,
         work_state=WorkState.READY,
         requests={},
@@ -227,7 +231,7 @@ def test_a_task_without_open_questions_is_ready_and_dispatched():
 def test_one_of_two_concurrent_answers_is_accepted():
     change = answered("b")
     other = answered("a")
-    assert other.apply_to(after(PARKED, change)) is None
+    assert other.apply_to(after(AWAITING, change)) is None
 
 
 def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():

@@ -208,7 +208,7 @@ class _Resumption:
             return None
         if left.is_terminal:
             return this_pass.reply or parked_replies.result(this_pass.round, left)
-        if left.requests and left.work_state is WorkState.PARKED:
+        if left.requests and left.work_state is WorkState.AWAITING:
             return parked_replies.ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:
             return parked_replies.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)

@@ -69,13 +69,13 @@ TERMINAL: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 class WorkState(StrEnum):
     """Whether a worker can claim the task.
 
-    READY: at once. LEASED: a worker runs it. PARKED: it waits for input, and may have a wake-up time.
+    READY: at once. LEASED: a worker runs it. AWAITING: it waits for input, and may have a wake-up time.
     SLEEPING: at its wake-up time. DONE: never.
     """
 
     READY = "R"
     LEASED = "L"
-    PARKED = "P"
+    AWAITING = "P"
     SLEEPING = "S"
     DONE = "D"
 

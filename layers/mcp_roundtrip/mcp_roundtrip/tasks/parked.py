@@ -126,7 +126,7 @@ class ParkedCalls:
         return replace(
             self.tasks.new_task(caller.binding, TTL_MS, flow_id=journal.flow_id),
             status=Status.INPUT_REQUIRED if requests else Status.WORKING,
-            work_state=WorkState.PARKED if requests else WorkState.READY,
+            work_state=WorkState.AWAITING if requests else WorkState.READY,
             requests=outstanding,
             issued_counts=dict.fromkeys([*journal.unused_responses, *requests], 1),
             link=new_token(self.tasks.random_bytes) if has_link else None,

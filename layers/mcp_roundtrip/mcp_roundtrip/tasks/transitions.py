@@ -2,16 +2,16 @@
 
 ::
 
-              create           claim              park                   accept_responses (last key)
+              create           claim       await_responses               accept_responses (last key)
      [none] ────────▶ working ───────▶ working ─────────▶ input_required ───────────────▶ working
-                       READY   ▲        LEASED            PARKED                           READY
+                       READY   ▲        LEASED            AWAITING                         READY
                                │          │ │ sleep ▶ working SLEEPING
                                └ release ─┘ │
                                             ├ complete ▶ completed        cancel, expire: from every status
                                             └ fail     ▶ failed           that is not terminal
 
-A sleeping task can be claimed at its wake-up time. So can a parked task with a wake-up time, because another
-branch of its tool sleeps; until then it stays input_required and accepts responses.
+A sleeping task can be claimed at its wake-up time. So can a task that awaits responses and has a wake-up
+time, because another branch of its tool sleeps; until then it stays input_required and accepts responses.
 
 No transition leaves a terminal status. Only the owner of the lease may write; the next claim takes an expired
 lease. If a client or the time ends a task during a pass, its worker keeps the lease until it stops. Times are
@@ -76,7 +76,7 @@ def reset_attempts(*, owner: str, seen_entries: int) -> Change:
     return Change(held_by(owner), set={"att": 1, "seen": seen_entries})
 
 
-def park(
+def await_responses(
     *,
     owner: str,
     version: int,
@@ -98,7 +98,7 @@ def park(
         now_ms,
         ("lnk",) if link is None else (),
         st=Status.INPUT_REQUIRED.value,
-        rn=WorkState.PARKED.value,
+        rn=WorkState.AWAITING.value,
         req=requests_to_text(requests),
         iss=canonical.compact_json(issued_counts),
         **({} if wake_at_ms is None else _wake_up_attributes(wake_at_ms)),
@@ -198,7 +198,9 @@ def _is_claimable(now_ms: int) -> Condition:
     return any_of(
         Equals("rn", WorkState.READY.value),
         all_of(Equals("rn", WorkState.LEASED.value), Below("lu", now_ms)),
-        all_of(has_one_of("rn", WorkState.SLEEPING.value, WorkState.PARKED.value), Below("wake", now_ms + 1)),
+        all_of(
+            has_one_of("rn", WorkState.SLEEPING.value, WorkState.AWAITING.value), Below("wake", now_ms + 1)
+        ),
     )
 
 

@@ -143,7 +143,7 @@ class Worker:
             case OwnershipLost():
                 return None
             case NeedsInput() if run is not None:
-                item = self._park(task, history, recorder, run)
+                item = self._await_responses(task, history, recorder, run)
             case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
                     owner=owner,
@@ -160,9 +160,11 @@ class Worker:
             self._dispatch_next(Task.from_item(item))
         return item
 
-    def _park(self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run) -> Item | None:
+    def _await_responses(
+        self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run
+    ) -> Item | None:
         issued_counts, requests = _issue_requests(task, recorder, run)
-        change = transitions.park(
+        change = transitions.await_responses(
             owner=recorder.owner,
             version=task.version,
             requests=requests,
@@ -199,7 +201,7 @@ class Worker:
             delay_ms = task.lease_until_ms + 1 - self.clock_ms()
         elif task.wake_at_ms is not None:
             delay_ms = task.wake_at_ms - self.clock_ms()
-        elif task.work_state is WorkState.PARKED:
+        elif task.work_state is WorkState.AWAITING:
             return
         self.dispatcher.dispatch(task.worker, task.pk, delay_ms=max(delay_ms, 0))
 
