@@ -13,7 +13,6 @@ from mcp_roundtrip.server.app_questions import META_QUESTIONS
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.tool_variants import INPUT_RESPONSES
 from mcp_roundtrip_testing.client_profile import ClientProfile
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     DECLINE,
     describe_unasked_answers,
@@ -21,7 +20,7 @@ from mcp_roundtrip_testing.played_call import (
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.question_form import PAGE_LINK, fill_in
-from mcp_roundtrip_testing.round import Round
+from mcp_roundtrip_testing.round import Round, RoundSender
 from mcp_roundtrip_testing.task_table import TaskTable
 
 __tracebackhide__ = True  # pytest shows the line of the test
@@ -38,20 +37,11 @@ _PATIENCE: Final = 3
 """How often a model calls again when nothing changes."""
 
 
-class ClientPlayer(Protocol):
+class ClientPlayer(RoundSender, Protocol):
     """What a conversation needs from its `Player`."""
 
     table: TaskTable
 
-    @property
-    def clock(self) -> FakeClock: ...
-    def send_round(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        responses: Mapping[str, Any] | None,
-        state: str | None,
-    ) -> Round: ...
     def request(self, method: str, **params: Any) -> Mapping[str, Any]: ...
     def browse(self, method: str, url: str, body: str | None = None) -> HttpResponse: ...
 

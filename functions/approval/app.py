@@ -1,8 +1,8 @@
 """Have an expense approved by somebody else, on a web page that this function serves.
 
 The approver gets the link to the page by e-mail; the caller's link only shows the status of the request. A
-client with the experimental extension `com.example/approval` shows the status in a view of its own. No client
-can make or change the decision, whatever it declares or answers.
+client with the experimental extension `com.example/approval` shows the status in a view of its own. The
+decision is read from the table of approvals, so a client cannot make or change it.
 """
 
 from typing import Annotated, Any

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import main
-from support.sam_applications import write_application
+from support.sam_applications import FRONT_DOOR, front_door_template, write_application
 
 if TYPE_CHECKING:
     from support.typescript_client import RunModule
@@ -26,24 +26,8 @@ pytest_plugins = ["support.typescript_client"]
 
 pytestmark = pytest.mark.anyio
 
-TEMPLATE = """
-    Globals: {Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
-    Resources:
-      Door:
-        Type: AWS::Serverless::Function
-        Properties:
-          CodeUri: functions/front_door
-          Environment: {Variables: {MCP_OWNERS: !Sub '{"asks": "${Asks.Arn}"}'}}
-          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
-      Asks: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/asks}}
-    """
 SOURCES = {
-    "functions/front_door/app.py": """
-        from pathlib import Path
-        from mcp_roundtrip import FrontDoor
-
-        handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
-        """,
+    "functions/front_door/app.py": FRONT_DOOR,
     "functions/asks/app.py": """
         from typing import Any
         from mcp_roundtrip import Context, Server
@@ -72,7 +56,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalApp]:
     folder = tmp_path_factory.mktemp("sessions")
-    template = write_application(folder, TEMPLATE, SOURCES)
+    template = write_application(folder, front_door_template(asks="Asks.Arn"), SOURCES)
     assert main(["--functions", str(folder / "functions")]) == 0
     with serve(template, fresh=True, log=lambda line: None) as app:
         yield app

@@ -10,28 +10,8 @@ import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import main
-from support.sam_applications import http, write_application
+from support.sam_applications import FRONT_DOOR, front_door_template, http, write_application
 
-TEMPLATE = """
-    Globals: {Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
-    Resources:
-      Door:
-        Type: AWS::Serverless::Function
-        Properties:
-          CodeUri: functions/front_door
-          Environment:
-            Variables:
-              MCP_OWNERS: !Sub '{"greet": "${Greet.Arn}", "part": "${Part}"}'
-          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
-      Greet: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/greet}}
-      Part: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/part}}
-    """
-DOOR = """
-    from pathlib import Path
-    from mcp_roundtrip import FrontDoor
-
-    handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
-    """
 TOOL = """
     from mcp_roundtrip import Server
     server = Server("{name}")
@@ -43,7 +23,7 @@ TOOL = """
     handler = server.lambda_handler
     """
 SOURCES = {
-    "functions/front_door/app.py": DOOR,
+    "functions/front_door/app.py": FRONT_DOOR,
     "functions/greet/app.py": TOOL.format(name="greet"),
     "functions/part/app.py": TOOL.format(name="part"),
 }
@@ -51,7 +31,7 @@ SOURCES = {
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
-    path = write_application(tmp_path, TEMPLATE, SOURCES)
+    path = write_application(tmp_path, front_door_template(greet="Greet.Arn", part="Part"), SOURCES)
     assert main(["--functions", str(tmp_path / "functions")]) == 0
     return path
 

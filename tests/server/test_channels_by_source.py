@@ -207,7 +207,7 @@ def nothing_charged() -> None:
     CHARGED.clear()
 
 
-# Anonymous callers are told apart by their sessions, which 2026-07-28 does not have.
+# The session id identifies an anonymous caller, and 2026-07-28 has no sessions.
 DEPLOYMENTS = [
     pytest.param(partial(deployed, source, mode, version), id=f"{source}-{mode}-{version}")
     for mode in AuthMode

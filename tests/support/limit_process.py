@@ -4,7 +4,6 @@
 prints a line for each outcome: `created <task id>` or `refused`.
 """
 
-import os
 import sys
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
@@ -14,6 +13,7 @@ from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import client
+from support.forks import print_line, run_in_processes
 
 
 def race(endpoint: str, table: str, limit: int) -> None:
@@ -24,25 +24,13 @@ def race(endpoint: str, table: str, limit: int) -> None:
     try:
         while True:
             task = tasks.create(call, "alice", Journal("run"), worker="w", capabilities={}, ttl_ms=60_000)
-            report(f"created {task.task_id}")
+            print_line(f"created {task.task_id}")
     except TooManyOpenTasks:
-        report("refused")
-
-
-def report(line: str) -> None:
-    """Write each line in one call, so that lines of several processes are not mixed."""
-    os.write(1, f"{line}\n".encode())
+        print_line("refused")
 
 
 def main(endpoint: str, table: str, processes: str, limit: str) -> None:
-    for _ in range(int(processes)):
-        if os.fork() == 0:
-            race(endpoint, table, int(limit))
-            os._exit(0)
-    for _ in range(int(processes)):
-        _, status = os.wait()
-        if status:
-            sys.exit("a process failed")
+    run_in_processes(int(processes), lambda _: race(endpoint, table, int(limit)))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.dynamodb_clients import client
+from support.forks import print_line, run_in_processes
 from support.messages import META, call, headers
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -59,14 +60,7 @@ def make_call(endpoint: str, table: str, effects: str) -> str:
 
 
 def main(endpoint: str, table: str, processes: str, effects: str) -> None:
-    for _ in range(int(processes)):
-        if os.fork() == 0:
-            os.write(1, f"{json.dumps(make_call(endpoint, table, effects))}\n".encode())
-            os._exit(0)
-    for _ in range(int(processes)):
-        _, status = os.wait()
-        if status:
-            sys.exit("a process failed")
+    run_in_processes(int(processes), lambda _: print_line(json.dumps(make_call(endpoint, table, effects))))
 
 
 if __name__ == "__main__":

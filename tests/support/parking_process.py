@@ -4,7 +4,6 @@
 that it got: `parked <task id>`.
 """
 
-import os
 import sys
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
@@ -14,6 +13,7 @@ from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import client
+from support.forks import print_line, run_in_processes
 
 
 def park(endpoint: str, table: str, number: int) -> None:
@@ -21,18 +21,11 @@ def park(endpoint: str, table: str, number: int) -> None:
     calls = ParkedCalls.of(Tasks(store, RecordingDispatcher(), lambda: 1_795_000_000_000, max_open=3))
     call = TaskCall("tools/call", "x", {}, None, None)
     task = calls.create(ParkedCaller("alice", "alice", "call"), call, Journal(f"flow-{number}"), {}, "client")
-    os.write(1, f"parked {task.task_id}\n".encode())  # one write for each line: processes do not mix
+    print_line(f"parked {task.task_id}")
 
 
 def main(endpoint: str, table: str, processes: str) -> None:
-    for number in range(int(processes)):
-        if os.fork() == 0:
-            park(endpoint, table, number)
-            os._exit(0)
-    for _ in range(int(processes)):
-        _, status = os.wait()
-        if status:
-            sys.exit("a process failed")
+    run_in_processes(int(processes), lambda number: park(endpoint, table, number))
 
 
 if __name__ == "__main__":

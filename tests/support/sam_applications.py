@@ -13,6 +13,38 @@ from typing import Any
 
 from mcp_roundtrip_local import LocalApp
 
+FRONT_DOOR = """
+    from pathlib import Path
+    from mcp_roundtrip import FrontDoor
+
+    handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
+    """
+"""The source of `functions/front_door/app.py`. Its catalog is written by `mcp_roundtrip_local.catalog`."""
+
+
+def front_door_template(**owners: str) -> str:
+    """Return the template of a front door and functions, each in the folder of its name.
+
+    `owners` maps the name of each function to the expression in MCP_OWNERS, such as `Greet.Arn`.
+    """
+    functions = "".join(
+        f"""
+      {name.title()}: {{Type: AWS::Serverless::Function, Properties: {{CodeUri: functions/{name}}}}}"""
+        for name in owners
+    )
+    expressions = ", ".join(f'"{name}": "${{{expression}}}"' for name, expression in owners.items())
+    return f"""
+    Globals:
+      Function: {{Handler: app.handler, Timeout: 20, Environment: {{Variables: {{MCP_AUTH_MODE: none}}}}}}
+    Resources:
+      Door:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: functions/front_door
+          Environment: {{Variables: {{MCP_OWNERS: !Sub '{{{expressions}}}'}}}}
+          Events: {{E: {{Type: HttpApi, Properties: {{Path: /mcp, Method: ANY}}}}}}{functions}
+    """
+
 
 @dataclass(frozen=True)
 class Response:
@@ -46,7 +78,7 @@ def write_application(folder: Path, template: str, sources: Mapping[str, str]) -
 def http(
     url: str, *, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Send an HTTP request and return the response, whatever its status."""
+    """Send an HTTP request and return the response. A status of 400 or more raises nothing."""
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
     try:
         with urllib.request.urlopen(request, timeout=20) as response:

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from moto import mock_aws
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.tasks import transitions
@@ -23,9 +21,9 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
-from support.dynamodb_clients import client, new_table
+from support.dynamodb_clients import new_table
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.task_stores"]
 
 PROCESS = Path(__file__).parents[1] / "support/parking_process.py"
 LIMIT = 3
@@ -35,20 +33,6 @@ FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "H
 JOURNAL = Journal("flow", (STEP,), {"size": Fingerprint("m", "f")})
 ALICE, BOB = ParkedCaller("alice", "alice", "call"), ParkedCaller("bob", "bob", "call")
 YES = {"action": "accept", "content": {"value": True}}
-
-
-@pytest.fixture(params=["memory", "moto", "ministack"])
-def store(request):
-    if request.param == "memory":
-        yield MemoryStore()
-    elif request.param == "moto":
-        with mock_aws():
-            connected = client()
-            yield DynamoStore(connected, new_table(connected))
-            connected.close()
-    else:
-        dynamodb = request.getfixturevalue("ministack_dynamodb")
-        yield DynamoStore(dynamodb, new_table(dynamodb))
 
 
 @dataclass
@@ -79,8 +63,8 @@ class Table:
 
 
 @pytest.fixture
-def table(store):
-    return Table(store)
+def table(task_store):
+    return Table(task_store)
 
 
 def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
@@ -189,7 +173,9 @@ def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table
     assert table.calls.find(ALICE) is None
 
 
-@pytest.mark.parametrize("store", ["memory", "ministack"], indirect=True)  # moto loses updates among threads
+@pytest.mark.parametrize(
+    "task_store", ["memory", "ministack"], indirect=True
+)  # moto loses updates among threads
 @pytest.mark.parametrize("earlier", [False, True])
 def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier):
     if earlier:

@@ -5,9 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
-from moto import mock_aws
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks import transitions
@@ -24,29 +22,14 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
-from support.dynamodb_clients import client, new_table
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.task_stores"]
 
 TTL_MS = 60_000
 CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
 YES = {"action": "accept", "content": {"value": True}}
 NO = {"action": "decline"}
-
-
-@pytest.fixture(params=["memory", "moto", "ministack"])
-def store(request):
-    if request.param == "memory":
-        yield MemoryStore()
-    elif request.param == "moto":
-        with mock_aws():
-            connected = client()
-            yield DynamoStore(connected, new_table(connected))
-            connected.close()
-    else:
-        dynamodb = request.getfixturevalue("ministack_dynamodb")
-        yield DynamoStore(dynamodb, new_table(dynamodb))
 
 
 def asked(key, order, channel=PAGE):
@@ -99,8 +82,8 @@ class Table:
 
 
 @pytest.fixture
-def table(store):
-    return Table(store)
+def table(task_store):
+    return Table(task_store)
 
 
 def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
@@ -138,8 +121,8 @@ def test_answers_are_stored_and_the_worker_is_dispatched(table):
     assert list(table.tasks.dispatcher.sent) == [("worker:1", table.task.pk)]
 
 
-def test_no_worker_is_dispatched_for_a_call_without_one(store):
-    parked = Table(store, worker="")
+def test_no_worker_is_dispatched_for_a_call_without_one(task_store):
+    parked = Table(task_store, worker="")
     assert parked.links.answer(parked.token, {"size": YES, "keep": YES}) == "stored"
     assert parked.stored().work_state is WorkState.READY
     assert not parked.tasks.dispatcher.sent
@@ -170,8 +153,8 @@ def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
     assert table.links.find(table.token).state == "open"
 
 
-def test_a_link_does_not_answer_questions_of_the_client(store):
-    table = Table(store, channel=CLIENT)
+def test_a_link_does_not_answer_questions_of_the_client(task_store):
+    table = Table(task_store, channel=CLIENT)
     assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "answered"
     assert table.responses() == {}
 
@@ -197,7 +180,9 @@ def test_a_link_ends_with_its_task(table):
     assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "ended"
 
 
-@pytest.mark.parametrize("store", ["memory", "ministack"], indirect=True)  # moto loses updates among threads
+@pytest.mark.parametrize(
+    "task_store", ["memory", "ministack"], indirect=True
+)  # moto loses updates among threads
 def test_of_many_posts_at_once_exactly_one_is_stored(table):
     def post(number):
         answer = {"action": "accept", "content": {"value": number}}

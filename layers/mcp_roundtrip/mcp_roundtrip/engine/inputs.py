@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel, Channels  # for calls that ask
 
 ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
-"""A pass asks through the first of these channels that has a request. A default asks nobody.
+"""A pass asks through the first of these channels that has a request. A default needs no request.
 
 The model comes first: its answers arrive in a new call, which repeats them and has no others.
 """

@@ -41,7 +41,7 @@ class RequestContext:
 
     @property
     def is_identified(self) -> bool:
-        """Whether the caller can be told apart from other callers."""
+        """Whether the caller has an identity: a principal, or a session id."""
         return self.principal is not None or self.session_nonce is not None
 
     @property

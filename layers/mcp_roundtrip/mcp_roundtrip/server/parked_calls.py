@@ -123,7 +123,7 @@ def answer(
 
 
 def _caller(call: FeatureCall) -> ParkedCaller:
-    """Return the caller of a call. Anonymous callers are told apart by their sessions."""
+    """Return the caller of a call. The session id identifies an anonymous caller."""
     principal = caller_binding(call.context.principal)
     binding = principal or canonical_json(["session", call.context.session_nonce]).decode()
     identity = replace(call.binding, principal=binding).identity()
