@@ -7,7 +7,7 @@
 4. `tools`, `prompts`, `resources`, `completions`, `listing`, `discovery` and `task_methods` have the handlers
    of the methods. The handler of a call finds the feature, and builds a FeatureCall.
 5. `round` opens the state, has `execution` run the function once, and builds the Reply. `errors` maps an
-   exception, and `task_methods` stores a call that becomes a task.
+   exception, and `task_creation` stores a call that becomes a task.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
 A worker runs the function of a task with `task_runner` and `execution`. `legacy` has the handlers for clients

@@ -19,6 +19,9 @@ from mcp_roundtrip.protocol.constants import (
     RESOURCES_READ,
     RESOURCES_TEMPLATES_LIST,
     SUBSCRIPTIONS_LISTEN,
+    TASKS_CANCEL,
+    TASKS_GET,
+    TASKS_UPDATE,
     TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
@@ -186,24 +189,33 @@ def make_endpoint(
     `legacy_handlers` is called once, at the first request of a client that opens with `initialize`.
     """
 
-    @cache
     def discovery() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.discovery import discovery_methods  # a call needs none
 
         return discovery_methods(options, *features, has_tasks=has_tasks, has_views=has_views)
 
-    handlers: dict[str, Handler] = {
-        DISCOVER: lambda context: discovery()[DISCOVER](context),
-        SUBSCRIPTIONS_LISTEN: lambda context: discovery()[SUBSCRIPTIONS_LISTEN](context),
-    }
+    def tasks() -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.task_methods import TaskMethods  # a call needs none
+
+        return TaskMethods(options.server_info).handlers()
+
+    handlers = _created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
     for methods in features.values():
         handlers |= methods
     if has_tasks:
-        from mcp_roundtrip.server.task_methods import TaskMethods  # only servers with tasks need it
-
-        handlers |= TaskMethods(options.server_info).handlers()
+        handlers |= _created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
     return Endpoint(handlers, None if legacy_handlers is None else cache(legacy_handlers), name, scopes)
+
+
+def _created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
+    """Return handlers of these methods that are all created at the first request for one of them."""
+    created = cache(create)
+
+    def handler(method: str) -> Handler:
+        return lambda context: created()[method](context)
+
+    return {method: handler(method) for method in methods}
 
 
 def with_views(

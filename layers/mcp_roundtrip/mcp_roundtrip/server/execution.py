@@ -73,7 +73,7 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
     except ArgumentsError as error:
         return Failed(error)
     if feature.task == "required" and run.tasks.recorder is None:
-        from mcp_roundtrip.server.task_methods import check_task_limit  # most tools need no task
+        from mcp_roundtrip.server.task_creation import check_task_limit  # most tools need no task
 
         check_task_limit(call)
     observer.redact(run.redactable_values)

@@ -27,7 +27,8 @@ from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_methods import creation_error, task_call_of, task_table_unavailable
+from mcp_roundtrip.server.task_creation import creation_error, task_call_of
+from mcp_roundtrip.server.task_methods import task_table_unavailable
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls

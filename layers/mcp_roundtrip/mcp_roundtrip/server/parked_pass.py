@@ -18,7 +18,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_methods import create_task
+from mcp_roundtrip.server.task_creation import create_task
 from mcp_roundtrip.server.task_runner import conclusion_of, final_reply
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task

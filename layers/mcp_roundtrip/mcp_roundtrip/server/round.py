@@ -94,7 +94,7 @@ class Round:
 
     def start_task(self, journal: Journal, ttl_ms: int) -> Reply:
         """Build the reply of a call that becomes a task."""
-        from mcp_roundtrip.server.task_methods import create_task  # most calls do not become a task
+        from mcp_roundtrip.server.task_creation import create_task  # most calls do not become a task
 
         task = create_task(self.call, journal, ttl_ms)
         if isinstance(task, Mapping):

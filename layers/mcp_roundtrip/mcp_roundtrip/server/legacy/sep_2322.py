@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
@@ -33,9 +33,11 @@ from mcp_roundtrip.server.task_methods import (
     task_members,
     task_table_unavailable,
 )
-from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.tools import ToolMethods  # a front door has none
 
 DIALECT: Final = "sep-2322"
 

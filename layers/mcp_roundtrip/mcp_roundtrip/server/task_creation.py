@@ -1,0 +1,104 @@
+"""How a call becomes a task."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from typing import Any
+
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.principal import caller_binding
+from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
+from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.server.model import FeatureCall
+from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.model import Task
+
+
+def create_task(
+    call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None = None
+) -> dict[str, Any] | ClientError:
+    """Store a task that continues the call, and return the members of its Task object.
+
+    A task that has the id `task_id` already is returned instead.
+    """
+    try:
+        return task_members(_store_task(call, journal, ttl_ms, task_id))
+    except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+        return creation_error(call, error, journal)
+
+
+def creation_error(
+    call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError, journal: Journal
+) -> ClientError:
+    """Return the error of a call that could not be stored, and log it."""
+    observer = call.context.ports.observer
+    if isinstance(error, ItemTooLarge):
+        observer.record_failure("task_too_large", error, tool=call.feature.name)
+        if len(compact_json(call.params.arguments)) < error.size // 2:
+            return ClientError(call.context.internal_error)
+        text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
+        return ClientError(ToolError(text), "arguments_too_large")
+    if isinstance(error, TooManyOpenTasks):
+        return ClientError(_too_many_open_tasks(call, error, journal))
+    return ClientError(task_table_unavailable(error, call.context))
+
+
+def check_task_limit(call: FeatureCall) -> None:
+    """Raise ProtocolError if the caller cannot create a task now."""
+    try:
+        call.context.ports.tasks().tasks.limit.check(caller_binding(call.context.principal))
+    except TooManyOpenTasks as error:
+        raise _too_many_open_tasks(call, error) from None
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
+
+
+def _too_many_open_tasks(
+    call: FeatureCall, error: TooManyOpenTasks, journal: Journal | None = None
+) -> ProtocolError:
+    """Log the limit, and return the error with HTTP status 429."""
+    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    text = (
+        f"The caller has {error.limit} open tasks, and the server allows no more. Wait until one of them has "
+        "ended, or cancel one with tasks/cancel, and call again."
+    )
+    if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
+        text += " The call had done part of its work, and a new call does it again."
+    return ProtocolError(
+        TOO_MANY_REQUESTS,
+        text,
+        {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S},
+        http_status=429,
+    )
+
+
+def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None) -> Task:
+    port = call.context.ports.tasks()
+    return port.tasks.create(
+        task_call_of(call),
+        caller_binding(call.context.principal),
+        journal,
+        worker=port.worker(),
+        capabilities=call.context.request.meta.capabilities,
+        ttl_ms=ttl_ms,
+        task_id=task_id,
+    )
+
+
+def task_call_of(call: FeatureCall) -> TaskCall:
+    """Return the part of a call that its task stores."""
+    meta, principal = call.context.request.meta, call.context.principal
+    return TaskCall(
+        call.context.request.method,
+        call.feature.name,
+        call.params.arguments,
+        None if principal is None else astuple(principal),
+        meta.info,
+        call.server_info,
+        meta.trace,
+    )
