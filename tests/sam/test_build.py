@@ -79,9 +79,9 @@ def test_the_layer_has_all_dependencies(built: Built) -> None:
     program = f"""
 import sys
 sys.path.insert(0, {str(site)!r})
-import mcp_roundtrip, pydantic, jwt, aws_lambda_powertools, aws_lambda_powertools.metrics
-from cryptography.hazmat.primitives.asymmetric import ec
-jwt.encode({{}}, ec.generate_private_key(ec.SECP256R1()), "ES256")
+import mcp_roundtrip, pydantic, aws_lambda_powertools, aws_lambda_powertools.metrics
+from mcp_roundtrip.state.keys import LocalKey
+LocalKey.generate().sign(b"")
 third_party = [m.__file__ for m in sys.modules.values() if getattr(m, "__file__", None)]
 print(*third_party, sep="\\n")
 """
@@ -186,10 +186,10 @@ def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_tar
 def test_a_file_with_another_hash_is_not_installed(tmp_path: Path) -> None:
     copy = copy_layer(tmp_path)
     lock = copy / "requirements.lock"
-    pinned, _, others = lock.read_text().partition("pyjwt==")
+    pinned, _, others = lock.read_text().partition("typing-extensions==")
     version, _, rest = others.partition(" ")
-    following = rest[rest.index("typing-extensions") :]
-    lock.write_text(f"{pinned}pyjwt=={version} --hash=sha256:{'0' * 64}\n{following}")
+    following = rest[rest.index("typing-inspection") :]
+    lock.write_text(f"{pinned}typing-extensions=={version} --hash=sha256:{'0' * 64}\n{following}")
     done = make_layer(tmp_path, target=f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}", copy=copy, PIP_DRY_RUN="1")
     assert done.returncode != 0
     assert "DO NOT MATCH THE HASHES" in done.stderr

@@ -15,10 +15,15 @@ SNAP_START: Final = "snap-start"
 
 MODULES: Final = (
     # states and tokens
-    *("boto3", "jwt.algorithms", "cryptography.hazmat.backends.openssl.backend"),
+    *("boto3", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
     *("mcp_roundtrip.aws.kms", "mcp_roundtrip.state.codec", "mcp_roundtrip.state.delegation"),
-    *("mcp_roundtrip.auth.bearer", "mcp_roundtrip.auth.fetch", "mcp_roundtrip.schema.json_schema"),
+    *(
+        "mcp_roundtrip.auth.bearer",
+        "mcp_roundtrip.auth.public_keys",
+        "mcp_roundtrip.auth.fetch",
+        "mcp_roundtrip.schema.json_schema",
+    ),
     # the front door and tasks
     *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatchers", "mcp_roundtrip.aws.dynamodb"),
     *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),
