@@ -1,6 +1,7 @@
 """The benchmarks that need no other MCP server run against the current code."""
 
 import sys
+import sysconfig
 from pathlib import Path
 
 import boto3
@@ -80,6 +81,46 @@ def test_this_revision_can_be_compared_with_itself(benchmarks):
     except earlier_revision.RevisionUnavailable as reason:
         skips.skip(skips.HISTORY, str(reason))
     assert all(min(each.before, each.now, each.ratio) > 0 for each in found.values())
+
+
+@pytest.fixture
+def installed_packages(benchmarks, monkeypatch):
+    """Run cold functions with the packages of this environment, because installing them takes 20 s."""
+    import cold_chain
+    import revisions
+
+    monkeypatch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
+    monkeypatch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
+
+
+def test_a_cold_call_is_measured_by_stage_from_the_front_door_to_a_question(installed_packages):
+    import cold_chain
+    import cold_tables
+
+    found = cold_chain.measure_cold_calls(1, "whole chain, 1769 MB")
+    [row] = found.revisions
+    [sample] = row.samples["now"]
+    assert list(sample.stages) == [
+        "front_door init",
+        "front_door until Invoke",
+        "tool init",
+        "tool until its question",
+        "front_door until its response",
+    ]
+    assert min(*sample.stages.values(), sample.cpu_ms) > 0
+    assert cold_tables.cold_targets(found) == []  # there is no revision to compare with
+    assert len(cold_tables.cold_tables(found)) == 2
+
+
+def test_the_import_of_the_package_is_compared_only_with_another_revision(installed_packages):
+    import cold_chain
+    import cold_tables
+
+    found = cold_chain.measure_cold_calls(1, "import of mcp_roundtrip")
+    assert found.own_import.total_ms("now") > [0]
+    assert cold_tables.cold_targets(found) == []
+    [own_import] = cold_tables.cold_tables(found)
+    assert "importtime" in own_import
 
 
 def test_a_call_through_the_front_door_is_compared_with_a_direct_call(benchmarks):
