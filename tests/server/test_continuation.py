@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO, TASKS_EXTENSION, UI_EXTENSION
+from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
 
 BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
+
+ADA = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
+ANSWERS_REQUESTS = [{"elicitation": {}}, {"sampling": {}}, {"roots": {}}]
+TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
+ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, TASKS_ONLY]
 
 
 def serving(body: Callable[[Context], Any], **options: Any) -> Server:
@@ -75,3 +83,39 @@ def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
     assert ended.failed
     assert "2026-07-28" in ended.text
     assert rounds(player) == ["out_of_time"]
+
+
+def signed_in(clock: FakeClock, capabilities: Any, **options: Any) -> Player:
+    """Return a client whose caller has signed in, so that its calls can be parked."""
+    ports = {"auth": EventAuthenticator(AuthMode.JWT)}
+    server = serving(slow(clock), channels=(), **options)
+    return Player(server, capabilities, clock=clock, ports=ports, authorizer=ADA)
+
+
+@pytest.mark.parametrize("capabilities", ANSWERS_REQUESTS, ids=str)
+def test_a_client_that_answers_input_requests_gets_a_round_without_questions(capabilities: Any) -> None:
+    clock = FakeClock()
+    player = signed_in(clock, capabilities)
+    assert player.call("work").structured == 6
+    assert rounds(player) == ["checkpoint", "complete"]
+
+
+@pytest.mark.parametrize("capabilities", ANSWERS_NONE, ids=str)
+def test_a_client_that_answers_none_calls_again(capabilities: Any) -> None:
+    clock = FakeClock()
+    player = signed_in(clock, capabilities)
+    first = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
+    assert not first.failed
+    assert first.result["_meta"][META_PARKED_CALL] == {"status": "working"}
+    assert "structuredContent" not in first.result
+    second = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
+    assert second.structured == 6
+    assert META_PARKED_CALL not in second.result["_meta"]
+    assert rounds(player) == ["parked", "complete"]
+
+
+def test_its_call_becomes_a_task_if_tool_and_client_support_tasks() -> None:
+    clock = FakeClock()
+    player = signed_in(clock, TASKS_ONLY, task="optional")
+    assert player.call("work").task.result["structuredContent"] == 6
+    assert rounds(player) == ["task"]

@@ -67,5 +67,6 @@ def test_a_tool_without_a_context_reads_nothing() -> None:
 
 
 def test_a_tool_whose_questions_never_wait_reads_nothing_unless_its_client_cannot_continue() -> None:
-    assert reads({}, "asks_for_defaults") == 0
-    assert reads({}, "asks_for_defaults", meta=BREAKS) == 1
+    assert reads(FORMS, "asks_for_defaults") == 0
+    assert reads(FORMS, "asks_for_defaults", meta=BREAKS) == 1
+    assert reads({}, "asks_for_defaults") == 1

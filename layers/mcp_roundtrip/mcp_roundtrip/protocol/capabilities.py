@@ -18,6 +18,9 @@ SAMPLING: CapabilityPath = ("sampling",)
 ROOTS: CapabilityPath = ("roots",)
 TASKS: CapabilityPath = ("extensions", TASKS_EXTENSION)
 
+INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
+"""The capabilities that declare that a client answers input requests."""
+
 _KNOWN: Final = (
     *("elicitation", "elicitation.form", "elicitation.url"),
     *("sampling", "sampling.context", "sampling.tools", "roots"),
@@ -61,6 +64,11 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
         if not isinstance(node, Mapping):
             return False
     return True
+
+
+def answers_input_requests(capabilities: Mapping[str, Any]) -> bool:
+    """Return whether a client declares that it answers any kind of input request."""
+    return any(declares(capabilities, (name,)) for name in INPUT_CAPABILITIES)
 
 
 def shows_apps(capabilities: Mapping[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from mcp_roundtrip.engine.channels import Channels, Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
+    INPUT_CAPABILITIES,
+    answers_input_requests,
     declares,
     missing_capabilities,
     shows_apps,
@@ -60,14 +62,11 @@ def reaches_user(channels: Channels) -> bool:
 def without_input_capabilities(context: RequestContext) -> RequestContext:
     """Return the context of a call during which the client answers no input requests, and follows no task."""
     meta = context.request.meta
-    declared = {name: each for name, each in meta.capabilities.items() if name not in _INPUT_CAPABILITIES}
+    declared = {name: each for name, each in meta.capabilities.items() if name not in INPUT_CAPABILITIES}
     extensions: Any = declared.get("extensions")
     if isinstance(extensions, dict):
         declared["extensions"] = {name: each for name, each in extensions.items() if name != TASKS_EXTENSION}
     return replace(context, request=replace(context.request, meta=replace(meta, capabilities=declared)))
-
-
-_INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
 
 
 def may_park(call: FeatureCall) -> bool:
@@ -91,7 +90,16 @@ _WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
 
 
 def continues_with_state(call: FeatureCall) -> bool:
-    """Return whether the client continues a call with the state of a result that asks nothing."""
+    """Return whether the client can be relied on to continue a call that asks nothing with its state.
+
+    Every client has to. But a client that answers no input requests may have no code for such results, and
+    sends the same as one that has (`server.client_behavior`). So its call is parked where that is possible.
+    """
+    return answers_input_requests(call.context.request.meta.capabilities) and may_continue_with_state(call)
+
+
+def may_continue_with_state(call: FeatureCall) -> bool:
+    """Return whether the client is not known to fail at a result that has a state and asks nothing."""
     if not call.follows_state:
         return False
     from mcp_roundtrip.server.client_behavior import breaks_on_state_only_rounds  # rarely decides

@@ -1,9 +1,11 @@
 """What clients are known to do that the specification does not lead a server to expect.
 
 A row is a fact about released versions of one client, with its source and the date of the observation. Remove
-the row when the client is fixed. Clients without a row are taken to follow the specification, also those that
-share their name with a client that does not: the official Python SDK calls every client `mcp` that sets no
-name of its own.
+the row when the client is fixed. Clients without a row are taken to follow the specification.
+
+A row without a name is about a client that sends the same as others. The official Python SDK calls every
+client `mcp` that sets no name of its own. Its `ClientSession` raises at each InputRequiredResult, while its
+`Client` follows them. `server.channels` goes by what they have in common: they declare no input capability.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ CLIENT_BEHAVIORS: Final = (
     ),
     ClientBehavior(
         client="OpenAI Agents SDK",
-        name=None,  # it is called `mcp`, as are clients that follow such rounds
+        name=None,  # each of its requests is byte for byte one of the Python SDK's `Client`
         versions=_ANY,
         breaks_on_state_only_rounds=True,
         source="https://pypi.org/project/openai-agents/0.24.0/",

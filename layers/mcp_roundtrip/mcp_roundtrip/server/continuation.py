@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mcp_roundtrip.server.channels import continues_with_state, may_park
+from mcp_roundtrip.server.channels import continues_with_state, may_continue_with_state, may_park
 from mcp_roundtrip.server.model import FeatureCall
 
 Way = Literal["state", "app", "task", "parked"]
@@ -14,8 +14,9 @@ def way_to_continue(call: FeatureCall) -> Way | None:
     """Return how the call continues; None if it cannot.
 
     "state": the client sends the state of an InputRequiredResult without questions, which clients are known
-    to break on. "app": the question app calls again. "task": the call becomes a task. "parked": the model
-    calls again, and the call continues from the task table.
+    to break on; one that answers no input requests gets such a result only as the last resort. "app": the
+    question app calls again. "task": the call becomes a task. "parked": the model calls again, and the call
+    continues from the task table.
     """
     if call.params.is_in_app:
         return "app"
@@ -23,4 +24,6 @@ def way_to_continue(call: FeatureCall) -> Way | None:
         return "state"
     if call.may_start_task:
         return "task"
-    return "parked" if may_park(call) else None
+    if may_park(call):
+        return "parked"
+    return "state" if may_continue_with_state(call) else None

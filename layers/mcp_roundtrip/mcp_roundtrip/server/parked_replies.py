@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.question_links import question_page_url
 
 PARKED: Final = "parked"
 """The member of a view's state that names the task of a parked call."""
+
+META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
+"""The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
+"input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""
 
 VIEW_PAUSE_MS: Final = 2_000
 """How long a view waits before it asks again where a call stands."""
@@ -28,14 +33,16 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
         from mcp_roundtrip.server.model_questions import model_prompt  # few tools choose it
 
         text = model_prompt(call.name, {key: request["params"] for key, request in requests.items()})
-        return _text_reply(this_round, text, "asked_through_model", asked=sorted(requests))
+        return _unfinished(this_round, text, "asked_through_model", _ASKING, asked=sorted(requests))
+    url = question_page_url(call.context.ports.config.audience(), task.link or "")
     if channel == "app":
         from mcp_roundtrip.server.app_questions import show  # most clients show no views
 
-        return show(this_round, requests, {PARKED: task.task_id}, link=_url(call, task))
-    text = _page_text(call.name, requests, _url(call, task))
+        shown = show(this_round, requests, {PARKED: task.task_id}, link=url)
+        return _with_status(shown, {**_ASKING, "url": url})
+    text = _page_text(call.name, requests, url)
     outcome = "waiting_for_answer" if is_repeated else "asked_on_page"
-    return _text_reply(this_round, text, outcome, asked=sorted(requests))
+    return _unfinished(this_round, text, outcome, {**_ASKING, "url": url}, asked=sorted(requests))
 
 
 def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
@@ -46,12 +53,12 @@ def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply
     again = f"Call {tool} again with the same arguments"
     if waits_for_url:
         text = f"{tool} waits for the user, who has not finished at the page. {again} when they have."
-        return _text_reply(this_round, text, "waiting_for_answer")
+        return _unfinished(this_round, text, "waiting_for_answer", _ASKING)
     if is_leased:
         text = f"{tool} is still running. {again} to get its result."
-        return _text_reply(this_round, text, "still_running")
+        return _unfinished(this_round, text, "still_running", _WORKING)
     text = f"This is not finished: {tool} needs more time. {again}: it continues where it stopped."
-    return _text_reply(this_round, text, "parked")
+    return _unfinished(this_round, text, "parked", _WORKING)
 
 
 def _working(this_round: Round, *, waits_for_url: bool) -> Reply:
@@ -93,10 +100,6 @@ def too_large(this_round: Round, limit: int) -> Reply:
     return this_round.error_reply(ToolError(text), "answers_too_large")
 
 
-def _url(call: FeatureCall, task: Task) -> str:
-    return question_page_url(call.context.ports.config.audience(), task.link or "")
-
-
 def _page_text(tool: str, requests: Mapping[str, Mapping[str, Any]], url: str) -> str:
     messages = "".join(f"\n- {request['params']['message']}" for request in requests.values())
     return (
@@ -108,6 +111,20 @@ def _page_text(tool: str, requests: Mapping[str, Mapping[str, Any]], url: str) -
     )
 
 
-def _text_reply(this_round: Round, text: str, outcome: str, **fields: Any) -> Reply:
+_ASKING: Final[Mapping[str, Any]] = {"status": Status.INPUT_REQUIRED.value}
+_WORKING: Final[Mapping[str, Any]] = {"status": Status.WORKING.value}
+
+
+def _unfinished(
+    this_round: Round, text: str, outcome: str, status: Mapping[str, Any], **fields: Any
+) -> Reply:
+    """Build the reply of a call that another call continues: a text for models, a status for programs."""
     body = results.tool_result(this_round.call.server_info, [results.text_content(text)], {})
-    return this_round.reply(body, outcome, **fields)
+    return _with_status(this_round.reply(body, outcome, **fields), status)
+
+
+def _with_status(reply: Reply, status: Mapping[str, Any]) -> Reply:
+    body = reply.body
+    if isinstance(body, ProtocolError):
+        return reply
+    return replace(reply, body={**body, "_meta": {**body["_meta"], META_PARKED_CALL: status}})

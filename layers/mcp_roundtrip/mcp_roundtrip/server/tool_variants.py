@@ -1,8 +1,9 @@
 """The list of tools, which depends on how its client can be asked.
 
 Clients that show MCP Apps learn which view shows the results of a tool, and through which tool views answer.
-A result that asks has no structured content, so a tool whose questions may go through a fallback has no
-`outputSchema` for such a client. If the model may answer, the tool has an argument for the answers.
+A result that asks through a fallback, or that another call has to continue, has no structured content, so a
+tool with such results has no `outputSchema` for this client. If the model may answer, the tool has an
+argument for the answers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares, shows_apps
+from mcp_roundtrip.protocol.capabilities import (
+    ELICITATION_FORM,
+    ELICITATION_URL,
+    answers_input_requests,
+    declares,
+    shows_apps,
+)
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
@@ -48,23 +55,26 @@ class ListedTool(Listable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClientKind:
-    """How a client can be asked: by `forms` and `urls` of the protocol, in `apps`, or on `pages`."""
+    """How a client can be asked: by `forms` and `urls` of the protocol, in `apps`, or on `pages`.
+
+    `repeats`: a call that runs out of time continues when the client makes it again.
+    """
 
     forms: bool
     urls: bool
     apps: bool
     pages: bool
+    repeats: bool
 
     @classmethod
     def of(cls, context: RequestContext) -> ClientKind:
         """Return the kind of the client that sent a request."""
         declared, answers = context.request.meta.capabilities, not context.request.is_legacy
-        return cls(
-            forms=answers and declares(declared, ELICITATION_FORM),
-            urls=answers and declares(declared, ELICITATION_URL),
-            apps=shows_apps(declared),
-            pages=context.can_store_calls,
-        )
+        forms = answers and declares(declared, ELICITATION_FORM)
+        urls = answers and declares(declared, ELICITATION_URL)
+        pages = context.can_store_calls
+        repeats = pages and not (forms and urls) and not _follows_rounds(context)
+        return cls(forms, urls, shows_apps(declared), pages, repeats)
 
     def fallbacks(self, tool: ListedTool) -> frozenset[Fallback]:
         """Return the fallbacks through which a question of the tool may reach somebody."""
@@ -77,11 +87,24 @@ class ClientKind:
         }
         return frozenset(each for each in tool.channels if usable.get(each))
 
+    def may_end_unfinished(self, tool: ListedTool) -> bool:
+        """Return whether a call of the tool may end with a text in the place of its result."""
+        return bool(self.fallbacks(tool)) or (tool.asks and self.repeats)
+
     def view_uri(self, tool: ListedTool) -> str | None:
         """Return the URI of the view of the tool's results: the author's own, or that of questions."""
         if not self.apps:
             return None
         return tool.view_uri or (QUESTIONS_URI if "app" in self.fallbacks(tool) else None)
+
+
+def _follows_rounds(context: RequestContext) -> bool:
+    """Return whether the client continues a call with its state (see `server.channels`)."""
+    if context.request.is_legacy or not answers_input_requests(context.request.meta.capabilities):
+        return False
+    from mcp_roundtrip.server.client_behavior import breaks_on_state_only_rounds  # few clients get here
+
+    return not breaks_on_state_only_rounds(context.request.meta.info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +122,7 @@ class ToolVariant:
     def definition(self) -> Mapping[str, Any]:
         """Build the Tool object."""
         members, fallbacks = dict(self.tool.definition()), self.kind.fallbacks(self.tool)
-        if fallbacks:
+        if self.kind.may_end_unfinished(self.tool):
             members.pop("outputSchema", None)
         if "model" in fallbacks:
             members["inputSchema"] = _with_input_responses(members["inputSchema"])
@@ -143,17 +166,17 @@ class ToolList:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
         kind = ClientKind.of(context)
         if kind not in self._lists:
-            self._lists[kind] = self.list_for(kind)
+            self._lists[kind] = self.list_for(kind, context.serves_pages)
         return self._lists[kind](context)
 
-    def list_for(self, kind: ClientKind) -> FeatureList:
-        """Return the list for clients of one kind."""
+    def list_for(self, kind: ClientKind, parks_calls: bool) -> FeatureList:
+        """Return the list for clients of one kind. `parks_calls`: the deployment can park calls."""
         return FeatureList(
             self.options,
             "tools",
             self.items(kind),
             self.is_constant,
-            self.is_varied,
+            self.is_varied(parks_calls),
             _reported=self._reported,
         )
 
@@ -164,10 +187,9 @@ class ToolList:
             items[ANSWER_TOOL] = AnswerToolItem()
         return items
 
-    @property
-    def is_varied(self) -> bool:
-        """Whether clients of different kinds see different lists, so that no cache may share one."""
+    def is_varied(self, parks_calls: bool) -> bool:
+        """Return whether clients of different kinds see different lists, so that no cache may share one."""
         return any(
-            tool.view_uri or (tool.asks and not {"default"}.issuperset(tool.channels))
+            tool.view_uri or (tool.asks and (parks_calls or not {"default"}.issuperset(tool.channels)))
             for tool in self.tools.values()
         )

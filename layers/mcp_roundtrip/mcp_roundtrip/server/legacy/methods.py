@@ -165,8 +165,8 @@ class _LegacyToolList(ToolList):
     is_constant: bool = True
     knows_tasks: bool = False
 
-    def list_for(self, kind: ClientKind) -> FeatureList:
-        """Return the list for clients of one kind."""
+    def list_for(self, kind: ClientKind, parks_calls: bool) -> FeatureList:
+        """Return the list for clients of one kind. These clients know no `cacheScope`."""
         tools = {
             name: LegacyToolDefinition(item, self._task_support(name))
             for name, item in self.items(kind).items()
