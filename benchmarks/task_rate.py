@@ -31,9 +31,12 @@ class PipeDispatcher:
 
     process: subprocess.Popen[str]
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str) -> None:
         assert self.process.stdin is not None
         print(pk, file=self.process.stdin, flush=True)
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        """Do nothing: these tasks do not sleep."""
 
 
 @contextmanager
@@ -48,8 +51,11 @@ def memory() -> Iterator[Server]:
     """Yield a server that runs its workers in the same process."""
 
     class InlineDispatcher:
-        def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+        def dispatch(self, worker: str, pk: str) -> None:
             server.worker_handler({"task": pk}, LambdaContext())
+
+        def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+            """Do nothing: these tasks do not sleep."""
 
     server = deploy(MemoryStore(), InlineDispatcher()).server
     yield server

@@ -57,7 +57,10 @@ def questions(ctx: Context, count: int) -> int:
 class NullDispatcher:
     """Do not dispatch workers: the scripts call the worker themselves."""
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str) -> None:
+        """Do nothing."""
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         """Do nothing."""
 
 

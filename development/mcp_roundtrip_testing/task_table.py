@@ -35,15 +35,16 @@ class RecordingDispatcher:
     count: int = 0
     pks: dict[str, str] = field(default_factory=dict)
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        if delay_ms:
-            return
+    def dispatch(self, worker: str, pk: str) -> None:
         number, self.count = self.count, self.count + 1
         self.pks[pk.partition("#")[2]] = pk
         if number == self.lost_dispatch:
             _log.warning("dispatch %d of a worker was lost", number)
         else:
             self.sent.append((worker, pk))
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        """Do nothing: the next poll dispatches."""
 
 
 class WorkerKilled(BaseException):

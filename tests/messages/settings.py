@@ -117,6 +117,11 @@ def a_worker_by_name() -> None:
     given(TASK_WORKER="worker")
 
 
+@says("MCP_TASK_WAKE_QUEUE: must be the URL of a queue", SettingsError)
+def a_wake_queue_by_arn() -> None:
+    given(TASK_WAKE_QUEUE="arn:aws:sqs:us-east-1:000000000000:tasks")
+
+
 @says("MCP_REVOKED_CERTIFICATES: must hold 32 lower-case hexadecimal digits for each", SettingsError)
 def a_certificate_that_is_none() -> None:
     given(REVOKED_CERTIFICATES="first")

@@ -19,9 +19,10 @@ class InlineDispatcher:
     _waiting: deque[str] = field(default_factory=deque, init=False)
     _is_working: bool = field(default=False, init=False)
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        if delay_ms:
-            return
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        """Do nothing."""
+
+    def dispatch(self, worker: str, pk: str) -> None:
         self._waiting.append(pk)
         if self._is_working:
             return

@@ -43,8 +43,10 @@ TIMEOUT_S = 20
 class LossyDispatcher:
     """A dispatcher that loses every dispatch."""
 
-    def dispatch(self, worker, pk, *, delay_ms=0):
+    def dispatch(self, worker, pk):
         """Do nothing."""
+
+    dispatch_at = dispatch
 
 
 class ThrottledStore(MemoryStore):
@@ -86,8 +88,8 @@ class Deployment:
         tasks, journal = Tasks(self.store, LossyDispatcher(), self._now_ms), Journal(secrets.token_hex(8))
         return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk
 
-    def dispatch(self, pk, **when):
-        self.dispatcher.dispatch(self.address, pk, **when)
+    def dispatch(self, pk):
+        self.dispatcher.dispatch(self.address, pk)
 
     def work(self, event):
         """Invoke the worker with an event, as Lambda does."""
@@ -127,7 +129,7 @@ class LambdaDeployment(Deployment):
 
     def __post_init__(self):
         super().__post_init__()
-        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher()
+        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher(self._now_ms)
         self.invocations, self._accepted, self._ended = [], 0, Queue()
         self._api = LambdaApi(lambda: {"Jobs": JOBS}, self._invoke)
         self.api = HttpServer(self._respond, max_body=1_000_000).start()
@@ -155,21 +157,20 @@ class LambdaDeployment(Deployment):
         self._accepted -= 1
 
 
-class QueueDeployment(Deployment):
-    """A queue triggers workers. This class consumes the queue as Lambda does."""
+class ConsumedQueue:
+    """A queue that this class consumes as Lambda does. `work` handles the events."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.dispatcher, self.sqs = AwsDispatcher(), boto3.client("sqs")
+    def __init__(self, work):
+        self.work, self.sqs = work, boto3.client("sqs")
         # Messages that are not deleted can be received again at once.
         created = self.sqs.create_queue(
             QueueName=f"tasks-{secrets.token_hex(8)}", Attributes={"VisibilityTimeout": "0"}
         )
-        self.address = created["QueueUrl"]
+        self.url = created["QueueUrl"]
 
     def receive(self, wait_s=0):
         received = self.sqs.receive_message(
-            QueueUrl=self.address,
+            QueueUrl=self.url,
             MaxNumberOfMessages=10,
             WaitTimeSeconds=wait_s,
             MessageSystemAttributeNames=["All"],
@@ -182,28 +183,46 @@ class QueueDeployment(Deployment):
         left = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         for message in messages:
             if message["MessageId"] not in left:
-                self.sqs.delete_message(QueueUrl=self.address, ReceiptHandle=message["ReceiptHandle"])
+                self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
         return left
-
-    def settle(self):
-        while messages := self.receive():
-            assert self.deliver(messages) == []
-
-    def dispatch_and_fail(self, pk):
-        self.dispatch(pk)
-        [message] = self.receive()
-        assert self.deliver([message]) == [message["MessageId"]]
-        self.sqs.purge_queue(QueueUrl=self.address)
 
     def delayed(self):
         """Remove all messages, delayed ones included. Return each with its delay in seconds."""
-        where = urllib.parse.urlencode({"QueueUrl": self.address})
+        where = urllib.parse.urlencode({"QueueUrl": self.url})
         endpoint = self.sqs.meta.endpoint_url
         with urllib.request.urlopen(f"{endpoint}/_ministack/sqs/messages?{where}") as response:
             (regions,) = json.load(response)["messages"].values()
-        self.sqs.purge_queue(QueueUrl=self.address)
+        self.sqs.purge_queue(QueueUrl=self.url)
         messages = [message for queues in regions.values() for queue in queues.values() for message in queue]
         return [(message, message["VisibleAt"] - message["SentTimestamp"]) for message in messages]
+
+
+class QueueDeployment(Deployment):
+    """A queue triggers workers."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.dispatcher, self.queue = AwsDispatcher(self._now_ms), ConsumedQueue(self.work)
+        self.address = self.queue.url
+
+    def settle(self):
+        while messages := self.queue.receive():
+            assert self.queue.deliver(messages) == []
+
+    def dispatch_and_fail(self, pk):
+        self.dispatch(pk)
+        [message] = self.queue.receive()
+        assert self.queue.deliver([message]) == [message["MessageId"]]
+        self.queue.sqs.purge_queue(QueueUrl=self.address)
+
+
+class WokenDeployment(LambdaDeployment):
+    """Workers are invoked asynchronously, and a queue wakes sleeping tasks."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.queue = ConsumedQueue(self.work)
+        self.dispatcher = AwsDispatcher(self._now_ms, wake_queue=self.queue.url)
 
 
 def sqs_record(message):
@@ -237,7 +256,8 @@ def environment(monkeypatch):
 
 def close_clients(dispatcher):
     for invoker in vars(dispatcher).values():
-        invoker.client.close()
+        if hasattr(invoker, "client"):
+            invoker.client.close()
 
 
 @pytest.fixture
@@ -261,7 +281,19 @@ def queued(environment, ministack):
     deployed = QueueDeployment()
     yield deployed
     close_clients(deployed.dispatcher)
-    deployed.sqs.close()
+    deployed.queue.sqs.close()
+
+
+@pytest.fixture
+def woken(environment, ministack):
+    environment(SQS=ministack)
+    deployed = WokenDeployment()
+    environment(LAMBDA=deployed.api.url)
+    yield deployed
+    deployed.settle()
+    close_clients(deployed.dispatcher)
+    deployed.queue.sqs.close()
+    deployed.api.close()
 
 
 @pytest.fixture(params=["inline", "functions", "queued"])
@@ -281,7 +313,7 @@ def test_a_dispatched_task_is_completed(deployed):
 
 def test_a_delayed_dispatch_does_nothing_at_once(deployed):
     pk = deployed.create()
-    deployed.dispatch(pk, delay_ms=60_000)
+    deployed.dispatcher.dispatch_at(deployed.address, pk, deployed._now_ms() + 60_000)
     deployed.settle()
     assert (deployed.status(pk), deployed.ran) == ("working", [])
 
@@ -341,7 +373,7 @@ def test_a_worker_that_does_not_exist_is_a_store_error(deployed, address):
     ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
 )
 def test_an_unreachable_service_is_a_store_error(environment, service, address):
-    dispatcher = AwsDispatcher()
+    dispatcher = AwsDispatcher(lambda: 0)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         environment(**{service: f"http://127.0.0.1:{unused.getsockname()[1]}"})
@@ -381,12 +413,12 @@ def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued)
     queued.store.refused.add(pks[1])
     for pk in pks:
         queued.dispatch(pk)
-    messages = queued.receive()
+    messages = queued.queue.receive()
     ids = {json.loads(message["Body"])["task"]: message["MessageId"] for message in messages}
-    assert queued.deliver(messages) == [ids[pks[1]]]
+    assert queued.queue.deliver(messages) == [ids[pks[1]]]
     assert [queued.status(pk) for pk in pks] == ["completed", "working", "completed"]
     queued.store.refused.clear()
-    assert [message["MessageId"] for message in queued.receive()] == [ids[pks[1]]]
+    assert [message["MessageId"] for message in queued.queue.receive()] == [ids[pks[1]]]
     queued.settle()
     assert queued.status(pks[1]) == "completed"
     assert sorted(queued.ran) == ["a", "b", "c"]
@@ -395,14 +427,14 @@ def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued)
 @pytest.mark.parametrize("body", ["", "no JSON", "[]", "null", '"task"', "{}", '{"task": "p", "task": "q"}'])
 def test_only_messages_without_a_task_stay_in_the_queue(queued, body):
     if body:
-        malformed = queued.sqs.send_message(QueueUrl=queued.address, MessageBody=body)["MessageId"]
-        messages = queued.receive()
+        malformed = queued.queue.sqs.send_message(QueueUrl=queued.address, MessageBody=body)["MessageId"]
+        messages = queued.queue.receive()
     else:  # SQS never delivers such a message
         malformed, messages = "empty", [{"MessageId": "empty", "Body": "", "MD5OfBody": ""}]
     pk = queued.create()
     queued.dispatch(pk)
-    messages += [message for message in queued.receive() if message["MessageId"] != malformed]
-    assert queued.deliver(messages) == [malformed]
+    messages += [message for message in queued.queue.receive() if message["MessageId"] != malformed]
+    assert queued.queue.deliver(messages) == [malformed]
     assert queued.status(pk) == "completed"
 
 
@@ -412,20 +444,66 @@ def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll(queued):
     queued.settle()
     assert (queued.status(pk), queued.ran) == ("working", [])
     queued.clock.advance(1)
-    assert queued.deliver(queued.receive(wait_s=TIMEOUT_S)) == []
-    assert (queued.status(pk), queued.ran) == ("completed", ["a"])
-
-
-def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(queued):
-    pk = queued.create(nap_ms=2_000_500)
-    queued.dispatch(pk)
+    assert queued.queue.deliver(queued.queue.receive(wait_s=TIMEOUT_S)) == []
     queued.settle()
-    delays = []
-    while queued.status(pk) == "working" and len(delays) < 9:
-        [(message, delay_s)] = queued.delayed()
-        delays.append(delay_s)
-        queued.clock.advance(delay_s)
-        assert queued.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
-    assert delays == [900, 900, 201]
-    assert queued.delayed() == []
     assert (queued.status(pk), queued.ran) == ("completed", ["a"])
+
+
+# sleep
+
+
+def test_an_invoked_task_is_woken_by_its_queue_without_a_poll_and_runs_on_its_version(woken):
+    pk = woken.create(nap_ms=1_000)
+    woken.dispatch(pk)
+    woken.settle()
+    assert (woken.status(pk), woken.ran) == ("working", [])
+    woken.clock.advance(1)
+    assert woken.queue.deliver(woken.queue.receive(wait_s=TIMEOUT_S)) == []
+    woken.settle()
+    assert (woken.status(pk), woken.ran) == ("completed", ["a"])
+    assert woken.invocations == [("live", None)] * 2
+
+
+def test_without_a_queue_an_invoked_task_sleeps_until_a_poll(functions):
+    pk = functions.create(nap_ms=1_000)
+    functions.dispatch(pk)
+    functions.settle()
+    functions.clock.advance(1)
+    functions.settle()
+    assert functions.status(pk) == "working"
+    Tasks(functions.store, functions.dispatcher, functions._now_ms).get(None, pk.partition("#")[2])
+    functions.settle()
+    assert functions.status(pk) == "completed"
+
+
+@pytest.mark.parametrize("deployed", ["queued", "woken"], indirect=True)
+def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
+    pk = deployed.create(nap_ms=2_000_500)
+    deployed.dispatch(pk)
+    deployed.settle()
+    delays = []
+    while deployed.status(pk) == "working" and len(delays) < 9:
+        [(message, delay_s)] = deployed.queue.delayed()
+        delays.append(delay_s)
+        deployed.clock.advance(delay_s)
+        assert deployed.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
+        if len(delays) == 3:
+            deployed.settle()
+    assert delays == [900, 900, 201]
+    assert deployed.queue.delayed() == []
+    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+
+
+def test_a_wake_up_that_cannot_dispatch_stays_in_the_queue(woken, environment):
+    pk = woken.create(nap_ms=1_000)
+    woken.dispatch(pk)
+    woken.settle()
+    [(message, _)] = woken.queue.delayed()
+    woken.clock.advance(1)
+    woken.store.refused.add(pk)
+    failures = woken.work({"Records": [sqs_record(message)]})["batchItemFailures"]
+    assert failures == [{"itemIdentifier": message["MessageId"]}]
+    woken.store.refused.clear()
+    assert woken.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
+    woken.settle()
+    assert woken.status(pk) == "completed"

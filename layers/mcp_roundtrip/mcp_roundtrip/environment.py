@@ -27,6 +27,7 @@ from mcp_roundtrip.settings import (
 # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#*]+")
 
+_QUEUE_URL: Final = re.compile(r"https?://")
 _WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
 
 _MAX_COUNT: Final = 10**9 - 1
@@ -60,6 +61,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         owners=_owners(variables),
         task_table=variables.text("TASK_TABLE"),
         task_worker=_task_worker(variables),
+        task_wake_queue=_task_wake_queue(variables),
         max_open_tasks=variables.count("MAX_OPEN_TASKS", Settings.max_open_tasks, 0, MAX_OPEN_TASKS),
         max_rounds=variables.count("MAX_ROUNDS", Settings.max_rounds),
         round_ttl_s=variables.count("ROUND_TTL_S", Settings.round_ttl_s),
@@ -130,6 +132,13 @@ def _task_worker(variables: _Variables) -> str | None:
     if worker is not None and not _WORKER.match(worker):
         raise SettingsError("MCP_TASK_WORKER", "must be the ARN of a Lambda function or the URL of a queue")
     return worker
+
+
+def _task_wake_queue(variables: _Variables) -> str | None:
+    queue = variables.text("TASK_WAKE_QUEUE")
+    if queue is not None and not _QUEUE_URL.match(queue):
+        raise SettingsError("MCP_TASK_WAKE_QUEUE", "must be the URL of a queue")
+    return queue
 
 
 def _origins(variables: _Variables) -> frozenset[str]:

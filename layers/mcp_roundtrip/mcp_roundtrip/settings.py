@@ -127,6 +127,8 @@ class Settings:
     """The DynamoDB table of tasks."""
     task_worker: str | None = None
     """The worker function's ARN with its version, or the URL of its queue."""
+    task_wake_queue: str | None = None
+    """On workers that are functions: the URL of the queue that wakes sleeping tasks; without it, polls do."""
     max_open_tasks: int = 10
     """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal."""
     max_rounds: int = 9

@@ -254,11 +254,12 @@ def _task_port(settings: Settings) -> TaskPort:
 
     table = settings.required("task_table")
     store = DynamoStore(count_requests(dynamodb_client(), observer().count_aws_call), table)
-    dispatcher = AwsDispatcher()
+    clock_ms = lambda: int(time.time() * 1000)  # noqa: E731 - as short as its use
+    dispatcher = AwsDispatcher(clock_ms, settings.task_wake_queue)
     tasks = Tasks(
         store,
         dispatcher,
-        clock_ms=lambda: int(time.time() * 1000),
+        clock_ms=clock_ms,
         on_abandoned=lambda task_id: observer().record("task_abandoned", task=task_id),
         on_dispatch_failed=lambda task_id, error: observer().record_failure(
             "dispatch_failed", error, task=task_id

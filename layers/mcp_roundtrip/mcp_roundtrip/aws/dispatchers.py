@@ -6,11 +6,11 @@ https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason, lambda_client, sqs_client
 from mcp_roundtrip.canonical import compact_json
@@ -21,22 +21,19 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 MAX_DELAY_S: Final = 900
-"""The longest delay of an SQS message. A worker that starts too early sends the message again."""
+"""The longest delay of an SQS message. `Tasks.wake` sends a message that arrives early again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaDispatcher:
     """Invokes functions; `worker` is an ARN with the version that created the task.
 
-    Needs lambda:InvokeFunction. Lambda cannot delay an invocation, so a dispatch with a delay does nothing,
-    and the next poll dispatches the worker.
+    Needs lambda:InvokeFunction. Lambda cannot delay an invocation.
     """
 
     client: LambdaClient
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        if delay_ms:
-            return
+    def dispatch(self, worker: str, pk: str) -> None:
         with _as_store_errors():
             try:
                 self._invoke(worker, pk)
@@ -45,7 +42,8 @@ class LambdaDispatcher:
                 self._invoke(_unqualified(worker), pk)
 
     def _invoke(self, function: str, pk: str) -> None:
-        self.client.invoke(FunctionName=function, InvocationType="Event", Payload=_message(pk).encode())
+        payload = compact_json({"task": pk})
+        self.client.invoke(FunctionName=function, InvocationType="Event", Payload=payload.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +51,39 @@ class SqsDispatcher:
     """Sends messages to standard queues; `worker` is the URL of a queue. Needs sqs:SendMessage."""
 
     client: SQSClient
+    clock_ms: Callable[[], int]
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        delay_s = min(-(-delay_ms // 1000), MAX_DELAY_S)
+    def dispatch(self, worker: str, pk: str) -> None:
+        self._send(worker, {"task": pk}, delay_s=0)
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        delay_s = -(-max(at_ms - self.clock_ms(), 0) // 1000)
+        self._send(worker, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
+
+    def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         with _as_store_errors():
-            self.client.send_message(QueueUrl=worker, MessageBody=_message(pk), DelaySeconds=delay_s)
+            self.client.send_message(QueueUrl=queue, MessageBody=compact_json(message), DelaySeconds=delay_s)
 
 
 class AwsDispatcher:
-    """Dispatches each worker by its address: an ARN through Lambda, a URL through SQS."""
+    """Dispatches each worker by its address: an ARN through Lambda, a URL through SQS.
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        dispatcher = self._lambda if worker.startswith("arn:") else self._sqs
-        dispatcher.dispatch(worker, pk, delay_ms=delay_ms)
+    `wake_queue` is the URL of the queue that wakes the sleeping tasks of a function. Without it, the next
+    poll does.
+    """
+
+    def __init__(self, clock_ms: Callable[[], int], wake_queue: str | None = None) -> None:
+        self._clock_ms = clock_ms
+        self._wake_queue = wake_queue
+
+    def dispatch(self, worker: str, pk: str) -> None:
+        dispatcher = self._lambda if _is_function(worker) else self._sqs
+        dispatcher.dispatch(worker, pk)
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        queue = self._wake_queue if _is_function(worker) else worker
+        if queue is not None:
+            self._sqs.dispatch_at(queue, pk, at_ms)
 
     @cached_property
     def _lambda(self) -> LambdaDispatcher:
@@ -73,12 +91,11 @@ class AwsDispatcher:
 
     @cached_property
     def _sqs(self) -> SqsDispatcher:
-        return SqsDispatcher(sqs_client())
+        return SqsDispatcher(sqs_client(), self._clock_ms)
 
 
-def _message(pk: str) -> str:
-    """Return the event that `entry.worker` reads."""
-    return compact_json({"task": pk})
+def _is_function(worker: str) -> bool:
+    return worker.startswith("arn:")
 
 
 def _unqualified(arn: str) -> str:

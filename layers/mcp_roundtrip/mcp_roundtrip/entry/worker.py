@@ -70,13 +70,16 @@ class WorkerInvocation:
         ports.observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id)
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
-        """Work on the task of one message; return False if the message has to be delivered again."""
+        """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
         if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
             return False
         self.ports.observer.begin(self.correlation_id)
         try:
             message = parse_json(record["body"])
-            self.work(str(message["task"]))
+            if "wake" in message:
+                self.ports.tasks().tasks.wake(str(message["task"]), int(message["wake"]))
+            else:
+                self.work(str(message["task"]))
         except Exception as error:  # a failure of one message must not fail the others of the batch
             self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
             return False

@@ -229,5 +229,8 @@ class _Resumption:
 class _NoWorkers:
     """The dispatcher of parked calls: their callers' requests run them."""
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
+    def dispatch(self, worker: str, pk: str) -> None:
+        """Do nothing."""
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         """Do nothing."""

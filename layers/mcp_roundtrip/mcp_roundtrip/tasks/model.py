@@ -166,6 +166,18 @@ class Task:
         return (self.deadline_ms + RETENTION_MS) // 1000
 
     @property
+    def claimable_at_ms(self) -> int | None:
+        """When a worker can claim it, if it does not change: 0 for at once, None for never."""
+        match self.work_state:
+            case WorkState.READY:
+                return 0
+            case WorkState.LEASED if self.lease_until_ms is not None:
+                return self.lease_until_ms + 1
+            case WorkState.SLEEPING | WorkState.AWAITING:
+                return self.wake_at_ms
+        return None
+
+    @property
     def is_terminal(self) -> bool:
         return self.status in TERMINAL
 

@@ -45,13 +45,19 @@ UPDATE_ATTEMPTS: Final = 8
 
 
 class Dispatcher(Protocol):
-    """Invokes workers. If an invocation is lost, the next poll dispatches again."""
+    """Invokes workers. If an invocation is lost, the next poll dispatches again.
 
-    def dispatch(self, worker: str, pk: str, *, delay_ms: int = 0) -> None:
-        """Invoke `worker` for the task asynchronously, after `delay_ms`.
+    `worker` is an address that this dispatcher understands. The methods raise StoreError if they fail.
+    """
 
-        `worker` is an address that this dispatcher understands. A dispatcher without delays ignores a
-        dispatch with one; the next poll dispatches again. Raises StoreError if that fails.
+    def dispatch(self, worker: str, pk: str) -> None:
+        """Invoke `worker` for the task asynchronously."""
+        ...
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        """Have `Tasks.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
+
+        A dispatcher without delays does nothing; the next poll dispatches.
         """
         ...
 
@@ -144,8 +150,28 @@ class Tasks:
         if ended is not None:
             self.on_abandoned(task.task_id)
             task = ended
-        self._redispatch_if_stale(task, now_ms)
+        try:
+            self._redispatch_if_stale(task, now_ms)
+        except StoreError as error:  # the task can still be returned
+            self.on_dispatch_failed(task.task_id, error)
         return self.with_result(task)
+
+    def wake(self, pk: str, at_ms: int) -> None:
+        """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
+
+        Do nothing if the task has changed: then another wake-up or a poll is responsible for it. Of a poll
+        and a wake-up, only one dispatches. A wake-up that is early is sent again. Raises StoreError.
+        """
+        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
+        task = None if item is None else Task.from_item(item)
+        if task is None or task.claimable_at_ms != at_ms:
+            return
+        if task.deadline_ms <= now_ms:
+            expire_if_overdue(self.store, task, now_ms)
+        elif at_ms > now_ms:
+            self.dispatcher.dispatch_at(task.worker, pk, at_ms)
+        else:
+            self._redispatch_if_stale(task, now_ms)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; see `store_responses`."""
@@ -231,20 +257,18 @@ class Tasks:
         return Task.from_item(item)
 
     def _redispatch_if_stale(self, task: Task, now_ms: int) -> None:
-        """Dispatch a worker again if the task waits for one and the last dispatch is old."""
-        if task.work_state is WorkState.DONE:
+        """Dispatch a worker again if the task waits for one and the last dispatch is old.
+
+        Raises StoreError.
+        """
+        if task.work_state is WorkState.DONE or not task.worker:
             return
         pause_ms = min(REDISPATCH_MS * 2 ** min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
         change = transitions.record_dispatch(dispatched_before_ms=now_ms - pause_ms, now_ms=now_ms)
         if not change.condition.holds(_dispatch_attributes(task)):
             return
-        try:
-            updated = self.store.update(task.pk, TASK, change)
-        except StoreError as error:  # the task can still be returned
-            self.on_dispatch_failed(task.task_id, error)
-            return
-        if updated is not None:
-            self._dispatch(task)
+        if self.store.update(task.pk, TASK, change) is not None:
+            self.dispatcher.dispatch(task.worker, task.pk)
 
     def _dispatch(self, task: Task) -> None:
         if not task.worker:  # a parked call: its caller's next call runs it

@@ -22,7 +22,7 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import TaskHistory, split_result
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, WorkState
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.service import Dispatcher
@@ -192,18 +192,16 @@ class Worker:
     def _dispatch_next(self, task: Task) -> None:
         """Dispatch the next worker for the time when it can claim the task.
 
-        A task that only waits for responses needs none. A queue delays a message for less time than a task
-        may sleep, and a message that arrives during another worker's lease may be the last one, so both
-        cases dispatch again.
+        A task that only waits for responses needs none. A delivery that arrives during another worker's
+        lease may be the last one, so it is sent again.
         """
-        delay_ms = 0
-        if task.work_state is WorkState.LEASED and task.lease_until_ms is not None:
-            delay_ms = task.lease_until_ms + 1 - self.clock_ms()
-        elif task.wake_at_ms is not None:
-            delay_ms = task.wake_at_ms - self.clock_ms()
-        elif task.work_state is WorkState.AWAITING:
+        at_ms = task.claimable_at_ms
+        if at_ms is None:
             return
-        self.dispatcher.dispatch(task.worker, task.pk, delay_ms=max(delay_ms, 0))
+        if at_ms > self.clock_ms():
+            self.dispatcher.dispatch_at(task.worker, task.pk, at_ms)
+        else:
+            self.dispatcher.dispatch(task.worker, task.pk)
 
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
