@@ -43,12 +43,18 @@ LAMBDA_ITSELF = {
 """Actions of Lambda itself with the role of a worker."""
 
 
+ASLEEP = {
+    ("sqs:SendMessage", arn("ProvisionTasks")): "a task sleeps only if the provider fails four times in a row"
+}
+"""Actions of a worker whose task sleeps, which no recorded flow does."""
+
+
 def for_services(function: str) -> dict[tuple[str, str], str]:
-    """Return the actions of AWS services with a role, each with the reason."""
+    """Return the actions of AWS services with a role, and of flows that are not recorded; with reasons."""
     group = arn(name_in(properties(function)["LoggingConfig"]["LogGroup"]))
     writes = ("logs:CreateLogStream", "logs:PutLogEvents")
     logs = {(action, group): "Lambda writes what a function prints" for action in writes}
-    return logs | LAMBDA_ITSELF if function in WORKER_OF.values() else logs
+    return logs | LAMBDA_ITSELF | ASLEEP if function in WORKER_OF.values() else logs
 
 
 WILDCARDS = {

@@ -239,9 +239,8 @@ def test_only_workers_have_reserved_concurrency_and_it_can_be_disabled(function:
 
 
 def test_a_queue_has_the_maximum_concurrency_of_workers() -> None:
-    queue = {"TaskDelivery": "queue"}
-    assert mapping(WorkerConcurrency="7", **queue)["ScalingConfig"] == {"MaximumConcurrency": "7"}
-    assert "ScalingConfig" not in mapping(WorkerConcurrency="0", **queue)
+    assert mapping(WorkerConcurrency="7")["ScalingConfig"] == {"MaximumConcurrency": "7"}
+    assert "ScalingConfig" not in mapping(WorkerConcurrency="0")
 
 
 def mapping(**given: str) -> dict[str, Any]:
@@ -252,7 +251,7 @@ def mapping(**given: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"WorkerConcurrency": "1", "TaskDelivery": "queue"}, "WorkerConcurrency"),
+        ({"WorkerConcurrency": "1"}, "WorkerConcurrency"),
         ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
         ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "PythonRuntime"),
         ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
@@ -270,8 +269,8 @@ def test_contradicting_parameters_are_refused(given: dict[str, str], named: str)
     [
         {"SnapStart": "enabled"},
         {"SnapStart": "enabled", "PythonRuntime": "python3.12"},
-        {"WorkerConcurrency": "1"},
-        {"WorkerConcurrency": "2", "TaskDelivery": "queue"},
+        {"WorkerConcurrency": "0"},
+        {"WorkerConcurrency": "2"},
         {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
         DOMAIN,
         {**DOMAIN, "HostedZoneId": "Z0123456789"},

@@ -297,13 +297,8 @@ def test_every_function_and_the_api_have_separate_log_groups() -> None:
 
 
 def test_only_workers_have_separate_policies() -> None:
-    roles = [name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()]
-    assert sorted(roles) == sorted(map(role_of, WORKERS))
-    roles = [
-        name_in(policy["RoleName"])
-        for policy in of_type("AWS::IAM::RolePolicy", TaskDelivery="queue").values()
-    ]
-    assert set(roles) == set(map(role_of, WORKERS))
+    roles = {name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()}
+    assert roles == set(map(role_of, WORKERS))
     assert of_type("AWS::SQS::QueuePolicy") == {}
 
 
@@ -359,7 +354,9 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool:
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
     assert VERSION.fullmatch(variables(tool)["MCP_TASK_WORKER"])
     assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
-    assert set(variables(worker)) == SHARED | {"MCP_TASK_TABLE"} | OWN.get(tool, set())
+    own = {"MCP_TASK_TABLE", "MCP_TASK_WAKE_QUEUE"}
+    assert set(variables(worker)) == SHARED | own | OWN.get(tool, set())
+    assert variables(worker)["MCP_TASK_WAKE_QUEUE"] == f"${{{QUEUE_OF[worker]}}}"
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 
@@ -428,15 +425,16 @@ def test_an_invocation_of_a_worker_is_attempted_twice_and_then_stored_for_14_day
 
 
 @every_worker
+@pytest.mark.parametrize("delivery", ["invoke", "queue"])
 def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_worker(
-    worker: str,
+    worker: str, delivery: str
 ) -> None:
-    queue = properties(QUEUE_OF[worker], TaskDelivery="queue")
+    queue = properties(QUEUE_OF[worker], TaskDelivery=delivery)
     assert properties(worker)["Timeout"] <= queue["VisibilityTimeout"]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == arn("UndeliveredTasks")
     assert queue["RedrivePolicy"]["maxReceiveCount"] > MAX_ATTEMPTS
     assert queue["SqsManagedSseEnabled"] is True
-    mapping = properties(f"{QUEUE_OF[worker]}ToWorker", TaskDelivery="queue")
+    mapping = properties(f"{QUEUE_OF[worker]}ToWorker", TaskDelivery=delivery)
     assert mapping == {
         "EventSourceArn": arn(QUEUE_OF[worker]),
         "FunctionName": f"${{{worker}Aliaslive}}",
@@ -446,10 +444,9 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     }
 
 
-def test_queues_exist_only_if_configured() -> None:
-    assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks"}
-    assert of_type("AWS::Lambda::EventSourceMapping") == {}
-    assert set(of_type("AWS::SQS::Queue", TaskDelivery="queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
+def test_every_worker_has_one_queue() -> None:
+    assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
+    assert len(of_type("AWS::Lambda::EventSourceMapping")) == len(WORKERS)
 
 
 # Deletion and retention

@@ -112,5 +112,5 @@ def outputs(template: Template, parameters: Parameters) -> dict[str, Any]:
 def broken_rules(template: Template, parameters: Parameters) -> list[str]:
     """Return the descriptions of the assertions in `Rules` that refuse these parameters."""
     rules = [evaluate(rule, template, parameters) for rule in template["Rules"].values()]
-    assertions = [each for rule in rules if rule["RuleCondition"] for each in rule["Assertions"]]
+    assertions = [each for rule in rules if rule.get("RuleCondition", True) for each in rule["Assertions"]]
     return [each["AssertDescription"] for each in assertions if not each["Assert"]]
